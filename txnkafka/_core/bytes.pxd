@@ -1,0 +1,43 @@
+# Loads and varints. Nothing here reads without knowing where the readable bytes end:
+# fixed-width loads are only called behind a size check, varint readers take the end pointer.
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+cdef extern from * nogil:
+    """
+    #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    #error "txnkafka supports little-endian machines only"
+    #endif
+    """
+    uint16_t bswap16 "__builtin_bswap16"(uint16_t)
+    uint32_t bswap32 "__builtin_bswap32"(uint32_t)
+    uint64_t bswap64 "__builtin_bswap64"(uint64_t)
+
+
+cdef inline int16_t load_i16(const uint8_t* p) noexcept nogil:
+    cdef uint16_t v
+    memcpy(&v, p, 2)
+    return <int16_t>bswap16(v)
+
+
+cdef inline uint32_t load_u32(const uint8_t* p) noexcept nogil:
+    cdef uint32_t v
+    memcpy(&v, p, 4)
+    return bswap32(v)
+
+
+cdef inline int32_t load_i32(const uint8_t* p) noexcept nogil:
+    return <int32_t>load_u32(p)
+
+
+cdef inline int64_t load_i64(const uint8_t* p) noexcept nogil:
+    cdef uint64_t v
+    memcpy(&v, p, 8)
+    return <int64_t>bswap64(v)
+
+
+cdef extern from "varint.h" nogil:
+    # Both return the byte behind the varint, or NULL when it is cut off by `end` or too long
+    # (more than 5 or 10 bytes, org.apache.kafka.common.utils.ByteUtils).
+    const uint8_t* read_varint(const uint8_t* p, const uint8_t* end, int32_t* value)
+    const uint8_t* read_varlong(const uint8_t* p, const uint8_t* end, int64_t* value)

@@ -1,0 +1,42 @@
+from typing_extensions import Buffer
+
+from txnkafka._core.columns import RecordColumns
+from txnkafka._core.scan import BatchIndex
+from txnkafka.errors import CorruptRecordError
+
+def decode_batches(
+    source: Buffer,
+    index: BatchIndex,
+    selection: Buffer,
+    start: int,
+    stop: int,
+    columns: RecordColumns,
+    *,
+    position: int = 0,
+    start_offset: int = 0,
+    end_offset: int = ...,
+    check_crc: bool = True,
+) -> int: ...
+def decode_regions(
+    source: Buffer,
+    regions: Buffer,
+    index: BatchIndex,
+    selection: Buffer,
+    start: int,
+    stop: int,
+    columns: RecordColumns,
+    *,
+    start_offset: int = 0,
+    end_offset: int = ...,
+) -> int: ...
+def next_run(index: BatchIndex, selection: Buffer, start: int, stop: int, max_bytes: int) -> tuple[int, int, int]: ...
+def check_crcs(
+    source: Buffer,
+    index: BatchIndex,
+    start: int,
+    stop: int,
+    selection: Buffer | None = None,
+    *,
+    position: int = 0,
+) -> int: ...
+def corrupt_batch(index: BatchIndex, i: int, reason: str | None = None) -> CorruptRecordError: ...

@@ -1,0 +1,364 @@
+"""Magic 2 batches into columns: CRC, then one walk over the records, for a whole chunk of batches with the GIL released.
+
+Batches come from a BatchIndex, what to do with each from a selection made by ``read_committed.select``: SKIP, WHOLE or BOUNDED
+(only records inside the wanted offsets). Records lie either in the segment itself (``decode_batches``) or, for compressed
+batches, in a buffer into which the caller has decompressed them (``decode_regions``); the walk is the same (``record.h``).
+
+A batch is delivered whole or not at all. When a batch is damaged, the batches before it are delivered and the call returns; the
+next call begins with the damaged one and raises CorruptRecordError with its position.
+"""
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+
+from txnkafka._core.columns cimport RecordColumns, record_sink
+from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+from txnkafka._core.scan cimport (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    BAD_MAGIC,
+    BatchEntry,
+    BatchIndex,
+)
+
+from txnkafka.errors import CorruptRecordError
+
+cdef extern from "record.h" nogil:
+    enum:
+        MIN_RECORD_SIZE
+        RECORD_OK
+        RECORD_LENGTH
+        RECORD_FIELD
+        RECORD_HEADERS
+        RECORD_HEADER_KEY
+        RECORD_SIZE
+        RECORD_COUNT
+        RECORD_TRAILING
+
+    ctypedef struct record_batch "struct record_batch":
+        const uint8_t* records
+        const uint8_t* end
+        const uint8_t* source
+        const uint8_t* limit
+        int64_t base_offset
+        int64_t base_timestamp
+        int64_t append_time
+        int has_append_time
+        int32_t count
+        int64_t start_offset
+        int64_t end_offset
+
+    int walk_batch(const record_batch* batch, record_sink* sink, int views, int headers, int bounded)
+
+crc_initialize()
+
+cdef enum:
+    HEADER_SIZE = 61
+    CRC_BEGIN = 21                  # the CRC covers everything from the attributes on
+
+cdef enum:
+    # what a selection says of a batch; read_committed.pyx writes these
+    SKIP = 0
+    WHOLE = 1
+    BOUNDED = 2
+
+cdef enum:
+    # reasons of our own, next to those of record.h
+    BAD_CRC = 100
+    WRONG_MAGIC = 101
+    OUTSIDE = 102
+    NOT_PLAIN = 103
+
+_REASONS = {
+    RECORD_LENGTH: "a record's length is negative or reaches past the end of its batch",
+    RECORD_FIELD: "a field of a record does not fit into the record",
+    RECORD_HEADERS: "a record's header count is negative or larger than the record",
+    RECORD_HEADER_KEY: "a header key has a negative length",
+    RECORD_SIZE: "a record is longer than its fields",
+    RECORD_COUNT: "the batch holds fewer records than its header says",
+    RECORD_TRAILING: "bytes are left behind the last record of the batch",
+    BAD_CRC: "the CRC of the batch does not match its bytes",
+    WRONG_MAGIC: "the magic byte of the batch is not 0, 1 or 2",
+    OUTSIDE: "the batch lies outside the bytes at hand",
+    NOT_PLAIN: "the batch is compressed or of an old format, and its records were not prepared",
+}
+
+
+cdef struct Chunk:
+    # what one call works on
+    const uint8_t* source
+    int64_t length
+    int64_t position                # of source[0] in the file
+    const uint8_t* selection
+    int64_t start_offset
+    int64_t end_offset
+    bint check_crc
+
+
+def decode_batches(
+    const uint8_t[::1] source not None,
+    BatchIndex index not None,
+    const uint8_t[::1] selection not None,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    RecordColumns columns not None,
+    *,
+    int64_t position=0,
+    int64_t start_offset=0,
+    int64_t end_offset=0x7FFFFFFFFFFFFFFF,
+    bint check_crc=True,
+):
+    """Decode the selected ones of batches ``start`` to ``stop`` out of ``source``, whose first byte is byte ``position`` of the file.
+
+    They must be uncompressed and of magic 2. Returns the number of the batch to go on with, which is less than ``stop`` when a
+    damaged batch comes next; raises CorruptRecordError when that is the first selected one.
+    """
+    cdef Chunk chunk
+    cdef int error = RECORD_OK
+    cdef Py_ssize_t i
+    check_range(index, selection, start, stop)
+    open_chunk(&chunk, source, selection, position, start_offset, end_offset, check_crc)
+    columns.acquire()
+    try:
+        reserve_for(columns, index, selection, start, stop)
+        with nogil:
+            i = decode_run(&chunk, index.entries, start, stop, columns, &error)
+    finally:
+        columns.release()
+    if error != RECORD_OK and nothing_selected(selection, start, i):
+        raise corrupt(error, &index.entries[i])
+    return i
+
+
+def decode_regions(
+    const uint8_t[::1] source not None,
+    const int64_t[::1] regions not None,
+    BatchIndex index not None,
+    const uint8_t[::1] selection not None,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    RecordColumns columns not None,
+    *,
+    int64_t start_offset=0,
+    int64_t end_offset=0x7FFFFFFFFFFFFFFF,
+):
+    """The same for batches whose records were decompressed: those of batch ``start + k`` are
+    ``source[regions[2 * k]:regions[2 * k + 1]]``. CRCs are the caller's business (``check_crcs``)."""
+    cdef Chunk chunk
+    cdef int error = RECORD_OK
+    cdef Py_ssize_t i, k, records = 0, runs = 0, data = 0
+    cdef int64_t begin, end
+    check_range(index, selection, start, stop)
+    if regions.shape[0] < 2 * (stop - start):
+        raise ValueError("decode_regions needs a begin and an end for each batch")
+    open_chunk(&chunk, source, selection, 0, start_offset, end_offset, False)
+    for k in range(stop - start):
+        begin, end = regions[2 * k], regions[2 * k + 1]
+        if selection[start + k] == SKIP:
+            continue
+        if not 0 <= begin <= end <= source.shape[0]:
+            raise ValueError(f"region {begin}..{end} lies outside the {source.shape[0]} decompressed bytes")
+        records += plausible_count(&index.entries[start + k], end - begin)
+        data += end - begin
+        runs += 1
+    columns.acquire()
+    try:
+        columns.reserve(records, data, runs)
+        with nogil:
+            i = decode_regions_run(&chunk, &regions[0] if stop > start else NULL, index.entries, start, stop, columns, &error)
+    finally:
+        columns.release()
+    if error != RECORD_OK and nothing_selected(selection, start, i):
+        raise corrupt(error, &index.entries[i])
+    return i
+
+
+def next_run(
+    BatchIndex index not None,
+    const uint8_t[::1] selection not None,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    int64_t max_bytes,
+):
+    """(first, end, kind) of the next selected batches that can be decoded in one call, within ``start`` to ``stop``.
+
+    Kind 0: uncompressed, for ``decode_batches``; 1: compressed, for ``decode_regions``; 2: magic 0 or 1. The run has at most
+    ``max_bytes`` of selected batches, but at least one batch; (stop, stop, 0) when nothing is selected any more.
+    """
+    cdef Py_ssize_t i = start, first = -1
+    cdef int kind = 0
+    cdef int64_t size = 0
+    check_range(index, selection, start, stop)
+    while i < stop:
+        if selection[i] != SKIP:
+            if first < 0:
+                first = i
+                kind = run_kind(&index.entries[i])
+            elif run_kind(&index.entries[i]) != kind or size + index.entries[i].size > max_bytes:
+                break
+            size += index.entries[i].size
+        i += 1
+    return (stop, stop, 0) if first < 0 else (first, i, kind)
+
+
+cdef int run_kind(BatchEntry* e) noexcept nogil:
+    if e.magic < 2:
+        return 2
+    return 1 if e.magic == 2 and e.attributes & ATTRIBUTE_CODEC else 0
+
+
+def check_crcs(
+    const uint8_t[::1] source not None,
+    BatchIndex index not None,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    const uint8_t[::1] selection=None,
+    *,
+    int64_t position=0,
+):
+    """Number of the first batch of ``start`` to ``stop`` (of the selected ones, if a selection is given) whose CRC is wrong;
+    ``stop`` when all are right. Batches of magic 0 and 1 are passed over."""
+    cdef Chunk chunk
+    cdef Py_ssize_t i
+    cdef int error = RECORD_OK
+    check_range(index, selection, start, stop)
+    open_chunk(&chunk, source, selection, position, 0, 0, True)
+    with nogil:
+        i = start
+        while i < stop:
+            if (chunk.selection == NULL or chunk.selection[i] != SKIP) and index.entries[i].magic >= 2:
+                if check_batch(&chunk, &index.entries[i]) != RECORD_OK:
+                    break
+            i += 1
+    return i
+
+
+def corrupt_batch(BatchIndex index not None, Py_ssize_t i, str reason=None):
+    """The CorruptRecordError of batch ``i``, to raise; without a reason, that of a CRC mismatch."""
+    error = corrupt(BAD_CRC, &index.entries[i])
+    if reason is not None:
+        error = CorruptRecordError(reason, position=index.entries[i].position, offset=index.entries[i].base_offset)
+    return error
+
+
+cdef void open_chunk(Chunk* chunk, const uint8_t[::1] source, const uint8_t[::1] selection, int64_t position,
+                     int64_t start_offset, int64_t end_offset, bint check_crc):
+    chunk.source = &source[0] if source.shape[0] else NULL
+    chunk.length = source.shape[0]
+    chunk.position = position
+    chunk.selection = &selection[0] if selection is not None and selection.shape[0] else NULL
+    chunk.start_offset = start_offset
+    chunk.end_offset = end_offset
+    chunk.check_crc = check_crc
+
+
+cdef int check_range(BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start, Py_ssize_t stop) except -1:
+    if not 0 <= start <= stop <= index.count:
+        raise IndexError(f"batches {start} to {stop} of {index.count}")
+    if selection is not None and selection.shape[0] < stop:
+        raise ValueError(f"the selection covers {selection.shape[0]} batches, not {stop}")
+    return 0
+
+
+cdef int64_t plausible_count(BatchEntry* e, int64_t size) noexcept nogil:
+    """Room to make for a batch: a count that its bytes cannot hold is an error the walk will find, not a reason to allocate."""
+    if e.count < 0:
+        return 0
+    return min(<int64_t>e.count, size // MIN_RECORD_SIZE + 1)
+
+
+cdef int reserve_for(RecordColumns columns, BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start, Py_ssize_t stop) except -1:
+    cdef int64_t records = 0, data = 0, runs = 0
+    cdef Py_ssize_t i
+    for i in range(start, stop):
+        if selection[i] != SKIP:
+            records += plausible_count(&index.entries[i], index.entries[i].size - HEADER_SIZE)
+            data += index.entries[i].size
+            runs += 1
+    return columns.reserve(records, data, runs)
+
+
+cdef bint nothing_selected(const uint8_t[::1] selection, Py_ssize_t start, Py_ssize_t stop):
+    cdef Py_ssize_t i
+    for i in range(start, stop):
+        if selection[i] != SKIP:
+            return False
+    return True
+
+
+cdef object corrupt(int error, BatchEntry* e):
+    return CorruptRecordError(_REASONS[error], position=e.position, offset=e.base_offset)
+
+
+cdef int check_batch(Chunk* chunk, BatchEntry* e) noexcept nogil:
+    cdef int64_t at = e.position - chunk.position
+    if at < 0 or e.size < HEADER_SIZE or at > chunk.length - e.size:
+        return OUTSIDE
+    if e.magic == BAD_MAGIC:
+        return WRONG_MAGIC
+    if crc32c_of(chunk.source + at + CRC_BEGIN, <size_t>(e.size - CRC_BEGIN)) != e.crc:
+        return BAD_CRC
+    return RECORD_OK
+
+
+cdef int decode_one(Chunk* chunk, BatchEntry* e, const uint8_t* records, const uint8_t* end, uint8_t selected,
+                    RecordColumns columns) noexcept nogil:
+    cdef record_batch batch
+    cdef int error
+    if e.count < 0 or e.count > (end - records) // MIN_RECORD_SIZE:
+        return RECORD_COUNT
+    batch.records = records
+    batch.end = end
+    batch.source = chunk.source
+    batch.limit = chunk.source + chunk.length
+    batch.base_offset = e.base_offset
+    batch.base_timestamp = e.base_timestamp
+    batch.append_time = e.max_timestamp
+    batch.has_append_time = e.attributes & ATTRIBUTE_LOG_APPEND_TIME
+    batch.count = e.count
+    batch.start_offset = chunk.start_offset
+    if selected == BOUNDED and columns.sink.count:
+        # a batch that overlaps the one before it: the consumer would not go back either
+        batch.start_offset = max(batch.start_offset, columns.sink.offsets[columns.sink.count - 1] + 1)
+    batch.end_offset = chunk.end_offset
+    error = walk_batch(&batch, &columns.sink, columns.views, columns.with_headers, selected == BOUNDED)
+    if error == RECORD_OK:
+        columns.end_run(e.partition_leader_epoch, 1 if batch.has_append_time else 0)
+    return error
+
+
+cdef Py_ssize_t decode_run(Chunk* chunk, BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop, RecordColumns columns,
+                           int* error) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef BatchEntry* e
+    cdef const uint8_t* p
+    for i in range(start, stop):
+        if chunk.selection[i] == SKIP:
+            continue
+        e = &entries[i]
+        if e.magic == 2 and e.attributes & ATTRIBUTE_CODEC or e.magic < 2:
+            error[0] = NOT_PLAIN
+            return i
+        if chunk.check_crc or e.magic != 2:
+            error[0] = check_batch(chunk, e)
+        elif e.position < chunk.position or e.position - chunk.position > chunk.length - e.size:
+            error[0] = OUTSIDE
+        if error[0] == RECORD_OK:
+            p = chunk.source + (e.position - chunk.position)
+            error[0] = decode_one(chunk, e, p + HEADER_SIZE, p + e.size, chunk.selection[i], columns)
+        if error[0] != RECORD_OK:
+            return i
+    return stop
+
+
+cdef Py_ssize_t decode_regions_run(Chunk* chunk, const int64_t* regions, BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop,
+                                   RecordColumns columns, int* error) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef const int64_t* region
+    for i in range(start, stop):
+        if chunk.selection[i] == SKIP:
+            continue
+        region = regions + 2 * (i - start)
+        error[0] = decode_one(chunk, &entries[i], chunk.source + region[0], chunk.source + region[1], chunk.selection[i], columns)
+        if error[0] != RECORD_OK:
+            return i
+    return stop

@@ -1,0 +1,44 @@
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from txnkafka._core.scan import BatchIndex
+
+class HiddenRange(Protocol):
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def first_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+
+class TransactionRange(NamedTuple):
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    last_offset: int
+    first_timestamp: int
+    last_timestamp: int
+    batches: int
+    records: int
+    bytes: int
+    outcome: str
+
+class TransactionScan:
+    ended: list[TransactionRange]
+    markers: dict[int, int]
+    next_offset: int
+    def __init__(self, next_offset: int = 0) -> None: ...
+    def hole(self) -> None: ...
+    def open_transactions(self) -> list[TransactionRange]: ...
+    def feed(self, index: BatchIndex, start: int = 0, stop: int | None = None) -> None: ...
+
+def select(
+    index: BatchIndex,
+    hidden: Iterable[HiddenRange] = (),
+    *,
+    start_offset: int = 0,
+    end_offset: int = ...,
+    start: int = 0,
+    stop: int | None = None,
+) -> bytearray: ...
+def merged(ranges: Iterable[HiddenRange]) -> list[list[int]]: ...

@@ -1,0 +1,244 @@
+"""What of a log is visible: transactions found on batch headers, and the selection of batches to decode.
+
+Kafka's consumer hides aborted data with a list from the broker's ``.txnindex`` (org.apache.kafka.clients.consumer.internals.
+CompletedFetch); the broker hides undecided data by ending at the last stable offset. Here both are derived from the log itself:
+``TransactionScan`` walks headers, and a transactional batch counts as committed only when the COMMIT marker of its producer follows.
+So a missing or damaged ``.txnindex`` or ``.snapshot`` cannot make aborted or open data visible.
+
+Control batches are never selected: their records are not for applications, in either isolation level.
+"""
+from collections import namedtuple
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+from txnkafka._core.scan cimport (
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_DELETE_HORIZON,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+    BatchEntry,
+    BatchIndex,
+)
+
+cdef enum:
+    SKIP = 0
+    WHOLE = 1
+    BOUNDED = 2
+
+TransactionRange = namedtuple("TransactionRange", [
+    "producer_id", "producer_epoch", "first_offset", "last_offset", "first_timestamp", "last_timestamp",
+    "batches", "records", "bytes", "outcome",
+])
+TransactionRange.__doc__ = """One transaction in one partition.
+
+``last_offset`` is that of the end marker, or of the last batch while the transaction is open. ``outcome`` is ``committed``,
+``aborted``, ``open`` (no marker follows) or ``undecided`` (its marker is missing from the middle of the log)."""
+
+
+cdef class OpenTransaction:
+    cdef int64_t first_offset, last_offset, first_timestamp, last_timestamp, records, size
+    cdef int32_t batches
+    cdef int16_t producer_epoch
+    cdef bint across_hole
+
+    cdef object end(self, int64_t producer_id, int64_t last_offset, str outcome):
+        return TransactionRange(
+            producer_id, self.producer_epoch, self.first_offset, last_offset, self.first_timestamp, self.last_timestamp,
+            self.batches, self.records, self.size, outcome,
+        )
+
+
+cdef class TransactionScan:
+    """Follows the transactions of one partition over its batch headers, in offset order.
+
+    ``feed(index)`` per segment; ``hole()`` between two segments when something is missing there. ``ended`` lists the transactions
+    that ended (in the order of their markers, those without data left out), ``open_transactions()`` those that did not.
+    """
+
+    cdef dict current               # producer id -> OpenTransaction
+    cdef readonly list ended
+    cdef readonly dict markers      # producer id -> last offset of a marker seen
+    cdef readonly int64_t next_offset
+
+    def __cinit__(self, int64_t next_offset=0):
+        self.current = {}
+        self.ended = []
+        self.markers = {}
+        self.next_offset = next_offset
+
+    def hole(self):
+        """Segments are missing here: a marker behind it may belong to a transaction that began inside the hole."""
+        cdef OpenTransaction transaction
+        for transaction in self.current.values():
+            transaction.across_hole = True
+
+    def open_transactions(self):
+        """The transactions without an end marker so far, oldest first."""
+        cdef OpenTransaction transaction
+        ranges = [transaction.end(producer_id, transaction.last_offset, "open")
+                  for producer_id, transaction in self.current.items()]
+        return sorted(ranges, key=lambda each: each.first_offset)
+
+    def feed(self, BatchIndex index not None, Py_ssize_t start=0, stop=None):
+        """Take the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen is passed over."""
+        cdef Py_ssize_t i, end = index.count if stop is None else stop
+        cdef BatchEntry* e
+        if not 0 <= start <= end <= index.count:
+            raise IndexError(f"batches {start} to {end} of {index.count}")
+        for i in range(start, end):
+            e = &index.entries[i]
+            if e.last_offset < self.next_offset:
+                continue
+            self.next_offset = e.last_offset + 1
+            if e.producer_id < 0 or not e.attributes & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL):
+                continue
+            if e.attributes & ATTRIBUTE_CONTROL:
+                self.marker(e)
+            else:
+                self.data(e)
+
+    cdef int data(self, BatchEntry* e) except -1:
+        cdef OpenTransaction transaction = self.current.get(e.producer_id)
+        if transaction is not None and transaction.across_hole and transaction.producer_epoch != e.producer_epoch:
+            # The epoch moved on without a marker: that one was lost with the missing segments.
+            self.ended.append(transaction.end(e.producer_id, transaction.last_offset, "undecided"))
+            transaction = None
+        if transaction is None:
+            if e.count == 0:
+                return 0            # an emptied batch of a transaction whose marker the cleaner may have removed
+            transaction = OpenTransaction.__new__(OpenTransaction)
+            transaction.first_offset = e.base_offset
+            transaction.first_timestamp = first_timestamp(e)
+            self.current[e.producer_id] = transaction
+        transaction.producer_epoch = e.producer_epoch
+        transaction.last_offset = e.last_offset
+        transaction.last_timestamp = e.max_timestamp
+        transaction.batches += 1
+        transaction.records += max(e.count, 0)
+        transaction.size += e.size
+        return 0
+
+    cdef int marker(self, BatchEntry* e) except -1:
+        cdef OpenTransaction transaction
+        cdef str outcome
+        if e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT:
+            return 0
+        self.markers[e.producer_id] = e.base_offset
+        transaction = self.current.pop(e.producer_id, None)
+        if transaction is None:
+            return 0
+        outcome = "committed" if e.control_type == CONTROL_COMMIT else "aborted"
+        # transaction.version 2 marks the end with the epoch of the data plus one, so that marker is certainly this one's
+        if transaction.across_hole and e.producer_epoch != transaction.producer_epoch + 1:
+            outcome = "undecided"
+        self.ended.append(transaction.end(e.producer_id, e.last_offset, outcome))
+        return 0
+
+
+cdef int64_t first_timestamp(BatchEntry* e) noexcept:
+    """The base timestamp is the first record's, unless the log appended the time or the cleaner put its horizon there."""
+    if e.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_DELETE_HORIZON):
+        return e.max_timestamp
+    return e.base_timestamp
+
+
+cdef struct HiddenRange:
+    int64_t producer_id
+    int64_t first_offset
+    int64_t last_offset
+
+
+def select(
+    BatchIndex index not None,
+    hidden=(),
+    *,
+    int64_t start_offset=0,
+    int64_t end_offset=0x7FFFFFFFFFFFFFFF,
+    Py_ssize_t start=0,
+    stop=None,
+):
+    """One byte per batch of ``index``: 0 skip it, 1 decode it whole, 2 decode it and keep offsets in [start_offset, end_offset).
+
+    ``hidden`` are ranges (with producer_id, first_offset, last_offset) whose transactional batches are left out: the aborted ones for
+    read_committed, none for read_uncommitted. Batches outside ``start`` to ``stop`` are skipped, and so is a batch whose offsets
+    were all seen before (the consumer would drop its records as well).
+    """
+    cdef Py_ssize_t i, count = 0, end = index.count if stop is None else stop
+    cdef HiddenRange* ranges = NULL
+    if not 0 <= start <= end <= index.count:
+        raise IndexError(f"batches {start} to {end} of {index.count}")
+    selection = bytearray(index.count)
+    cdef uint8_t[::1] chosen = selection
+    # Of ranges of one producer the ends grow with the beginnings, so that the last range that begins at or before a batch decides.
+    ordered = merged(hidden)
+    if ordered:
+        ranges = <HiddenRange*>malloc(len(ordered) * sizeof(HiddenRange))
+        if ranges == NULL:
+            raise MemoryError("no memory for the aborted transactions")
+        for i, (producer_id, first_offset, last_offset) in enumerate(ordered):
+            ranges[i].producer_id = producer_id
+            ranges[i].first_offset = first_offset
+            ranges[i].last_offset = last_offset
+        count = len(ordered)
+    try:
+        if end > start:
+            with nogil:
+                choose(index.entries, start, end, ranges, count, start_offset, end_offset, &chosen[0])
+    finally:
+        free(ranges)
+    return selection
+
+
+def merged(ranges):
+    """(producer_id, first_offset, last_offset) sorted, overlapping ranges of one producer joined into one."""
+    result = []
+    current = None
+    for producer_id, first_offset, last_offset in sorted(
+        (each.producer_id, each.first_offset, each.last_offset) for each in ranges
+    ):
+        if current is not None and current[0] == producer_id and first_offset <= current[2]:
+            current[2] = max(last_offset, current[2])
+        else:
+            current = [producer_id, first_offset, last_offset]
+            result.append(current)
+    return result
+
+
+cdef void choose(BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop, HiddenRange* ranges, Py_ssize_t count,
+                 int64_t start_offset, int64_t end_offset, uint8_t* chosen) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef BatchEntry* e
+    cdef int64_t next_offset = start_offset
+    for i in range(start, stop):
+        e = &entries[i]
+        if e.last_offset < next_offset:
+            continue
+        # A compressed magic 0 or 1 wrapper (count -1) has the offset of its last record: it may begin below the end.
+        if e.base_offset >= end_offset and e.count >= 0:
+            continue
+        if e.attributes & ATTRIBUTE_CONTROL:
+            continue
+        if count and e.attributes & ATTRIBUTE_TRANSACTIONAL and is_hidden(ranges, count, e.producer_id, e.base_offset):
+            continue
+        if e.base_offset < next_offset or e.last_offset >= end_offset or e.count < 0:
+            chosen[i] = BOUNDED
+        else:
+            chosen[i] = WHOLE
+        next_offset = e.last_offset + 1
+
+
+cdef bint is_hidden(HiddenRange* ranges, Py_ssize_t count, int64_t producer_id, int64_t offset) noexcept nogil:
+    """Binary search for the last range of this producer that begins at or before the offset."""
+    cdef Py_ssize_t low = 0, high = count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if ranges[middle].producer_id < producer_id or (
+            ranges[middle].producer_id == producer_id and ranges[middle].first_offset <= offset
+        ):
+            low = middle + 1
+        else:
+            high = middle
+    return low > 0 and ranges[low - 1].producer_id == producer_id and offset <= ranges[low - 1].last_offset

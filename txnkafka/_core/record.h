@@ -1,0 +1,282 @@
+/* The walk over the records of one magic 2 batch, into columns.
+ *
+ *   length varint | attributes i8 | timestampDelta varlong | offsetDelta varint | keyLength varint, key |
+ *   valueLength varint, value | headersCount varint | headers: keyLength varint, key, valueLength varint, value
+ *
+ * The rules are those of the full reader, org.apache.kafka.common.record.internal.DefaultRecord.readFrom: a record must be
+ * exactly as long as it says, a negative key, value or header value length is null, a header key is never null.
+ *
+ * Three ends are kept apart: a record's own end and the end of its batch decide what is valid; `limit`, the end of the readable
+ * bytes, decides whether the unchecked fast path may look ahead. */
+#ifndef TXNKAFKA_RECORD_H
+#define TXNKAFKA_RECORD_H
+
+#include <string.h>
+#include "varint.h"
+
+#define RECORD_LOOKAHEAD 64   /* readable bytes that the fast path wants behind a record's first byte */
+#define COLUMN_SLACK 128      /* bytes behind the end of every data column that a copy may scribble on */
+#define MIN_RECORD_SIZE 7     /* length, attributes, two deltas, two null lengths, no headers: a byte each */
+
+enum record_error {
+    RECORD_OK = 0,
+    RECORD_LENGTH,        /* negative, or past the end of the batch */
+    RECORD_FIELD,         /* a varint or a field does not fit into its record */
+    RECORD_HEADERS,       /* header count negative or larger than the record */
+    RECORD_HEADER_KEY,    /* negative header key length */
+    RECORD_SIZE,          /* fields end before or behind the declared length */
+    RECORD_COUNT,         /* fewer records than the batch header says */
+    RECORD_TRAILING,      /* bytes left behind the last record */
+};
+
+struct record_sink { /* where records go: the arrays of a RecordColumns, and how far they are filled */
+    int64_t *offsets, *timestamps;
+    int32_t *key_offsets, *value_offsets;
+    uint8_t *key_data, *value_data, *key_validity, *value_validity;
+    uint32_t *key_positions, *value_positions;
+    int32_t *key_lengths, *value_lengths;
+    int32_t *header_offsets, *header_key_offsets, *header_value_offsets;
+    uint8_t *header_key_data, *header_value_data, *header_value_validity;
+    size_t record_capacity, header_capacity;
+    size_t count, header_count, key_nulls, value_nulls, header_value_nulls;
+};
+
+struct record_batch {
+    const uint8_t *records, *end;   /* the records, decompressed */
+    const uint8_t *source, *limit;  /* the readable bytes around them; views count from `source` */
+    int64_t base_offset, base_timestamp;
+    int64_t append_time;            /* LogAppendTime of all records ... */
+    int has_append_time;            /* ... where this is set */
+    int32_t count;
+    int64_t start_offset, end_offset; /* records outside [start, end) are left out of a bounded walk */
+};
+
+struct record_fields {
+    int64_t timestamp_delta;
+    int32_t offset_delta, key_length, value_length, header_count;
+    const uint8_t *key, *value, *headers;
+};
+
+/* Copies n bytes in blocks; may write up to COLUMN_SLACK bytes behind the end of the copy. */
+TXNKAFKA_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t n, const uint8_t *limit) {
+    if (TXNKAFKA_UNLIKELY((size_t)(limit - from) < n + COLUMN_SLACK) || n > 2048) {
+        memcpy(to, from, n);
+        return;
+    }
+    if (n <= 32) {
+        memcpy(to, from, 32);
+        return;
+    }
+    size_t done = 0;
+    do {
+        memcpy(to + done, from + done, 128);
+        done += 128;
+    } while (done < n);
+}
+
+/* Bits are set once for the whole capacity when the first null is seen, so that rows without nulls cost nothing. */
+TXNKAFKA_INLINE void clear_validity(uint8_t *validity, size_t capacity, size_t *nulls, size_t i) {
+    if ((*nulls)++ == 0) memset(validity, 0xff, (capacity + 7) / 8);
+    validity[i >> 3] &= (uint8_t)~(1u << (i & 7));
+}
+
+/* A varint with a quick way for one and two bytes; at least two bytes must be readable at p. */
+TXNKAFKA_INLINE const uint8_t *fast_varint(const uint8_t *p, const uint8_t *end, int32_t *value) {
+    uint32_t first = p[0], second = p[1];
+    if (TXNKAFKA_LIKELY(first < 0x80u)) {
+        *value = zigzag32(first);
+        return p + 1;
+    }
+    if (TXNKAFKA_LIKELY(second < 0x80u)) {
+        *value = zigzag32((first & 0x7fu) | (second << 7));
+        return p + 2;
+    }
+    return read_varint(p, end, value);
+}
+
+/* Everything up to the value length, when at least RECORD_LOOKAHEAD bytes are readable at p (5 + 1 + 10 + 5 + 5 at most). */
+TXNKAFKA_INLINE const uint8_t *fields_fast(const uint8_t *p, const uint8_t *limit, int32_t *length, const uint8_t **start,
+                                           struct record_fields *r) {
+    if (!(p = fast_varint(p, limit, length))) return NULL;
+    *start = p;
+    p += 1; /* attributes: any value is accepted */
+    if (TXNKAFKA_LIKELY(*p < 0x80u)) {
+        r->timestamp_delta = zigzag32(*p);
+        p += 1;
+    } else if (!(p = read_varlong(p, limit, &r->timestamp_delta)))
+        return NULL;
+    if (!(p = fast_varint(p, limit, &r->offset_delta))) return NULL;
+    return fast_varint(p, limit, &r->key_length);
+}
+
+TXNKAFKA_INLINE const uint8_t *fields_checked(const uint8_t *p, const uint8_t *end, int32_t *length, const uint8_t **start,
+                                              struct record_fields *r) {
+    if (!(p = read_varint(p, end, length))) return NULL;
+    *start = p;
+    if (p >= end) return NULL;
+    p += 1;
+    if (!(p = read_varlong(p, end, &r->timestamp_delta))) return NULL;
+    if (!(p = read_varint(p, end, &r->offset_delta))) return NULL;
+    return read_varint(p, end, &r->key_length);
+}
+
+/* Reads one record; returns the byte behind it, or NULL with *error set. */
+TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end, const uint8_t *limit, struct record_fields *r,
+                                           int *error) {
+    int32_t length;
+    const uint8_t *start;
+    if (TXNKAFKA_LIKELY(limit - p >= RECORD_LOOKAHEAD))
+        p = fields_fast(p, limit, &length, &start, r);
+    else
+        p = fields_checked(p, end, &length, &start, r);
+    *error = RECORD_FIELD;
+    if (TXNKAFKA_UNLIKELY(!p)) return NULL;
+    *error = RECORD_LENGTH;
+    if (TXNKAFKA_UNLIKELY(length < 0 || start > end || length > end - start)) return NULL;
+    const uint8_t *stop = start + length;
+    *error = RECORD_FIELD;
+    if (TXNKAFKA_UNLIKELY(p > stop)) return NULL;
+    r->key = p;
+    if (r->key_length > 0) {
+        if (TXNKAFKA_UNLIKELY(r->key_length > stop - p)) return NULL;
+        p += r->key_length;
+    }
+    if (TXNKAFKA_UNLIKELY(stop - p < 2)) return NULL; /* value length and header count: a byte each at least */
+    if (!(p = fast_varint(p, stop, &r->value_length))) return NULL;
+    r->value = p;
+    if (r->value_length > 0) {
+        if (TXNKAFKA_UNLIKELY(r->value_length > stop - p)) return NULL;
+        p += r->value_length;
+    }
+    if (TXNKAFKA_LIKELY(stop - p == 1 && *p == 0)) {
+        r->header_count = 0;
+        r->headers = stop;
+        return stop;
+    }
+    if (!(p = read_varint(p, stop, &r->header_count))) return NULL;
+    *error = RECORD_HEADERS;
+    if (r->header_count < 0 || r->header_count > stop - p) return NULL;
+    r->headers = p;
+    for (int32_t i = 0; i < r->header_count; i++) {
+        int32_t n;
+        *error = RECORD_FIELD;
+        if (!(p = read_varint(p, stop, &n))) return NULL;
+        *error = RECORD_HEADER_KEY;
+        if (n < 0) return NULL;
+        *error = RECORD_FIELD;
+        if (n > stop - p) return NULL;
+        p += n;
+        if (!(p = read_varint(p, stop, &n))) return NULL;
+        if (n > 0) {
+            if (n > stop - p) return NULL;
+            p += n;
+        }
+    }
+    *error = RECORD_SIZE;
+    return p == stop ? stop : NULL;
+}
+
+/* The headers of a record that read_record has accepted. */
+static void copy_headers(struct record_sink *sink, const struct record_fields *r, const uint8_t *stop) {
+    const uint8_t *p = r->headers;
+    size_t h = sink->header_count;
+    for (int32_t i = 0; i < r->header_count; i++, h++) {
+        int32_t n = 0;
+        int32_t key_at = sink->header_key_offsets[h], value_at = sink->header_value_offsets[h];
+        p = read_varint(p, stop, &n);
+        memcpy(sink->header_key_data + key_at, p, (size_t)n);
+        sink->header_key_offsets[h + 1] = key_at + n;
+        p = read_varint(p + n, stop, &n);
+        if (n < 0) {
+            clear_validity(sink->header_value_validity, sink->header_capacity, &sink->header_value_nulls, h);
+            n = 0;
+        }
+        memcpy(sink->header_value_data + value_at, p, (size_t)n);
+        sink->header_value_offsets[h + 1] = value_at + n;
+        p += n;
+    }
+    sink->header_count = h;
+}
+
+/* On an error the sink keeps the counts it came with: no record of a bad batch is delivered. */
+TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record_sink *sink, const int views, const int headers,
+                                 const int bounded) {
+    const uint8_t *p = batch->records, *end = batch->end, *limit = batch->limit;
+    size_t n = sink->count, key_nulls = sink->key_nulls, value_nulls = sink->value_nulls;
+    const size_t header_count = sink->header_count, header_value_nulls = sink->header_value_nulls;
+    int32_t key_at = views ? 0 : sink->key_offsets[n], value_at = views ? 0 : sink->value_offsets[n];
+    int error = RECORD_OK;
+    for (int32_t i = 0; i < batch->count; i++) {
+        struct record_fields r;
+        if (TXNKAFKA_UNLIKELY(p >= end)) {
+            error = RECORD_COUNT;
+            goto failed;
+        }
+        p = read_record(p, end, limit, &r, &error);
+        if (TXNKAFKA_UNLIKELY(!p)) goto failed;
+        int64_t offset = (int64_t)((uint64_t)batch->base_offset + (uint64_t)(int64_t)r.offset_delta);
+        if (bounded && (offset < batch->start_offset || offset >= batch->end_offset)) continue;
+        sink->offsets[n] = offset;
+        sink->timestamps[n] = batch->has_append_time
+                                  ? batch->append_time
+                                  : (int64_t)((uint64_t)batch->base_timestamp + (uint64_t)r.timestamp_delta);
+        if (views) {
+            sink->key_lengths[n] = r.key_length < 0 ? -1 : r.key_length;
+            sink->key_positions[n] = (uint32_t)(r.key - batch->source);
+            sink->value_lengths[n] = r.value_length < 0 ? -1 : r.value_length;
+            sink->value_positions[n] = (uint32_t)(r.value - batch->source);
+        } else {
+            if (r.key_length > 0) {
+                copy_bytes(sink->key_data + key_at, r.key, (size_t)r.key_length, limit);
+                key_at += r.key_length;
+            } else if (r.key_length < 0)
+                clear_validity(sink->key_validity, sink->record_capacity, &key_nulls, n);
+            if (r.value_length > 0) {
+                copy_bytes(sink->value_data + value_at, r.value, (size_t)r.value_length, limit);
+                value_at += r.value_length;
+            } else if (r.value_length < 0)
+                clear_validity(sink->value_validity, sink->record_capacity, &value_nulls, n);
+            sink->key_offsets[n + 1] = key_at;
+            sink->value_offsets[n + 1] = value_at;
+        }
+        if (headers) {
+            if (r.header_count) copy_headers(sink, &r, p);
+            sink->header_offsets[n + 1] = (int32_t)sink->header_count;
+        }
+        n++;
+    }
+    error = RECORD_TRAILING;
+    if (TXNKAFKA_UNLIKELY(p != end)) goto failed;
+    sink->count = n;
+    sink->key_nulls = key_nulls;
+    sink->value_nulls = value_nulls;
+    return RECORD_OK;
+failed:
+    /* Validity bits of records behind `count` may be cleared: restore them for the batch that comes next. */
+    if (!views) {
+        for (size_t i = sink->count; i <= n && i < sink->record_capacity; i++) {
+            if (key_nulls) sink->key_validity[i >> 3] |= (uint8_t)(1u << (i & 7));
+            if (value_nulls) sink->value_validity[i >> 3] |= (uint8_t)(1u << (i & 7));
+        }
+    }
+    for (size_t h = header_count; headers && sink->header_value_nulls && h <= sink->header_count && h < sink->header_capacity; h++)
+        sink->header_value_validity[h >> 3] |= (uint8_t)(1u << (h & 7));
+    sink->header_count = header_count;
+    sink->header_value_nulls = header_value_nulls;
+    return error;
+}
+
+static int walk_batch(const struct record_batch *batch, struct record_sink *sink, int views, int headers, int bounded) {
+    switch ((views ? 4 : 0) | (headers ? 2 : 0) | (bounded ? 1 : 0)) {
+    case 0: return walk_records(batch, sink, 0, 0, 0);
+    case 1: return walk_records(batch, sink, 0, 0, 1);
+    case 2: return walk_records(batch, sink, 0, 1, 0);
+    case 3: return walk_records(batch, sink, 0, 1, 1);
+    case 4: return walk_records(batch, sink, 1, 0, 0);
+    case 5: return walk_records(batch, sink, 1, 0, 1);
+    case 6: return walk_records(batch, sink, 1, 1, 0);
+    default: return walk_records(batch, sink, 1, 1, 1);
+    }
+}
+
+#endif

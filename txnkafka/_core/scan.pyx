@@ -1,0 +1,383 @@
+"""The header pass: one walk over the batches of a segment that looks at their headers only.
+
+A segment is batches one after another, each with its own length; there is nothing between them (Kafka:
+org.apache.kafka.common.record.internal.FileLogInputStream). The walk goes from length to length and never searches for the next
+batch, because record bytes may look like anything.
+
+It ends where the bytes end, or before bytes that are not a whole batch, and says which of these they are:
+``torn`` (a batch that goes on behind the end), ``zeros`` (nothing but zeros to the end, as a preallocated file has) or ``garbage``.
+CRCs are not checked here; that is for those who go on to the records.
+"""
+from collections import namedtuple
+
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_varint, read_varlong
+from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+
+crc_initialize()
+
+cdef enum:
+    LOG_OVERHEAD = 12               # base offset and length, in front of every batch
+    HEADER_SIZE = 61                # of magic 2
+    MIN_FRAME = 17                  # offset, length, crc or leader epoch, magic: what is needed to tell the format
+    MIN_SIZE_0 = 14                 # the length field of the smallest magic 0 and 1 entries and magic 2 batch
+    MIN_SIZE_1 = 22
+    MIN_SIZE_2 = 49
+
+cdef enum Stop:
+    AT_END
+    TORN
+    ZEROS
+    GARBAGE
+    NO_MEMORY
+
+cdef int64_t MAX_OFFSET = <int64_t>0x7FFFFFFFFFFFFFFE   # so that the next offset is a number too
+
+_STOPS = ("end", "torn", "zeros", "garbage")
+
+BatchHeader = namedtuple("BatchHeader", [
+    "position", "size", "base_offset", "last_offset", "count", "base_timestamp", "max_timestamp",
+    "producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch", "attributes", "magic", "crc",
+    "control_type", "coordinator_epoch",
+])
+BatchHeader.__doc__ = "What the header of one batch says; see txnkafka/_core/scan.pxd for each field."
+
+
+cdef class EntryColumn:
+    """One field of all entries, as a read-only strided buffer; keeps the index alive and unchanged."""
+
+    cdef BatchIndex owner
+    cdef char* first
+    cdef bytes format
+    cdef Py_ssize_t itemsize
+    cdef Py_ssize_t shape[1]
+    cdef Py_ssize_t strides[1]
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        if flags & PyBUF_WRITABLE:
+            raise BufferError("a batch index is read-only")
+        self.shape[0] = self.owner.count
+        self.strides[0] = sizeof(BatchEntry)
+        view.buf = self.first
+        view.obj = self
+        view.len = self.owner.count * self.itemsize
+        view.itemsize = self.itemsize
+        view.readonly = 1
+        view.ndim = 1
+        view.format = <char*>self.format if flags & PyBUF_FORMAT else NULL
+        view.shape = self.shape
+        view.strides = self.strides
+        view.suboffsets = NULL
+        view.internal = NULL
+        self.owner.exports += 1
+
+    def __releasebuffer__(self, Py_buffer* view):
+        self.owner.exports -= 1
+
+
+cdef object entry_column(BatchIndex owner, void* first, bytes format, Py_ssize_t itemsize):
+    cdef EntryColumn self = EntryColumn.__new__(EntryColumn)
+    self.owner = owner
+    self.first = <char*>first
+    self.format = format
+    self.itemsize = itemsize
+    return memoryview(self)
+
+
+cdef class BatchIndex:
+    """The batches of one segment, or of a part of one, in file order.
+
+    ``len(index)`` batches; ``index[i]`` is a BatchHeader; each field is also a column over all batches (a memoryview,
+    for example ``index.base_offset``). ``end_position`` is the byte behind the last whole batch, ``stop`` says what is there
+    (``end``, ``torn``, ``zeros``, ``garbage``) and ``stop_reason`` says it in words.
+    """
+
+    def __cinit__(self):
+        self.end_position = 0
+        self.stop = "end"
+        self.stop_reason = ""
+        self.reserve(16)
+
+    def __dealloc__(self):
+        free(self.entries)
+
+    cdef int reserve(self, Py_ssize_t more) except -1:
+        if self.exports:
+            raise BufferError("columns of this batch index are still looked at")
+        if not reserve_entries(&self.entries, &self.capacity, self.count + more):
+            raise MemoryError("no memory for the batch index")
+        return 0
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, Py_ssize_t i):
+        if i < 0:
+            i += self.count
+        if not 0 <= i < self.count:
+            raise IndexError(f"batch {i} of {self.count}")
+        cdef BatchEntry* e = &self.entries[i]
+        return BatchHeader(
+            e.position, e.size, e.base_offset, e.last_offset, e.count, e.base_timestamp, e.max_timestamp,
+            e.producer_id, e.producer_epoch, e.base_sequence, e.partition_leader_epoch, e.attributes, e.magic, e.crc,
+            e.control_type, e.coordinator_epoch,
+        )
+
+    def find(self, int64_t offset):
+        """Index of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when there is none."""
+        cdef Py_ssize_t low = 0, high = self.count, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.entries[middle].last_offset < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def truncate(self, Py_ssize_t count, str stop, str stop_reason):
+        """Forget the batches from number ``count`` on: somebody who looked closer says the log ends there."""
+        if self.exports:
+            raise BufferError("columns of this batch index are still looked at")
+        if not 0 <= count <= self.count:
+            raise IndexError(f"cannot keep {count} of {self.count} batches")
+        if count < self.count:
+            self.end_position = self.entries[count].position
+        self.count = count
+        self.stop = stop
+        self.stop_reason = stop_reason
+
+    @property
+    def position(self):
+        return entry_column(self, &self.entries.position, b"q", 8)
+
+    @property
+    def size(self):
+        return entry_column(self, &self.entries.size, b"i", 4)
+
+    @property
+    def base_offset(self):
+        return entry_column(self, &self.entries.base_offset, b"q", 8)
+
+    @property
+    def last_offset(self):
+        return entry_column(self, &self.entries.last_offset, b"q", 8)
+
+    @property
+    def record_count(self):
+        return entry_column(self, &self.entries.count, b"i", 4)
+
+    @property
+    def base_timestamp(self):
+        return entry_column(self, &self.entries.base_timestamp, b"q", 8)
+
+    @property
+    def max_timestamp(self):
+        return entry_column(self, &self.entries.max_timestamp, b"q", 8)
+
+    @property
+    def producer_id(self):
+        return entry_column(self, &self.entries.producer_id, b"q", 8)
+
+    @property
+    def producer_epoch(self):
+        return entry_column(self, &self.entries.producer_epoch, b"h", 2)
+
+    @property
+    def base_sequence(self):
+        return entry_column(self, &self.entries.base_sequence, b"i", 4)
+
+    @property
+    def partition_leader_epoch(self):
+        return entry_column(self, &self.entries.partition_leader_epoch, b"i", 4)
+
+    @property
+    def attributes(self):
+        return entry_column(self, &self.entries.attributes, b"h", 2)
+
+    @property
+    def magic(self):
+        return entry_column(self, &self.entries.magic, b"b", 1)
+
+    @property
+    def crc(self):
+        return entry_column(self, &self.entries.crc, b"I", 4)
+
+    @property
+    def control_type(self):
+        return entry_column(self, &self.entries.control_type, b"h", 2)
+
+    @property
+    def coordinator_epoch(self):
+        return entry_column(self, &self.entries.coordinator_epoch, b"i", 4)
+
+
+cdef bint reserve_entries(BatchEntry** entries, Py_ssize_t* capacity, Py_ssize_t wanted) noexcept nogil:
+    cdef Py_ssize_t grown = capacity[0]
+    cdef void* memory
+    if wanted <= grown:
+        return True
+    grown = max(wanted, grown * 2)
+    memory = realloc(entries[0], <size_t>grown * sizeof(BatchEntry))
+    if memory == NULL:
+        return False
+    entries[0] = <BatchEntry*>memory
+    capacity[0] = grown
+    return True
+
+
+def scan(const uint8_t[::1] data not None, *, int64_t position=0, BatchIndex index=None):
+    """Index the batches in ``data``, which begins at byte ``position`` of its file and on a batch boundary.
+
+    Returns a BatchIndex; with ``index`` the batches are added to that one. Damage never raises: the walk stops in front of it.
+    """
+    cdef BatchIndex result = BatchIndex() if index is None else index
+    cdef const uint8_t* begin = &data[0] if data.shape[0] else NULL
+    cdef const uint8_t* p = begin
+    cdef const uint8_t* end = begin + data.shape[0] if data.shape[0] else NULL
+    cdef Stop stop
+    result.reserve(0)
+    with nogil:
+        stop = walk(&p, end, position - <int64_t><Py_ssize_t>begin, &result.entries, &result.count, &result.capacity)
+    if stop == NO_MEMORY:
+        raise MemoryError("no memory for the batch index")
+    result.end_position = position + (p - begin if begin != NULL else 0)
+    result.stop = _STOPS[stop]
+    result.stop_reason = stop_reason(stop, p, end)
+    return result
+
+
+cdef Stop walk(const uint8_t** at, const uint8_t* end, int64_t shift, BatchEntry** entries, Py_ssize_t* count,
+               Py_ssize_t* capacity) noexcept nogil:
+    cdef const uint8_t* p = at[0]
+    cdef Stop stop = AT_END
+    cdef BatchEntry* e
+    while p < end:
+        if not reserve_entries(entries, capacity, count[0] + 1):
+            stop = NO_MEMORY
+            break
+        e = &entries[0][count[0]]
+        stop = read_entry(p, end, e)
+        if stop != AT_END:
+            break
+        e.position = <int64_t><Py_ssize_t>p + shift
+        count[0] += 1
+        p += e.size
+    at[0] = p
+    return stop
+
+
+cdef Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexcept nogil:
+    cdef int64_t remaining = end - p
+    cdef int64_t size
+    if remaining < MIN_FRAME:
+        return ZEROS if all_zero(p, end) else TORN
+    size = <int64_t>load_i32(p + 8)
+    e.magic = <int8_t>p[16]
+    if size < MIN_SIZE_0:
+        return ZEROS if all_zero(p, end) else GARBAGE
+    if e.magic == 2:
+        if size < MIN_SIZE_2:
+            return GARBAGE
+        if size + LOG_OVERHEAD > remaining:
+            return TORN
+        return read_header(p, size, e)
+    if size + LOG_OVERHEAD > remaining:
+        return TORN
+    if e.magic == 0 or (e.magic == 1 and size >= MIN_SIZE_1):
+        return read_legacy(p, size, e)
+    # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it fails there.
+    if size >= MIN_SIZE_2 and crc32c_of(p + 21, <size_t>(size - 9)) == load_u32(p + 17):
+        e.magic = BAD_MAGIC
+        return read_header(p, size, e)
+    return GARBAGE
+
+
+cdef Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
+    cdef int32_t last_offset_delta = load_i32(p + 23)
+    e.base_offset = load_i64(p)
+    e.size = <int32_t>(size + LOG_OVERHEAD) if size <= 0x7FFFFFFF - LOG_OVERHEAD else 0
+    e.partition_leader_epoch = load_i32(p + 12)
+    e.crc = load_u32(p + 17)
+    e.attributes = load_i16(p + 21)
+    e.base_timestamp = load_i64(p + 27)
+    e.max_timestamp = load_i64(p + 35)
+    e.producer_id = load_i64(p + 43)
+    e.producer_epoch = load_i16(p + 51)
+    e.base_sequence = load_i32(p + 53)
+    e.count = load_i32(p + 57)
+    e.control_type = NO_CONTROL_TYPE
+    e.coordinator_epoch = -1
+    e.reserved = 0
+    if e.base_offset < 0 or last_offset_delta < 0 or e.base_offset > MAX_OFFSET - last_offset_delta or e.size == 0:
+        return GARBAGE
+    e.last_offset = e.base_offset + last_offset_delta
+    if e.attributes & ATTRIBUTE_CONTROL and not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
+        read_control(p + HEADER_SIZE, p + e.size, e)
+    return AT_END
+
+
+cdef void read_control(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexcept nogil:
+    """The first record of a control batch: key i16 version, i16 type; value of a marker i16 version, i32 coordinator epoch."""
+    cdef int32_t length = 0
+    cdef int64_t timestamp_delta
+    p = read_varint(p, end, &length)
+    if p == NULL or p >= end:
+        return
+    p = read_varlong(p + 1, end, &timestamp_delta)
+    if p != NULL:
+        p = read_varint(p, end, &length)
+    if p != NULL:
+        p = read_varint(p, end, &length)
+    if p == NULL or length < 4 or length > end - p or load_i16(p) < 0:
+        return
+    e.control_type = load_i16(p + 2)
+    p = read_varint(p + length, end, &length)
+    if p != NULL and 6 <= length <= end - p and load_i16(p) >= 0:
+        e.coordinator_epoch = load_i32(p + 2)
+
+
+cdef Stop read_legacy(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
+    """Magic 0 and 1: entry by entry; a compressed wrapper is one entry with the offset of its last record."""
+    e.base_offset = e.last_offset = load_i64(p)
+    if e.base_offset < 0 or size > 0x7FFFFFFF - LOG_OVERHEAD:
+        return GARBAGE
+    e.size = <int32_t>(size + LOG_OVERHEAD)
+    e.crc = load_u32(p + 12)
+    e.attributes = <int16_t>p[17]
+    e.base_timestamp = e.max_timestamp = load_i64(p + 18) if e.magic == 1 else -1
+    e.count = -1 if e.attributes & ATTRIBUTE_CODEC else 1
+    e.producer_id = -1
+    e.producer_epoch = -1
+    e.base_sequence = -1
+    e.partition_leader_epoch = -1
+    e.control_type = NO_CONTROL_TYPE
+    e.coordinator_epoch = -1
+    e.reserved = 0
+    # These two bits mean something in magic 2 only.
+    e.attributes &= ATTRIBUTE_CODEC | ATTRIBUTE_LOG_APPEND_TIME
+    return AT_END
+
+
+cdef bint all_zero(const uint8_t* p, const uint8_t* end) noexcept nogil:
+    while p < end:
+        if p[0]:
+            return False
+        p += 1
+    return True
+
+
+cdef str stop_reason(Stop stop, const uint8_t* p, const uint8_t* end):
+    cdef Py_ssize_t left = end - p if p != NULL else 0
+    if stop == TORN and left < MIN_FRAME:
+        return f"the last {left} bytes are the beginning of a batch header"
+    if stop == TORN:
+        return f"a batch of {<int64_t>load_i32(p + 8) + LOG_OVERHEAD} bytes begins here, but only {left} bytes follow"
+    if stop == ZEROS:
+        return f"{left} zero bytes to the end"
+    if stop == GARBAGE:
+        return f"no batch begins here: length {load_i32(p + 8)}, magic {<int8_t>p[16]}, offset {load_i64(p)}"
+    return ""

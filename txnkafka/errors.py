@@ -1,0 +1,121 @@
+"""Errors that a caller of txnkafka may want to tell apart.
+
+    KafkaError                      code and text of Kafka's error table (org.apache.kafka.common.protocol.Errors)
+    ├── CorruptRecordError          a batch or record in a ``.log`` file is damaged; says where
+    ├── CorruptFileError            an index, snapshot or checkpoint is damaged; it can be rebuilt from the log
+    ├── OffsetOutOfRangeError       below the log start offset or past the log end
+    ├── UnknownTopicOrPartitionError
+    ├── UnsupportedCompressionTypeError
+    └── LogDirError                 a directory that cannot be read as a log directory at all
+
+Every message says where the fault is and what to do about it.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CorruptFileError",
+    "CorruptRecordError",
+    "KafkaError",
+    "LogDirError",
+    "OffsetOutOfRangeError",
+    "UnknownTopicOrPartitionError",
+    "UnsupportedCompressionTypeError",
+]
+
+
+class KafkaError(Exception):
+    """Base of all errors of this package. ``code`` is Kafka's numeric error code (-1: no code of its own)."""
+
+    code: int = -1
+
+
+class LocatedError(KafkaError):
+    """An error about bytes in a file: knows the file and the position, which outer layers fill in as they know them."""
+
+    remedy = ""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        position: int | None = None,
+        offset: int | None = None,
+        file: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.position = position
+        self.offset = offset
+        self.file = file
+        self.topic = topic
+        self.partition = partition
+
+    def locate(self, *, file: str | None = None, topic: str | None = None, partition: int | None = None) -> None:
+        """Fill in what is not known yet; what an inner layer said first stays."""
+        self.file = self.file if self.file is not None else file
+        if self.topic is None:
+            self.topic, self.partition = topic, partition
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Spark sends errors between processes; keyword-only arguments need this.
+        return (_rebuild, (type(self), self.reason, self.__dict__.copy()))
+
+    def __str__(self) -> str:
+        where = []
+        if self.topic is not None:
+            where.append(f"{self.topic}-{self.partition}")
+        if self.file is not None:
+            where.append(str(self.file))
+        if self.position is not None:
+            where.append(f"position {self.position}")
+        if self.offset is not None:
+            where.append(f"offset {self.offset}")
+        text = self.reason + (f" ({', '.join(where)})" if where else "")
+        return f"{text}. {self.remedy}" if self.remedy else text
+
+
+def _rebuild(kind: type[LocatedError], reason: str, state: dict[str, object]) -> LocatedError:
+    error = kind(reason)
+    error.__dict__.update(state)
+    return error
+
+
+class CorruptRecordError(LocatedError):
+    """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the batch's first byte in ``file``."""
+
+    code = 2
+    remedy = "Everything before it was delivered; on_corrupt='skip' reads on behind it, 'txnkafka verify' lists all damage"
+
+
+class CorruptFileError(LocatedError):
+    """A file that is derived from the log (index, snapshot, checkpoint) is damaged; the log itself may be fine."""
+
+    code = 2
+    remedy = "The log itself is not affected by this file; 'txnkafka verify' says what is"
+
+
+class OffsetOutOfRangeError(KafkaError):
+    """The offset lies below the log start offset or past the log end offset."""
+
+    code = 1
+
+
+class UnknownTopicOrPartitionError(KafkaError):
+    """The directory holds no such topic or partition."""
+
+    code = 3
+
+
+class UnsupportedCompressionTypeError(LocatedError):
+    """A batch names a codec that does not exist (5 to 7) or that its magic does not allow."""
+
+    code = 76
+
+
+class LogDirError(KafkaError):
+    """A path is not a log directory, a partition directory or a segment, or it cannot be read."""
+
+    code = 56

@@ -1,0 +1,74 @@
+"""Words that every room uses: topic partitions, isolation levels, Kafka's "no value" numbers."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+__all__ = [
+    "NO_OFFSET",
+    "NO_PARTITION_LEADER_EPOCH",
+    "NO_PRODUCER_EPOCH",
+    "NO_PRODUCER_ID",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "IsolationLevel",
+    "ProducerIdAndEpoch",
+    "TimestampType",
+    "TopicPartition",
+]
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_TIMESTAMP = -1
+NO_OFFSET = -1
+NO_PARTITION_LEADER_EPOCH = -1
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic, as Kafka writes it: ``orders-3``."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """Identity of one incarnation of a producer."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class IsolationLevel(enum.Enum):
+    """What a reader sees of transactions; the values are Kafka's configuration values."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+    @classmethod
+    def of(cls, value: str | IsolationLevel) -> IsolationLevel:
+        """Take the name or the member; raises ``ValueError`` that lists the valid names."""
+        if isinstance(value, cls):
+            return value
+        try:
+            return cls(str(value).lower())
+        except ValueError:
+            names = " or ".join(level.value for level in cls)
+            raise ValueError(f"isolation level must be {names}, not {value!r}") from None
+
+
+class TimestampType(enum.IntEnum):
+    """Where a record's timestamp comes from (``org.apache.kafka.common.record.TimestampType``)."""
+
+    NO_TIMESTAMP_TYPE = -1
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+    @property
+    def label(self) -> str:
+        """Kafka's own spelling: ``CreateTime``, ``LogAppendTime``, ``NoTimestampType``."""
+        return ("CreateTime", "LogAppendTime", "NoTimestampType")[self]
