@@ -1,0 +1,71 @@
+"""Kafka's transactions as a Python library: reads real Kafka log directories exactly and fast, without a broker.
+
+    from txnkafka import LogDir
+
+    partition = LogDir("/var/lib/kafka/data").partition("orders", 0)
+    for record in partition.records(isolation_level="read_committed"):
+        print(record.offset, record.key, record.value)
+
+Importing the package loads nothing else; each public name loads its module when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from txnkafka.errors import (
+        CorruptFileError,
+        CorruptRecordError,
+        KafkaError,
+        LogDirError,
+        OffsetOutOfRangeError,
+        UnknownTopicOrPartitionError,
+        UnsupportedCompressionTypeError,
+    )
+    from txnkafka.logdir import LogDir
+    from txnkafka.model import IsolationLevel, ProducerIdAndEpoch, TimestampType, TopicPartition
+
+    __version__: str
+
+__all__ = [
+    "CorruptFileError",
+    "CorruptRecordError",
+    "IsolationLevel",
+    "KafkaError",
+    "LogDir",
+    "LogDirError",
+    "OffsetOutOfRangeError",
+    "ProducerIdAndEpoch",
+    "TimestampType",
+    "TopicPartition",
+    "UnknownTopicOrPartitionError",
+    "UnsupportedCompressionTypeError",
+    "__version__",
+]
+
+_ROOMS = {
+    "IsolationLevel": "model",
+    "LogDir": "logdir",
+    "ProducerIdAndEpoch": "model",
+    "TimestampType": "model",
+    "TopicPartition": "model",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: object = version(__name__)
+    elif name in __all__:
+        value = getattr(import_module(f"{__name__}.{_ROOMS.get(name, 'errors')}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
