@@ -1,0 +1,88 @@
+"""LZ4 frames as Kafka's Lz4BlockInputStream reads them.
+
+    magic 04 22 4d 18 | flags | block descriptor | [u64 content size] | header checksum
+    blocks of { u32 size, top bit: stored | bytes | [u32 checksum] } | u32 end mark 0 | [u32 content checksum]
+
+All little-endian. The frame is walked here because general readers differ: Kafka requires independent blocks
+and the end mark, does not check content size and content checksum, ignores what follows the frame, and
+forgives magic 0 its wrong header checksum (KIP-57).
+"""
+
+from __future__ import annotations
+
+import struct
+
+import cramjam
+import xxhash
+
+from txnkafka.errors import CorruptRecordError
+from txnkafka.record.output_buffer import OutputBuffer
+
+__all__ = ["decompress_lz4"]
+
+_read_u32 = struct.Struct("<I").unpack_from
+_decompress_block_into = cramjam.lz4.decompress_block_into
+_MAGIC = b"\x04\x22\x4d\x18"
+# The top bit of a block's size says that its bytes are stored as they are.
+_SIZE_MASK = 0x7FFFFFFF
+_BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
+# Version 01 and independent blocks; reserved bit and dictionary bit clear.
+_FIXED_FLAGS, _FIXED_FLAGS_MASK = 0x60, 0xE3
+# What Kafka's writer puts before the blocks: no checksums, 64 KiB blocks.
+_USUAL_HEADER = _MAGIC + b"\x60\x40\x82"
+_USUAL_BLOCK_MAX = 1 << 16
+
+
+def decompress_lz4(output: OutputBuffer, payload: memoryview, magic: int) -> int:
+    """Decompress one frame; content size and content checksum are not looked at."""
+    position, flags, block_max = 7, _FIXED_FLAGS, _USUAL_BLOCK_MAX
+    if payload[:7] != _USUAL_HEADER:
+        position, flags, block_max = _header(payload, magic)
+    length = len(payload)
+    end = output.end
+    while position + 4 <= length:
+        (word,) = _read_u32(payload, position)
+        size = word & _SIZE_MASK
+        position += 4
+        if size == 0:
+            if flags & _CONTENT_CHECKSUM and position + 4 > length:
+                break
+            return end
+        stop = position + size
+        if size > block_max or stop > length:
+            raise CorruptRecordError(f"an LZ4 block of {size} bytes is too long for its frame or its batch")
+        block = payload[position:stop]
+        if word > _SIZE_MASK:
+            end = output.write(end, block)
+        else:
+            end += _decompress_block_into(block, output.room(end, block_max))
+        position = _checked(payload, block, stop) if flags & _BLOCK_CHECKSUM else stop
+    raise CorruptRecordError("LZ4 data ends before the end of its frame")
+
+
+def _header(payload: memoryview, magic: int) -> tuple[int, int, int]:
+    """Return where the blocks start, the flags and the largest block."""
+    if len(payload) < 7 or payload[:4] != _MAGIC:
+        raise CorruptRecordError("LZ4 data does not begin with an LZ4 frame header")
+    flags, descriptor = payload[4], payload[5]
+    if flags & _FIXED_FLAGS_MASK != _FIXED_FLAGS:
+        raise CorruptRecordError(
+            f"LZ4 frame flags 0x{flags:02x} are not what Kafka allows (version 1, independent blocks)"
+        )
+    if descriptor & 0x8F or descriptor < 0x40:
+        raise CorruptRecordError(f"LZ4 block descriptor 0x{descriptor:02x} is not valid")
+    checksum = 14 if flags & _CONTENT_SIZE else 6
+    if checksum >= len(payload):
+        raise CorruptRecordError("LZ4 data ends inside the frame header")
+    # Magic 0 writers got this checksum wrong (KIP-57), so nobody can hold it against them.
+    if magic > 0 and payload[checksum] != (xxhash.xxh32_intdigest(payload[4:checksum]) >> 8) & 0xFF:
+        raise CorruptRecordError("the LZ4 frame header does not match its checksum")
+    return checksum + 1, flags, 1 << (2 * (descriptor >> 4) + 8)
+
+
+def _checked(payload: memoryview, block: memoryview, position: int) -> int:
+    if position + 4 > len(payload):
+        raise CorruptRecordError("LZ4 data ends inside a block checksum")
+    if _read_u32(payload, position)[0] != xxhash.xxh32_intdigest(block):
+        raise CorruptRecordError("an LZ4 block does not match its checksum")
+    return position + 4

@@ -1,0 +1,57 @@
+"""Snappy in xerial's framing (org.xerial.snappy.SnappyInputStream), or one raw block.
+
+    magic 82 "SNAPPY" 0 | i32 version | i32 compatible version | chunks of { i32 size | raw block }
+
+A payload without the magic is one raw block as a whole. The header may be repeated between chunks. Up to
+three bytes behind the last chunk are ignored. Versions are not looked at.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import cramjam
+
+from txnkafka.errors import CorruptRecordError
+from txnkafka.record.output_buffer import OutputBuffer
+
+__all__ = ["decompress_snappy"]
+
+_read_u32 = struct.Struct(">I").unpack_from
+_MAGIC = b"\x82SNAPPY\0"
+_HEADER_SIZE = 16
+_MAGIC_HEAD = 0x82534E41
+
+
+def decompress_snappy(output: OutputBuffer, payload: memoryview, magic: int) -> int:
+    """Decompress the chunks behind the header; without it the whole payload is one block."""
+    if len(payload) < _HEADER_SIZE or payload[:8] != _MAGIC:
+        return _block(output, output.end, payload)
+    end = output.end
+    position = _HEADER_SIZE
+    last = len(payload) - 4
+    while position <= last:
+        (size,) = _read_u32(payload, position)
+        position += 4
+        if size == _MAGIC_HEAD:
+            position = _repeated_header(payload, position)
+            continue
+        if size > len(payload) - position:
+            raise CorruptRecordError("a snappy chunk runs past the end of the batch")
+        end = _block(output, end, payload[position : position + size])
+        position += size
+    return end
+
+
+def _repeated_header(payload: memoryview, position: int) -> int:
+    """Return where the chunks behind a repeated header start; a wrong header ends the data."""
+    stop = position - 4 + _HEADER_SIZE
+    if stop > len(payload):
+        raise CorruptRecordError("a snappy stream header is cut off")
+    return stop if payload[position - 4 : position + 4] == _MAGIC else len(payload)
+
+
+def _block(output: OutputBuffer, end: int, block: memoryview) -> int:
+    size = cramjam.snappy.decompress_raw_len(block)
+    written: int = cramjam.snappy.decompress_raw_into(block, output.exact_room(end, size))
+    return end + written

@@ -1,0 +1,95 @@
+"""zstd frames (RFC 8878), one after the other, skippable ones among them; windows up to 2^27 bytes.
+
+    magic 28 b5 2f fd | frame header | blocks of { u24: last, type, size | bytes } | [u32 checksum]
+
+The decoder behind it checks everything, but wants its whole output memory in advance and Kafka's frames do
+not tell their content's size. So the block headers are walked first: they bound it.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import cramjam
+
+from txnkafka.errors import CorruptRecordError
+from txnkafka.record.output_buffer import OutputBuffer
+
+__all__ = ["decompress_zstd"]
+
+_read_two_u32 = struct.Struct("<II").unpack_from
+_MAGIC = 0xFD2FB528
+_SKIPPABLE, _SKIPPABLE_MASK = 0x184D2A50, 0xFFFFFFF0
+_WINDOW_MAX = 1 << 27
+_BLOCK_MAX = 128 << 10
+# Block types; 0 is a raw block.
+_RUN, _COMPRESSED, _RESERVED = 1, 2, 3
+_DICTIONARY_ID_SIZES = (0, 1, 2, 4)
+_CONTENT_SIZE_SIZES = (0, 2, 4, 8)
+
+
+def decompress_zstd(output: OutputBuffer, payload: memoryview, magic: int) -> int:
+    """Decompress all frames, with room for what their block headers allow."""
+    bound = position = 0
+    while position < len(payload) or position == 0:
+        if position + 8 > len(payload):
+            raise CorruptRecordError("zstd data is cut off, or has garbage behind its last frame")
+        head, size = _read_two_u32(payload, position)
+        if head == _MAGIC:
+            frame_bound, position = _frame(payload, position + 4)
+            bound += frame_bound
+        elif head & _SKIPPABLE_MASK == _SKIPPABLE:
+            position += 8 + size
+        else:
+            raise CorruptRecordError("zstd data has bytes that are not a zstd frame")
+    if position > len(payload):
+        raise CorruptRecordError("zstd data ends inside a frame")
+    written: int = cramjam.zstd.decompress_into(payload, output.room(output.end, bound))
+    return output.end + written
+
+
+def _frame(payload: memoryview, position: int) -> tuple[int, int]:
+    """Return how many bytes the frame holds at most, and where it ends."""
+    has_checksum = payload[position] & 0x04
+    window, position = _frame_header(payload, position)
+    bound, position = _blocks(payload, position, min(window, _BLOCK_MAX))
+    return bound, position + has_checksum
+
+
+def _frame_header(payload: memoryview, position: int) -> tuple[int, int]:
+    """Return the window size and where the blocks start."""
+    descriptor = payload[position]
+    if descriptor & 0x08:
+        raise CorruptRecordError("a zstd frame header uses a reserved bit")
+    single_segment = descriptor & 0x20
+    content_size_bytes = _CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if single_segment else 0)
+    position += 1
+    window = 0
+    if not single_segment:
+        base = 1 << (10 + (payload[position] >> 3))
+        window = base + (base >> 3) * (payload[position] & 7)
+        position += 1
+    position += _DICTIONARY_ID_SIZES[descriptor & 3]
+    stop = position + content_size_bytes
+    if single_segment:
+        # Sizes of two bytes are stored less 256.
+        window = int.from_bytes(payload[position:stop], "little") + (256 if content_size_bytes == 2 else 0)
+    if window > _WINDOW_MAX:
+        raise CorruptRecordError(f"a zstd frame needs a window of {window} bytes, more than {_WINDOW_MAX}")
+    return window, stop
+
+
+def _blocks(payload: memoryview, position: int, block_max: int) -> tuple[int, int]:
+    """Return how many bytes the blocks hold at most, and where they end."""
+    bound = 0
+    last = 0
+    while not last:
+        head = int.from_bytes(payload[position : position + 3], "little")
+        last, kind, size = head & 1, (head >> 1) & 3, head >> 3
+        if kind == _RESERVED:
+            raise CorruptRecordError("a zstd frame has a block of the reserved type")
+        bound += block_max if kind == _COMPRESSED else size
+        position += 3 + (1 if kind == _RUN else size)
+        if position > len(payload):
+            raise CorruptRecordError("zstd data ends inside a frame")
+    return bound, position

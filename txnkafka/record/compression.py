@@ -1,0 +1,127 @@
+"""Decompression of record batches: five codecs, one reusable buffer, a limit on what a batch may become.
+
+Invariant: ``append`` either returns a complete batch's content or raises and leaves the buffer as it was. A
+payload of n bytes may become 2048 n bytes but no more than ``max_bytes`` (16 MiB are always allowed),
+whatever its headers promise; memory is used only as far as bytes are really written. Source:
+org.apache.kafka.common.compress (KIP-390).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from txnkafka.errors import CorruptRecordError, UnsupportedCompressionTypeError
+from txnkafka.record.codecs import (
+    BINDING_ERRORS,
+    decompress_gzip,
+    decompress_lz4,
+    decompress_snappy,
+    decompress_zstd,
+)
+from txnkafka.record.output_buffer import OutputBuffer
+
+__all__ = ["CompressionType", "Decompressor"]
+
+MAX_BYTES: Final = 256 << 20
+ALWAYS_ALLOWED_BYTES: Final = 16 << 20
+MAX_RATIO: Final = 2048
+
+
+class CompressionType(enum.IntEnum):
+    """Codec of a batch: bits 0 to 2 of its attributes. Names are Kafka's, in ``label``."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @property
+    def label(self) -> str:
+        """Kafka's own spelling: ``none``, ``gzip``, ``snappy``, ``lz4``, ``zstd``."""
+        return self.name.lower()
+
+    @classmethod
+    def of(cls, value: int) -> CompressionType:
+        """Take the codec bits of a batch's attributes; there are no codecs 5, 6 and 7."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise UnsupportedCompressionTypeError(f"there is no codec {value}; Kafka has 0 to 4") from None
+
+
+def _copy(output: OutputBuffer, payload: memoryview, magic: int) -> int:
+    return output.write(output.end, payload)
+
+
+_Decompress: TypeAlias = Callable[[OutputBuffer, memoryview, int], int]
+_DECOMPRESS: Final[dict[int, _Decompress]] = {
+    CompressionType.NONE.value: _copy,
+    CompressionType.GZIP.value: decompress_gzip,
+    CompressionType.SNAPPY.value: decompress_snappy,
+    CompressionType.LZ4.value: decompress_lz4,
+    CompressionType.ZSTD.value: decompress_zstd,
+}
+
+
+class Decompressor:
+    """Decompresses batch after batch into one buffer. For one thread at a time.
+
+    ``max_bytes`` bounds each batch. The sum of batches is the caller's business: look at ``end`` and
+    ``reset()`` when what was appended has been decoded.
+    """
+
+    __slots__ = ("_output", "max_bytes")
+
+    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+        self._output = OutputBuffer()
+        self.max_bytes = max_bytes
+
+    @property
+    def buffer(self) -> memoryview:
+        """The memory that ``append``'s positions refer to; ask again after each ``append``, it may move."""
+        return self._output.view
+
+    @property
+    def end(self) -> int:
+        """Position behind the last batch that was appended."""
+        return self._output.end
+
+    def reset(self) -> None:
+        """Start over at position 0; views of ``buffer`` may be overwritten from now on."""
+        self._output.reset()
+
+    def append(self, codec: int, payload: bytes | memoryview, *, magic: int = 2) -> tuple[int, int]:
+        """Decompress one batch's records; return where they start and end in ``buffer``.
+
+        ``payload`` is what follows the batch header (magic 2), or the value of a wrapper record (magic 0 and
+        1).
+        """
+        output = self._output
+        view = payload if type(payload) is memoryview else memoryview(payload)
+        start = output.end
+        output.limit = start + self._allowed(len(view))
+        output.clipped = False
+        decompress = _DECOMPRESS.get(codec)
+        if decompress is None or (decompress is decompress_zstd and magic < 2):
+            raise UnsupportedCompressionTypeError(f"codec {codec} does not exist in message format {magic}")
+        try:
+            end = decompress(output, view, magic)
+        except BINDING_ERRORS as error:
+            name = CompressionType(codec).label
+            if output.clipped:
+                allowed = output.limit - start
+                raise CorruptRecordError(
+                    f"{name} data is damaged, or becomes more than the {allowed} bytes it may: {error}"
+                ) from error
+            raise CorruptRecordError(f"{name} data is damaged: {error}") from error
+        output.end = end
+        return start, end
+
+    def _allowed(self, size: int) -> int:
+        allowed = MAX_RATIO * size
+        if allowed < ALWAYS_ALLOWED_BYTES:
+            allowed = ALWAYS_ALLOWED_BYTES
+        return allowed if allowed < self.max_bytes else self.max_bytes
