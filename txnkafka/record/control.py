@@ -3,7 +3,7 @@
     key                      i16 version | i16 type
     value of ABORT, COMMIT   i16 version | i32 coordinator epoch
 
-Version 0 is the only one that exists; higher versions read as version 0, and more bytes than version 0 has are
+Only version 0 exists; higher versions read as version 0, and more bytes than version 0 has are
 ignored, so that newer writers stay readable. Source: org.apache.kafka.common.record.ControlRecordType and
 EndTransactionMarker (KIP-98), the KRaft types from KIP-595, KIP-630 and KIP-853.
 """
