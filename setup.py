@@ -1,6 +1,6 @@
-"""Builds the compiled core: every ``txnkafka/_core/*.pyx`` is one extension; a compile failure fails the installation.
+"""Builds the compiled core: each txnkafka/_core/*.pyx is an extension; if one fails, so does the installation.
 
-Switches (environment variables, off when unset or "0"); each combination is compiled in its own directory under build/:
+Switches (environment variables, off when unset or "0"), each combination in its own directory under build/:
     TXNKAFKA_DEBUG     bounds checks, no optimisation, debug symbols, line tracing for coverage and profilers
     TXNKAFKA_SANITIZE  address and undefined-behaviour sanitizers (ci/fuzz shows how to run such a build)
     TXNKAFKA_ANNOTATE  an HTML page beside each generated C file shows where Python objects are touched
@@ -32,7 +32,8 @@ FLAVOUR = "-".join(name for name in ("debug", "sanitize", "annotate") if switch(
 BUILD = Path("build", FLAVOUR)
 
 LINK = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
-COMPILE = [*LINK, "-g", "-O0" if DEBUG else "-O1", "-fno-omit-frame-pointer"] if DEBUG or SANITIZE else ["-O3"]
+TRACEABLE = ["-g", "-fno-omit-frame-pointer", "-O0" if DEBUG else "-O1"]
+COMPILE = [*LINK, *TRACEABLE] if DEBUG or SANITIZE else ["-O3"]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -57,7 +58,7 @@ def extension(source: Path) -> Extension:
 
 
 class BuildExtensions(build_ext):
-    """One compilation serves ``build_ext --inplace`` and ``pip install -e``; what lies in place follows the switches."""
+    """One compilation serves build_ext --inplace and pip install -e; the copy in place follows the switches."""
 
     def finalize_options(self) -> None:
         super().finalize_options()

@@ -1,4 +1,4 @@
-"""Kafka's transactions as a Python library: reads real Kafka log directories exactly and fast, without a broker.
+"""Kafka's transactions as a Python library: reads real Kafka log directories exactly, without a broker.
 
     from txnkafka import LogDir
 

@@ -1,0 +1,23 @@
+# Each target sets itself up in .venv; see ci/setup.
+STEPS = build lint types tidy unit golden damage fuzz wheel spark
+
+.PHONY: demo test long bench clean
+
+demo: .setup
+	@.venv/bin/python demo/run.py
+
+test: .setup
+	@ci/check $(STEPS)
+
+long: .setup
+	@ci/long
+
+bench: .setup
+	@QUICK=$(QUICK) ci/bench
+
+.PHONY: .setup
+.setup:
+	@ci/setup
+
+clean:
+	rm -rf build .venv txnkafka.egg-info txnkafka/_core/*.so

@@ -1,0 +1,12 @@
+"""Prints what pyproject.toml requires to build and to run, and the extras named as arguments, one a line."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+extras = project["project"]["optional-dependencies"]
+requirements = project["build-system"]["requires"] + project["project"]["dependencies"]
+print(*dict.fromkeys(requirements + [line for extra in sys.argv[1:] for line in extras[extra]]), sep="\n")

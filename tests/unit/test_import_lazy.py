@@ -1,0 +1,45 @@
+"""Importing a room loads no heavy library: those wait until somebody needs them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import txnkafka
+
+HEAVY = ("asyncio", "numpy", "pandas", "pyarrow", "pyspark", "rich")
+PACKAGE = Path(txnkafka.__file__).parent
+ROOMS = sorted(f"txnkafka.{init.parent.name}" for init in PACKAGE.glob("*/__init__.py"))
+
+
+def loaded_by(module: str) -> list[str]:
+    program = f"import sys, {module}; print(*(name for name in {HEAVY} if name in sys.modules))"
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+@pytest.mark.parametrize("module", ["txnkafka", "txnkafka.cli.main", *ROOMS])
+def test_loads_nothing_heavy(module: str) -> None:
+    assert loaded_by(module) == []
+
+
+def test_a_heavy_import_would_be_seen() -> None:
+    assert "asyncio" in loaded_by("asyncio")
+
+
+@pytest.mark.parametrize("name", txnkafka.__all__)
+def test_public_name_is_there(name: str) -> None:
+    assert getattr(txnkafka, name) is not None
+    assert name in dir(txnkafka)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'LogDirectory'"):
+        txnkafka.LogDirectory  # noqa: B018
+
+
+def test_version_is_that_of_the_installed_package() -> None:
+    assert txnkafka.__version__.startswith("0.1.0")
