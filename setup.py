@@ -1,4 +1,4 @@
-"""Builds the compiled core: each txnkafka/_core/*.pyx is an extension; if one fails, so does the installation.
+"""Builds the compiled core: each txnkafka/_core/*.pyx is one extension; a failure fails the installation.
 
 Switches (environment variables, off when unset or "0"), each combination in its own directory under build/:
     TXNKAFKA_DEBUG     bounds checks, no optimisation, debug symbols, line tracing for coverage and profilers
@@ -58,7 +58,7 @@ def extension(source: Path) -> Extension:
 
 
 class BuildExtensions(build_ext):
-    """One compilation serves build_ext --inplace and pip install -e; the copy in place follows the switches."""
+    """One compilation serves build_ext --inplace and pip install -e; the copies follow the switches."""
 
     def finalize_options(self) -> None:
         super().finalize_options()

@@ -1,0 +1,256 @@
+"""What no linter checks: sizes, layers of the compiled part, stubs, words. Prints every offender.
+
+A rule is a function of a path and a text that yields (line, what is wrong), so that planted faults test it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = {".py", ".pyx", ".pxd", ".pyi"}
+TEXTS = SOURCES | {".h", ".java", ".md", ".toml", ".sh", ".txt", ""}
+FILE_LIMITS = {".py": 400, ".pyi": 400, ".pyx": 500, ".pxd": 500}
+FUNCTION_LIMIT, MEDIAN_LIMIT, LINE_LIMIT, POSITIONAL_LIMIT = 50, 10, 110, 5
+
+Finding = tuple[int, str]
+Rule = Callable[[PurePath, str], Iterator[Finding]]
+
+
+# Sizes
+
+
+def file_length(path: PurePath, text: str) -> Iterator[Finding]:
+    lines, limit = text.count("\n"), FILE_LIMITS.get(path.suffix)
+    if limit is not None and lines > limit:
+        yield lines, f"{lines} lines, the limit is {limit}"
+
+
+def line_length(path: PurePath, text: str) -> Iterator[Finding]:
+    if path.suffix in SOURCES | {".h", ".java"}:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if len(line) > LINE_LIMIT:
+                yield number, f"{len(line)} columns, the limit is {LINE_LIMIT}"
+
+
+def functions(path: PurePath, text: str) -> Iterator[tuple[int, str, int]]:
+    """Line, name and length of each function; an inner one also counts for the outer one."""
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node.lineno, node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+    elif path.suffix in (".pyx", ".pxd"):
+        yield from cython_functions(text.splitlines())
+
+
+CYTHON_FUNCTION = re.compile(
+    r"( *)(?:cp?def|def)\b(?! +(?:class|enum|struct|union|packed|extern)\b)[^=]*?(\w+)\("
+)
+
+
+def cython_functions(lines: list[str]) -> Iterator[tuple[int, str, int]]:
+    """Cython has no ast to ask, so a function is what is indented below its first line."""
+    for number, line in enumerate(lines):
+        if match := CYTHON_FUNCTION.match(line):
+            indent = match[1]
+            end = number
+            for below in range(number + 1, len(lines)):
+                if not lines[below].strip():
+                    continue
+                if not lines[below].startswith((indent + " ", indent + ")")):
+                    break
+                end = below
+            yield number + 1, match[2], end - number + 1
+
+
+def function_length(path: PurePath, text: str) -> Iterator[Finding]:
+    for line, name, length in functions(path, text):
+        if length > FUNCTION_LIMIT:
+            yield line, f"{name} has {length} lines, the limit is {FUNCTION_LIMIT}"
+
+
+def positional_parameters(path: PurePath, text: str) -> Iterator[Finding]:
+    if path.suffix != ".py" or path.parts[0] != "txnkafka":
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [argument.arg for argument in node.args.posonlyargs + node.args.args]
+            if len(names) - (names[:1] in (["self"], ["cls"])) > POSITIONAL_LIMIT:
+                yield node.lineno, f"{node.name} takes more than {POSITIONAL_LIMIT} positional parameters"
+
+
+# Layers
+
+
+def layers() -> dict[str, int]:
+    """Height of each room, from the list that import-linter uses."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (floors,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    rooms = ((height, floor.split("|")) for height, floor in enumerate(reversed(floors)))
+    return {room.strip(" ()"): height for height, names in rooms for room in names}
+
+
+LAYERS = layers()
+IMPORT = re.compile(r"\s*(?:from +(\.*[\w.]*) +c?import +(\w+)|c?import +([\w.]+))")
+
+
+def imported_rooms(path: PurePath, line: str) -> str | None:
+    """The room of txnkafka that a line imports from, relative imports included."""
+    if not (match := IMPORT.match(line)):
+        return None
+    name = match[3] or match[1]
+    if name.startswith("."):
+        above = len(name) - len(name.lstrip("."))
+        name = ".".join([*path.parts[:-above], name.lstrip(".")]).rstrip(".")
+    parts = [*name.split("."), match[2] or ""]
+    return parts[1] or None if parts[0] == "txnkafka" else None
+
+
+def layer(path: PurePath, text: str) -> Iterator[Finding]:
+    """Imports of and by compiled modules: import-linter sees neither."""
+    if path.suffix not in SOURCES or path.parts[0] != "txnkafka" or len(path.parts) == 2:
+        return
+    own = path.parts[1]
+    for number, line in enumerate(text.splitlines(), start=1):
+        room = imported_rooms(path, line)
+        if room in LAYERS and room != own and LAYERS[room] >= LAYERS[own]:
+            yield number, f"{own} may not import {room}, which is not below it"
+
+
+def stub(path: PurePath, text: str) -> Iterator[Finding]:
+    if path.suffix == ".pyx" and not (ROOT / path).with_suffix(".pyi").exists():
+        yield 1, "has no .pyi beside it"
+
+
+# Words
+
+
+ABBREVIATIONS = re.compile(r"\b(?:pid|pids|tp|tps|mgr|coord|txnid)\b")
+VAGUE_FILES = {"utils", "util", "helpers", "helper", "common", "misc", "info", "data", "tools"}
+LOOSE_ENDS = {
+    "an unfinished end": re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X]|HAC[K])\b"),
+    "a test that does not run": re.compile(r"pytest\.(?:mark\.)?(?:ski[p]|skipi[f]|xfai[l])\b"),
+    "a swallowed error": re.compile(r"except(?: (?:Base)?Exceptio[n])?:\s*pas[s]"),
+    "an ignore without its code": re.compile(r"# type: ignor[e](?!\[)|# noq[a](?!:)"),
+    "a path of one machine": re.compile(r"(?<![\w./~-])/(?:roo[t]|hom[e]|wor[k]|User[s])/"),
+}
+
+
+def vague_name(path: PurePath, text: str) -> Iterator[Finding]:
+    if path.suffix in SOURCES and path.stem in VAGUE_FILES:
+        yield 1, f"'{path.stem}' says nothing; name the file after the one noun it holds"
+
+
+def abbreviation(path: PurePath, text: str) -> Iterator[Finding]:
+    if path.suffix in SOURCES and path.parts[0] == "txnkafka":
+        for number, line in enumerate(text.splitlines(), start=1):
+            if match := ABBREVIATIONS.search(line):
+                yield number, f"'{match[0]}' is an abbreviation, Kafka's noun is meant"
+
+
+def loose_end(path: PurePath, text: str) -> Iterator[Finding]:
+    for what, pattern in LOOSE_ENDS.items():
+        for match in pattern.finditer(text):
+            yield text.count("\n", 0, match.start()) + 1, f"{what}: {match[0]!r}"
+
+
+def builtin_open(path: PurePath, text: str) -> Iterator[Finding]:
+    if path.suffix != ".py" or path.parts[:1] != ("txnkafka",) or path.parts[1] in ("env", "cli"):
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            yield node.lineno, "open() outside txnkafka/env"
+
+
+RULES: list[Rule] = [
+    file_length,
+    line_length,
+    function_length,
+    positional_parameters,
+    layer,
+    stub,
+    vague_name,
+    abbreviation,
+    loose_end,
+    builtin_open,
+]
+
+
+def texts() -> dict[PurePath, str]:
+    """Every text file that belongs to the project, by its path from the top."""
+    rooms = ("txnkafka", "tests", "bench", "ci", ".ci", "demo", "docs")
+    paths = [*ROOT.glob("*"), *(path for room in rooms for path in (ROOT / room).rglob("*"))]
+    return {
+        PurePath(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+        for path in sorted(paths)
+        if path.is_file() and path.suffix in TEXTS and "__pycache__" not in path.parts
+    }
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_tidy(rule: Rule) -> None:
+    found = ((path, *finding) for path, text in texts().items() for finding in rule(path, text))
+    offenders = [f"{path}:{line}: {what}" for path, line, what in found]
+    if offenders:
+        pytest.fail("\n".join([f"{len(offenders)} offenders:", *offenders]), pytrace=False)
+
+
+def test_functions_are_short_in_the_median() -> None:
+    package = [(path, text) for path, text in texts().items() if path.parts[0] == "txnkafka"]
+    lengths = [length for path, text in package for _, _, length in functions(path, text)]
+    assert statistics.median(lengths) < MEDIAN_LIMIT
+
+
+PLANTED = [
+    (file_length, "txnkafka/a.py", "x = 1\n" * 401, 401),
+    (file_length, "txnkafka/_core/a.pyx", "x = 1\n" * 501, 501),
+    (line_length, "txnkafka/a.pxd", "\n" + "#" * 111, 2),
+    (function_length, "tests/a.py", "class A:\n    def f(self):\n" + "        x = 1\n" * 50, 2),
+    (function_length, "a/b.pyx", "cdef int f(\n    a,\n) nogil:\n" + "    a = 1\n\n" * 48 + "x = 1\n", 1),
+    (function_length, "a/b.pyx", "cdef class A:\n    cdef T* f(self) nogil:\n" + "        pass\n" * 50, 2),
+    (positional_parameters, "txnkafka/a.py", "\nclass A:\n    def f(self, a, b, c, d, e, f): ...\n", 3),
+    (layer, "txnkafka/_core/a.pyx", "\nfrom txnkafka.record.batch cimport b\n", 2),
+    (layer, "txnkafka/_core/a.pxd", "cimport txnkafka.storage.b\n", 1),
+    (layer, "txnkafka/_core/a.pyx", "from ..wire import schema\n", 1),
+    (layer, "txnkafka/_core/a.pyx", "from .. import wire\n", 1),
+    (layer, "txnkafka/env/a.py", "def f():\n    from txnkafka._core.crc32c import crc32c\n", 2),
+    (layer, "txnkafka/record/a.py", "from txnkafka import wire\n", 1),
+    (stub, "txnkafka/_core/no_such_module.pyx", "", 1),
+    (vague_name, "txnkafka/record/common.py", "", 1),
+    (abbreviation, "txnkafka/a.py", "\n\ndef f(pid):\n", 3),
+    (loose_end, "docs/a.md", "\nTO" + "DO: say more\n", 2),
+    (loose_end, "tests/a.py", "@pytest.mark." + "skip\n", 1),
+    (loose_end, "tests/a.py", "x = 1\ntry:\n    f()\nexcept Exception:\n    " + "pass\n", 4),
+    (loose_end, "ci/a", "cd /" + "home/somebody\n", 1),
+    (loose_end, "txnkafka/a.py", "x = f()  # type: " + "ignore\n", 1),
+    (builtin_open, "txnkafka/storage/a.py", "with open('x') as f: ...\n", 1),
+]
+
+
+@pytest.mark.parametrize(("rule", "path", "text", "line"), PLANTED)
+def test_a_planted_fault_is_found(rule: Rule, path: str, text: str, line: int) -> None:
+    assert [found for found, _ in rule(PurePath(path), text)] == [line]
+
+
+ALLOWED = [
+    (function_length, "a/b.pyx", "cdef int f():\n" + "    a += 1\n" * 49 + "cdef int g():\n    pass\n"),
+    (function_length, "a/b.pyx", "cdef extern from 'a.h':\n" + "    int f(int a)\n" * 60),
+    (positional_parameters, "txnkafka/a.py", "class A:\n    def f(self, a, b, c, d, e, *, f): ...\n"),
+    (layer, "txnkafka/_core/a.pyx", "from txnkafka._core.b cimport c\nfrom libc.stdint cimport int8_t\n"),
+    (layer, "txnkafka/record/a.py", "from txnkafka._core.scan import scan\nimport txnkafka.errors\n"),
+    (builtin_open, "txnkafka/env/filesystem.py", "open('x')\n"),
+    (loose_end, "docs/a.md", "https://example.org/home/page and ./work/x and except ValueError:\n    pass\n"),
+]
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), ALLOWED)
+def test_what_is_allowed_is_not_reported(rule: Rule, path: str, text: str) -> None:
+    assert list(rule(PurePath(path), text)) == []
