@@ -1,0 +1,78 @@
+"""The files of one partition: what their names and bytes mean. Parsers are pure functions over bytes."""
+
+from txnkafka.storage.checkpoint import (
+    CleanShutdown,
+    EpochEntry,
+    PartitionMetadata,
+    parse_clean_shutdown,
+    parse_leader_epoch_checkpoint,
+    parse_offset_checkpoint,
+    parse_partition_metadata,
+)
+from txnkafka.storage.index import IndexProblem, OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset
+from txnkafka.storage.layout import (
+    CLEAN_SHUTDOWN_FILE,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LEADER_EPOCH_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    PartitionDirectory,
+    SegmentFile,
+    file_name,
+    parse_partition_directory,
+    parse_segment_file,
+)
+from txnkafka.storage.meta_properties import MetaProperties, parse_meta_properties
+from txnkafka.storage.producer import ProducerStateEntry
+from txnkafka.storage.producer_checks import OnAnomaly
+from txnkafka.storage.producer_snapshot import parse_producer_snapshot
+from txnkafka.storage.producer_state import CompletedTxn, OpenTransaction, ProducerState
+from txnkafka.storage.topic_id import parse_topic_id, topic_id_from_bytes, topic_id_to_bytes
+from txnkafka.storage.txn_index import AbortedTxn, TxnIndexProblem, parse_txn_index
+
+__all__ = [
+    "CLEANER_OFFSET_CHECKPOINT",
+    "CLEAN_SHUTDOWN_FILE",
+    "HIGH_WATERMARK_CHECKPOINT",
+    "LEADER_EPOCH_CHECKPOINT",
+    "LOCK_FILE",
+    "LOG_START_OFFSET_CHECKPOINT",
+    "META_PROPERTIES",
+    "PARTITION_METADATA",
+    "RECOVERY_POINT_CHECKPOINT",
+    "AbortedTxn",
+    "CleanShutdown",
+    "CompletedTxn",
+    "EpochEntry",
+    "IndexProblem",
+    "MetaProperties",
+    "OffsetIndex",
+    "OffsetPosition",
+    "OnAnomaly",
+    "OpenTransaction",
+    "PartitionDirectory",
+    "PartitionMetadata",
+    "ProducerState",
+    "ProducerStateEntry",
+    "SegmentFile",
+    "TimeIndex",
+    "TimestampOffset",
+    "TxnIndexProblem",
+    "file_name",
+    "parse_clean_shutdown",
+    "parse_leader_epoch_checkpoint",
+    "parse_meta_properties",
+    "parse_offset_checkpoint",
+    "parse_partition_directory",
+    "parse_partition_metadata",
+    "parse_producer_snapshot",
+    "parse_segment_file",
+    "parse_topic_id",
+    "parse_txn_index",
+    "topic_id_from_bytes",
+    "topic_id_to_bytes",
+]

@@ -1,0 +1,109 @@
+"""Names of directories and files in a log directory.
+
+Kafka finds everything by name: a directory is a partition because it is called ``orders-3``, a file is a
+segment because it is called ``00000000000000000042.log``. These functions take such names apart by Kafka's
+own rules and answer None for names that Kafka would not read.
+
+Source: ``LocalLog.parseTopicPartitionName``, ``LogFileUtils``, ``LogLoader``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, NamedTuple
+
+from txnkafka.model import TopicPartition
+
+__all__ = [
+    "CLEANER_OFFSET_CHECKPOINT",
+    "CLEAN_SHUTDOWN_FILE",
+    "HIGH_WATERMARK_CHECKPOINT",
+    "LEADER_EPOCH_CHECKPOINT",
+    "LOCK_FILE",
+    "LOG_START_OFFSET_CHECKPOINT",
+    "META_PROPERTIES",
+    "PARTITION_METADATA",
+    "RECOVERY_POINT_CHECKPOINT",
+    "DirectoryState",
+    "FileKind",
+    "FileSuffix",
+    "PartitionDirectory",
+    "SegmentFile",
+    "file_name",
+    "parse_partition_directory",
+    "parse_segment_file",
+]
+
+LOCK_FILE: Final = ".lock"
+META_PROPERTIES: Final = "meta.properties"
+CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
+RECOVERY_POINT_CHECKPOINT: Final = "recovery-point-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT: Final = "replication-offset-checkpoint"
+LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
+CLEANER_OFFSET_CHECKPOINT: Final = "cleaner-offset-checkpoint"
+LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
+PARTITION_METADATA: Final = "partition.metadata"
+
+DirectoryState = Literal["current", "future", "delete", "stray"]
+FileKind = Literal["log", "index", "timeindex", "txnindex", "snapshot"]
+FileSuffix = Literal["", ".deleted", ".cleaned", ".swap"]
+
+_MARKED_STATES: Final[tuple[DirectoryState, ...]] = ("delete", "future", "stray")
+_MARKED_DIRECTORY = re.compile(r"(\S+-\S+)\.([^\s.]+)-(?:delete|future|stray)", re.DOTALL)
+_PARTITION_NUMBER = re.compile(r"\+?[0-9]+")
+_SEGMENT_FILE = re.compile(
+    r"([0-9]{20})\.(log|index|timeindex|txnindex|snapshot)(\.deleted|\.cleaned|\.swap)?"
+)
+_LARGEST_PARTITION: Final = 2**31 - 1
+_LARGEST_OFFSET: Final = 2**63 - 1
+
+
+class PartitionDirectory(NamedTuple):
+    """What the name of a partition directory says; ``unique_id`` is set unless the state is ``current``."""
+
+    topic_partition: TopicPartition
+    state: DirectoryState
+    unique_id: str | None
+
+
+class SegmentFile(NamedTuple):
+    """What the name of a segment's file says; a snapshot's offset is the first that it does not include."""
+
+    base_offset: int
+    kind: FileKind
+    suffix: FileSuffix
+
+
+def parse_partition_directory(name: str) -> PartitionDirectory | None:
+    """Take the name of a partition directory apart; None when Kafka would not take it for one."""
+    for state in _MARKED_STATES:
+        if name.endswith(f"-{state}"):
+            marked = _MARKED_DIRECTORY.fullmatch(name)
+            return _directory(marked[1], state, marked[2]) if marked else None
+    return _directory(name, "current", None)
+
+
+def _directory(name: str, state: DirectoryState, unique_id: str | None) -> PartitionDirectory | None:
+    topic, _, number = name.rpartition("-")
+    # Twenty digits bound the conversion; more never fit in 32 bits unless they are leading zeros.
+    if not topic or len(number) > 20 or not _PARTITION_NUMBER.fullmatch(number):
+        return None
+    partition = int(number)
+    if partition > _LARGEST_PARTITION:
+        return None
+    return PartitionDirectory(TopicPartition(topic, partition), state, unique_id)
+
+
+def parse_segment_file(name: str) -> SegmentFile | None:
+    """Take the name of a segment's file apart; None for foreign files and unpadded offsets."""
+    match = _SEGMENT_FILE.fullmatch(name)
+    if match is None or int(match[1]) > _LARGEST_OFFSET:
+        return None
+    return SegmentFile(int(match[1]), match[2], match[3] or "")  # type: ignore[arg-type]
+
+
+def file_name(base_offset: int, kind: FileKind) -> str:
+    """Name of a segment's file: the base offset with twenty digits, and the kind."""
+    if not 0 <= base_offset <= _LARGEST_OFFSET:
+        raise ValueError(f"no file name for base offset {base_offset}")
+    return f"{base_offset:020d}.{kind}"

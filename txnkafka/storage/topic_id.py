@@ -1,0 +1,42 @@
+"""Kafka's ids: 16 bytes, written as 22 characters of URL-safe base64 without padding.
+
+Topic ids and directory ids share the form. The zero id means "none" and is never a valid topic id.
+
+Source: ``org.apache.kafka.common.Uuid``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+__all__ = ["parse_topic_id", "topic_id_from_bytes", "topic_id_to_bytes"]
+
+_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_ZERO = bytes(16)
+
+
+def topic_id_from_bytes(data: bytes) -> str:
+    """The 22 characters for 16 bytes."""
+    if len(data) != 16:
+        raise ValueError(f"a topic id has 16 bytes, not {len(data)}")
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def topic_id_to_bytes(text: str) -> bytes:
+    """The 16 bytes for 22 characters; raises ``ValueError`` for anything else."""
+    if not _TOPIC_ID.fullmatch(text):
+        raise ValueError(f"not a topic id: {text[:40]!r}")
+    try:
+        return base64.urlsafe_b64decode(text + "==")
+    except binascii.Error:
+        raise ValueError(f"not a topic id: {text!r}") from None
+
+
+def parse_topic_id(text: str) -> str:
+    """The id in its canonical spelling; raises ``ValueError`` when it is malformed or zero."""
+    data = topic_id_to_bytes(text)
+    if data == _ZERO:
+        raise ValueError("the topic id is zero")
+    return topic_id_from_bytes(data)
