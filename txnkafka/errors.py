@@ -2,10 +2,10 @@
 
     KafkaError                      code and text of Kafka's error table (org.apache.kafka.common.protocol.Errors)
     ├── CorruptRecordError          a batch or record in a ``.log`` file is damaged; says where
+    │   └── UnsupportedCompressionTypeError
     ├── CorruptFileError            an index, snapshot or checkpoint is damaged; it can be rebuilt from the log
     ├── OffsetOutOfRangeError       below the log start offset or past the log end
     ├── UnknownTopicOrPartitionError
-    ├── UnsupportedCompressionTypeError
     └── LogDirError                 a directory that cannot be read as a log directory at all
 
 Every message says where the fault is and what to do about it.
@@ -109,7 +109,7 @@ class UnknownTopicOrPartitionError(KafkaError):
     code = 3
 
 
-class UnsupportedCompressionTypeError(LocatedError):
+class UnsupportedCompressionTypeError(CorruptRecordError):
     """A batch names a codec that does not exist (5 to 7) or that its magic does not allow."""
 
     code = 76

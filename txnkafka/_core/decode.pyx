@@ -195,9 +195,13 @@ def next_run(
                 kind = run_kind(&index.entries[i])
             elif run_kind(&index.entries[i]) != kind or size + index.entries[i].size > max_bytes:
                 break
+            elif index.entries[i].position + index.entries[i].size - index.entries[first].position > 4 * max_bytes:
+                break               # too much that is not wanted lies in between
             size += index.entries[i].size
         i += 1
-    return (stop, stop, 0) if first < 0 else (first, i, kind)
+    if first < 0:
+        return stop, stop, 0
+    return first, i, kind
 
 
 cdef int run_kind(BatchEntry* e) noexcept nogil:

@@ -13,7 +13,7 @@ from collections import namedtuple
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.string cimport memcpy
 
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_varint, read_varlong
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
@@ -137,6 +137,28 @@ cdef class BatchIndex:
             else:
                 high = middle
         return low
+
+    def extend(self, BatchIndex other not None):
+        """Add the batches of ``other``, which follow these in the same file; where it stopped is where this one stops now."""
+        self.reserve(other.count)
+        memcpy(self.entries + self.count, other.entries, <size_t>other.count * sizeof(BatchEntry))
+        self.count += other.count
+        self.end_position = other.end_position
+        self.stop = other.stop
+        self.stop_reason = other.stop_reason
+
+    def disorder(self, int64_t next_offset, Py_ssize_t start=0):
+        """First batch from number ``start`` on that begins below the end of the one before it; ``len(index)`` when all are in order.
+
+        ``next_offset`` is the end of what came before batch ``start``.
+        """
+        cdef Py_ssize_t i
+        for i in range(start, self.count):
+            # a compressed magic 0 or 1 wrapper is known by its last offset only
+            if self.entries[i].base_offset < next_offset:
+                return i
+            next_offset = self.entries[i].last_offset + 1
+        return self.count
 
     def truncate(self, Py_ssize_t count, str stop, str stop_reason):
         """Forget the batches from number ``count`` on: somebody who looked closer says the log ends there."""

@@ -1,0 +1,8 @@
+"""The outside world: files and time. Everything else gets them from here, so that tests can put others in their place."""
+
+from __future__ import annotations
+
+from txnkafka.env.clock import Clock, SystemClock
+from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
+
+__all__ = ["Clock", "DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile", "SystemClock"]

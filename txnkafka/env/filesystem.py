@@ -1,0 +1,180 @@
+"""Files, as far as a reader of somebody's log directory needs them. Nothing here writes.
+
+``FileSystem`` is the protocol, ``LocalFileSystem`` the real one. Only regular files are opened: a FIFO or a device that stands
+where a segment should would block or never end. A read that fails for good raises the OSError of the system; who reads many files
+decides what that means.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import stat
+import struct
+import sys
+from typing import NamedTuple, Protocol
+
+__all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile"]
+
+
+class DirectoryEntry(NamedTuple):
+    """One name in a directory. ``size`` is 0 for directories; a name that vanished meanwhile is not listed."""
+
+    name: str
+    is_directory: bool
+    size: int
+    modified_ms: int
+
+
+class ReadableFile(Protocol):
+    """An open file."""
+
+    def size(self) -> int:
+        """Bytes in the file now."""
+        ...
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill ``buffer`` from ``position`` on; returns how many bytes there were before the end of the file."""
+        ...
+
+    def map(self, size: int) -> memoryview | None:
+        """The first ``size`` bytes as memory, or None where files cannot be mapped."""
+        ...
+
+    def close(self) -> None:
+        """Give the file back; mapped memory stays valid as long as it is looked at."""
+        ...
+
+
+class FileSystem(Protocol):
+    """Where files are."""
+
+    def list(self, path: str) -> list[DirectoryEntry]:
+        """Names in a directory, sorted."""
+        ...
+
+    def is_directory(self, path: str) -> bool:
+        """True when ``path`` is a directory."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """True when there is something at ``path``."""
+        ...
+
+    def open(self, path: str) -> ReadableFile:
+        """Open a regular file to read; raises OSError."""
+        ...
+
+    def read(self, path: str, limit: int) -> bytes:
+        """A whole small file; raises OSError, with EFBIG when it has more than ``limit`` bytes."""
+        ...
+
+    def is_locked(self, path: str) -> bool:
+        """True when another process holds a lock on ``path``, as a running broker does on ``.lock``."""
+        ...
+
+    def join(self, path: str, *names: str) -> str:
+        """Path of a name below a directory."""
+        ...
+
+
+class LocalFile:
+    """A file opened by LocalFileSystem."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = -1
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            self.close()
+            raise OSError(errno.EINVAL, "not a regular file", path)
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        done = 0
+        while done < len(buffer):
+            count = os.preadv(self._descriptor, [buffer[done:]], position + done)
+            if count == 0:
+                break
+            done += count
+        return done
+
+    def map(self, size: int) -> memoryview | None:
+        if size == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(self._descriptor, size, prot=mmap.PROT_READ, flags=mmap.MAP_SHARED))
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class LocalFileSystem:
+    """The machine's own files."""
+
+    def list(self, path: str) -> list[DirectoryEntry]:
+        found = []
+        with os.scandir(path) as names:
+            for each in names:
+                try:
+                    status = each.stat()
+                except FileNotFoundError:
+                    continue  # deleted by its broker between the listing and now
+                is_directory = stat.S_ISDIR(status.st_mode)
+                size = 0 if is_directory else status.st_size
+                found.append(DirectoryEntry(each.name, is_directory, size, status.st_mtime_ns // 1_000_000))
+        return sorted(found)
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def open(self, path: str) -> LocalFile:
+        return LocalFile(path)
+
+    def read(self, path: str, limit: int) -> bytes:
+        file = LocalFile(path)
+        try:
+            size = file.size()
+            if size > limit:
+                raise OSError(errno.EFBIG, f"{size} bytes, more than the {limit} such a file may have", path)
+            buffer = bytearray(size)
+            return bytes(buffer[: file.read_into(memoryview(buffer), 0)])
+        finally:
+            file.close()
+
+    def is_locked(self, path: str) -> bool:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            # F_GETLK only asks: taking the lock, even for a moment, could stop a broker that starts just now.
+            answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _lock_request())
+            return _lock_type(answer) != fcntl.F_UNLCK
+        finally:
+            os.close(descriptor)
+
+    def join(self, path: str, *names: str) -> str:
+        return os.path.join(path, *names)
+
+
+def _lock_request() -> bytes:
+    if sys.platform == "darwin":
+        return struct.pack("@qqihh", 0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
+    return struct.pack("@hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+
+
+def _lock_type(answer: bytes) -> int:
+    if sys.platform == "darwin":
+        return int(struct.unpack_from("@h", answer, 20)[0])
+    return int(struct.unpack_from("@h", answer, 0)[0])

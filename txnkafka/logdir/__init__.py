@@ -1,0 +1,22 @@
+"""Somebody's log directory, read only."""
+
+from __future__ import annotations
+
+from txnkafka.logdir.directory import LogDir, TopicView
+from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.partition import PartitionSource, PartitionView
+from txnkafka.logdir.plan import HiddenRange, ReadUnit
+from txnkafka.logdir.read import read_unit
+from txnkafka.logdir.segment import Segment
+
+__all__ = [
+    "Finding",
+    "HiddenRange",
+    "LogDir",
+    "PartitionSource",
+    "PartitionView",
+    "ReadUnit",
+    "Segment",
+    "TopicView",
+    "read_unit",
+]

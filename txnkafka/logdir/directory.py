@@ -1,0 +1,202 @@
+"""A log directory, or several of one broker: which topics and partitions are there, and what the directory says of them.
+
+Anything that holds segments will do: a broker's log directory, a copy of one, a single partition directory, a single ``.log`` file.
+Missing checkpoints, markers and metadata are tolerated; what they would have said is then not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+from txnkafka.env import FileSystem, LocalFileSystem
+from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
+from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.partition import PartitionSource, PartitionView
+from txnkafka.model import TopicPartition
+from txnkafka.storage import (
+    CLEAN_SHUTDOWN_FILE,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    PartitionDirectory,
+    parse_offset_checkpoint,
+    parse_partition_directory,
+    parse_partition_metadata,
+    parse_segment_file,
+)
+
+__all__ = ["LogDir", "TopicView"]
+
+CHECKPOINT_LIMIT = 64 << 20
+T = TypeVar("T")
+
+
+class TopicView(NamedTuple):
+    """A topic: its name, its id (None when no partition knows it), the numbers of its partitions here."""
+
+    name: str
+    topic_id: str | None
+    partitions: list[int]
+
+
+class LogDir:
+    """Read-only view of one or more log directories.
+
+    ``io``: ``auto`` maps files unless a broker holds the directory, ``mmap`` and ``pread`` force it. Nothing is opened before it is
+    needed, and nothing is ever written. Raises LogDirError for a path that holds no log.
+    """
+
+    def __init__(
+        self, path: str | Iterable[str], *, io: str = "auto", file_system: FileSystem | None = None
+    ) -> None:
+        if io not in ("auto", "mmap", "pread"):
+            raise ValueError(f"io must be auto, mmap or pread, not {io!r}")
+        self.paths = [path] if isinstance(path, str) else [str(each) for each in path]
+        self.findings: list[Finding] = []
+        self.other_directories: list[tuple[str, PartitionDirectory]] = []
+        self._io = io
+        self._file_system = LocalFileSystem() if file_system is None else file_system
+        self._sources: dict[TopicPartition, PartitionSource] = {}
+        for each in self.paths:
+            self._add(each)
+
+    def __repr__(self) -> str:
+        return f"LogDir({', '.join(map(repr, self.paths))})"
+
+    @property
+    def topic_partitions(self) -> list[TopicPartition]:
+        """All partitions, sorted."""
+        return sorted(self._sources)
+
+    @property
+    def topics(self) -> dict[str, TopicView]:
+        """Topics by name."""
+        found: dict[str, TopicView] = {}
+        for topic, partition in self.topic_partitions:
+            topic_id = self._sources[TopicPartition(topic, partition)].topic_id
+            view = found.setdefault(topic, TopicView(topic, topic_id, []))
+            view.partitions.append(partition)
+        return found
+
+    def partition(self, topic: str, partition: int) -> PartitionView:
+        """One partition, as it is now; raises UnknownTopicOrPartitionError that says what there is."""
+        source = self._sources.get(TopicPartition(topic, partition))
+        if source is not None:
+            return PartitionView(source)
+        view = self.topics.get(topic)
+        there = f"partitions {view.partitions}" if view else f"topics {sorted(self.topics)}"
+        raise UnknownTopicOrPartitionError(f"no {topic}-{partition} in {', '.join(self.paths)}; there are {there}")
+
+    def partitions(self, topic: str | None = None) -> Iterator[PartitionView]:
+        """All partitions, or those of a topic, one after the other."""
+        for each in self.topic_partitions:
+            if topic is None or each.topic == topic:
+                yield self.partition(*each)
+
+    def _add(self, path: str) -> None:
+        path = str(path)
+        if not self._file_system.exists(path):
+            raise LogDirError(f"{path} does not exist")
+        if not self._file_system.is_directory(path):
+            self._add_segment(path)
+            return
+        try:
+            entries = self._file_system.list(path)
+        except OSError as error:
+            raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
+        if any(not entry.is_directory and entry.name.endswith(".log") and parse_segment_file(entry.name) for entry in entries):
+            self._add_single(path)
+            return
+        directory = _Directory(self, path)
+        for entry in entries:
+            parsed = parse_partition_directory(entry.name) if entry.is_directory else None
+            if parsed is None:
+                continue
+            if parsed.state != "current":
+                self.other_directories.append((self._file_system.join(path, entry.name), parsed))
+                continue
+            self._register(directory.source(self._file_system.join(path, entry.name), parsed.topic_partition))
+        if not self._sources and not self.other_directories and not directory.is_log_directory:
+            raise LogDirError(
+                f"{path} is no Kafka log directory: it holds neither partition directories (topic-0) nor segments (*.log)"
+            )
+
+    def _add_segment(self, path: str) -> None:
+        parent, _, name = path.rpartition("/")
+        parsed = parse_segment_file(name)
+        if parsed is None or parsed.kind != "log" or parsed.suffix:
+            raise LogDirError(f"{path} is no segment: its name must be a base offset with 20 digits and .log")
+        self._add_single(parent or ".", parsed.base_offset)
+
+    def _add_single(self, path: str, only_base_offset: int | None = None) -> None:
+        """A partition directory on its own; its parent may still be the log directory it was found in."""
+        real = path.rstrip("/") or path
+        parent, _, name = real.rpartition("/")
+        parsed = parse_partition_directory(name)
+        topic_partition = parsed.topic_partition if parsed else TopicPartition(re.sub(r"\s", "_", name) or "log", 0)
+        directory = _Directory(self, parent or ("/" if real.startswith("/") else "."))
+        source = directory.source(path, topic_partition)
+        if parsed is not None and parsed.state != "current":
+            source = source._replace(state=parsed.state)
+        self._register(source._replace(only_base_offset=only_base_offset))
+
+    def _register(self, source: PartitionSource) -> None:
+        other = self._sources.setdefault(source.topic_partition, source)
+        if other is not source:
+            raise LogDirError(
+                f"{source.topic_partition} lies in two places, {other.path} and {source.path}; "
+                "Kafka refuses to start on that too: read them one at a time"
+            )
+
+
+class _Directory:
+    """What one log directory says of its partitions."""
+
+    def __init__(self, owner: LogDir, path: str) -> None:
+        self._owner = owner
+        self._file_system = owner._file_system
+        self._path = path
+        self.log_starts = self._parse(LOG_START_OFFSET_CHECKPOINT, parse_offset_checkpoint) or {}
+        self.high_watermarks = self._parse(HIGH_WATERMARK_CHECKPOINT, parse_offset_checkpoint) or {}
+        self.recovery_points = self._parse(RECOVERY_POINT_CHECKPOINT, parse_offset_checkpoint)
+        self.clean_shutdown = self._exists(CLEAN_SHUTDOWN_FILE)
+        self.being_written = self._file_system.is_locked(self._file_system.join(path, LOCK_FILE))
+        self.is_log_directory = self._exists(META_PROPERTIES)
+
+    def _exists(self, name: str) -> bool:
+        return self._file_system.exists(self._file_system.join(self._path, name))
+
+    def _parse(self, name: str, parse: Callable[[bytes], T], path: str | None = None) -> T | None:
+        """Content of a small file; None when it is missing or malformed, which is a finding."""
+        full = self._file_system.join(path or self._path, name)
+        if not self._file_system.exists(full):
+            return None
+        try:
+            return parse(self._file_system.read(full, CHECKPOINT_LIMIT))
+        except (OSError, CorruptFileError) as error:
+            reason = error.reason if isinstance(error, CorruptFileError) else str(error)
+            self._owner.findings.append(
+                Finding(full, None, "warning", "bad-checkpoint", f"not readable: {reason}", "it is read as if it were missing")
+            )
+            return None
+
+    def source(self, path: str, topic_partition: TopicPartition) -> PartitionSource:
+        metadata = self._parse(PARTITION_METADATA, parse_partition_metadata, path)
+        recovery_points = self.recovery_points
+        return PartitionSource(
+            file_system=self._file_system,
+            path=path,
+            topic_partition=topic_partition,
+            topic_id=metadata.topic_id if metadata else None,
+            log_start_offset=self.log_starts.get(topic_partition),
+            high_watermark=self.high_watermarks.get(topic_partition),
+            recovery_point=None if recovery_points is None else recovery_points.get(topic_partition, 0),
+            clean_shutdown=self.clean_shutdown and not self.being_written,
+            being_written=self.being_written,
+            mapped=self._owner._io == "mmap" or (self._owner._io == "auto" and not self.being_written),
+        )

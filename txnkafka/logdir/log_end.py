@@ -1,0 +1,101 @@
+"""Where a log ends.
+
+Kafka trusts a clean shutdown and recovers otherwise: from the recovery point on it checks every batch and cuts the log at the
+first one that is torn or whose CRC is wrong (LogSegment.recover). A reader looks the same way and cuts in thought. Without a
+recovery point (a copy of a partition directory) only the last segment is checked, as damage further back is not a tail.
+Bytes behind the last whole batch of the last segment never count, clean shutdown or not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from txnkafka._core.decode import check_crcs
+from txnkafka._core.scan import BatchIndex
+from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.order import misplaced_batches
+from txnkafka.logdir.segment import Segment
+
+__all__ = ["LogEnd", "end_of_log"]
+
+_CODES = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
+
+
+class LogEnd(NamedTuple):
+    """The segments that count (the last one's size cut to whole batches), the log end offset, and what was cut off."""
+
+    segments: list[Segment]
+    log_end_offset: int
+    findings: list[Finding]
+
+
+def end_of_log(segments: list[Segment], *, clean_shutdown: bool, recovery_point: int | None, being_written: bool) -> LogEnd:
+    """Find the end of the log. ``being_written``: a broker holds the directory, so that a torn tail is nothing unusual."""
+    if not segments:
+        return LogEnd([], 0, [])
+    first = len(segments) - 1
+    if not clean_shutdown and recovery_point is not None:
+        first = max([i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point], default=0)
+    findings: list[Finding] = []
+    for i in range(first, len(segments)):
+        index, reason = _whole_batches(segments[i], check_crc=not clean_shutdown)
+        last = i == len(segments) - 1
+        if index.stop == "end" or (index.stop != "crc" and not last):
+            # A middle segment that ends early is damage, which reading meets in its place.
+            if last:
+                return LogEnd(segments, _next_offset(segments[i], index), findings)
+            continue
+        findings += _cut(segments, i, index, reason, being_written=being_written)
+        segments[i].size = index.end_position
+        return LogEnd(segments[: i + 1], _next_offset(segments[i], index), findings)
+    raise AssertionError("the last segment decides")
+
+
+def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, str]:
+    """The batches up to the first one that recovery would not accept; ``index.stop`` is "crc" when that is one with a wrong CRC."""
+    whole = BatchIndex()
+    for position, data, index in segment.windows():
+        bad = check_crcs(data, index, 0, len(index), position=position) if check_crc else len(index)
+        # recovery takes any magic above 2 for 2; such a batch stays, and reading stops there
+        while bad < len(index) and index.magic[bad] > 2:
+            bad = bad + 1 + _sound(data, index, bad + 1, position)
+        if bad < len(index):
+            index.truncate(bad, "crc", "the CRC of the batch does not match its bytes")
+        whole.extend(index)
+        if index.stop == "crc":
+            break
+    return whole, whole.stop_reason
+
+
+def _sound(data: memoryview, index: BatchIndex, start: int, position: int) -> int:
+    return check_crcs(data, index, start, len(index), position=position) - start
+
+
+def _cut(segments: list[Segment], i: int, index: BatchIndex, reason: str, *, being_written: bool) -> list[Finding]:
+    segment = segments[i]
+    left_out = segment.size - index.end_position + sum(each.size for each in segments[i + 1 :])
+    if being_written and index.stop in ("torn", "zeros"):
+        return []
+    if index.stop == "crc":
+        return [
+            Finding(
+                segment.path, index.end_position, "error", "corrupt-tail",
+                f"{reason}; {left_out} bytes from here on are left out, as Kafka's recovery would cut them off",
+                "restore the file from a replica or a backup if what follows is needed",
+            )
+        ]  # fmt: skip
+    return [
+        Finding(
+            segment.path, index.end_position, "warning", _CODES[index.stop],
+            f"the log ends here: {reason}",
+            "nothing to do if the broker was killed: starting it cuts the tail off",
+        )
+    ]  # fmt: skip
+
+
+def _next_offset(segment: Segment, index: BatchIndex) -> int:
+    misplaced = misplaced_batches(index, segment.base_offset)
+    for i in range(len(index) - 1, -1, -1):
+        if i not in misplaced:
+            return index.last_offset[i] + 1
+    return segment.base_offset

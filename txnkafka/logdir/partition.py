@@ -1,0 +1,289 @@
+"""One partition of somebody's log directory, read only: where its log begins and ends, what is decided, what a reader gets.
+
+Everything follows from the ``.log`` files. A producer snapshot saves the way back to the beginning when the last stable offset
+is wanted, and a ``.txnindex`` is compared with the markers in the log; missing or damaged ones change no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from txnkafka._core.columns import RecordColumns
+from txnkafka._core.read_committed import TransactionRange
+from txnkafka._core.scan import BatchIndex
+from txnkafka.env import FileSystem
+from txnkafka.errors import CorruptFileError, CorruptRecordError, OffsetOutOfRangeError
+from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.log_end import LogEnd, end_of_log
+from txnkafka.logdir.partition_files import PartitionFiles, list_partition
+from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
+from txnkafka.logdir.read import read_unit
+from txnkafka.logdir.segment import Segment
+from txnkafka.logdir.survey import Survey, survey
+from txnkafka.logdir.undecided import Undecided, find_undecided
+from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.record.batch import Record, records_of
+from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
+from txnkafka.storage import ProducerState, ProducerStateEntry, parse_producer_snapshot
+
+__all__ = ["PartitionSource", "PartitionView"]
+
+SNAPSHOT_LIMIT = 1 << 30
+
+
+class PartitionSource(NamedTuple):
+    """Where a partition lies and what its log directory's checkpoints say of it; None is "not known"."""
+
+    file_system: FileSystem
+    path: str
+    topic_partition: TopicPartition
+    state: str = "current"
+    topic_id: str | None = None
+    log_start_offset: int | None = None
+    high_watermark: int | None = None
+    recovery_point: int | None = None
+    clean_shutdown: bool = False
+    being_written: bool = False
+    mapped: bool = True
+    only_base_offset: int | None = None
+
+
+class PartitionView:
+    """A partition as it was when it was first looked at.
+
+    Offsets are those of Kafka: ``log_start_offset`` inclusive; ``log_end_offset``, ``high_watermark`` and ``last_stable_offset``
+    exclusive. ``isolation_level`` defaults to read_committed everywhere.
+    """
+
+    def __init__(self, source: PartitionSource) -> None:
+        self.source = source
+        self.topic, self.partition = source.topic_partition
+        self.topic_id = source.topic_id
+
+    def __repr__(self) -> str:
+        return f"PartitionView({str(self.source.topic_partition)!r}, path={self.source.path!r})"
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Topic and partition."""
+        return self.source.topic_partition
+
+    @property
+    def path(self) -> str:
+        """The partition directory."""
+        return self.source.path
+
+    @cached_property
+    def files(self) -> PartitionFiles:
+        """What lies in the directory."""
+        return list_partition(self.source.file_system, self.source.path, self.source.only_base_offset)
+
+    @cached_property
+    def _log_end(self) -> LogEnd:
+        source = self.source
+        for segment in self.files.segments:
+            segment.mapped = source.mapped and not source.being_written
+        return end_of_log(
+            self.files.segments,
+            clean_shutdown=source.clean_shutdown,
+            recovery_point=source.recovery_point,
+            being_written=source.being_written,
+        )
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments that count, in offset order."""
+        return self._log_end.segments
+
+    @property
+    def tail_findings(self) -> list[Finding]:
+        """What was cut off at the end of the log, and why."""
+        return self._log_end.findings
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset a reader may ask for."""
+        first = self.segments[0].base_offset if self.segments else 0
+        return max(first, self.source.log_start_offset or 0)
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset the next record would get."""
+        return max(self._log_end.log_end_offset, self.log_start_offset)
+
+    @property
+    def high_watermark(self) -> int | None:
+        """What the broker last noted (every five seconds, and when it stops); None when it is not known."""
+        if self.source.high_watermark is None:
+            return None
+        return max(self.log_start_offset, min(self.source.high_watermark, self.log_end_offset))
+
+    @cached_property
+    def _undecided(self) -> Undecided:
+        snapshot = self.newest_snapshot()
+        return find_undecided(self.segments, snapshot, self.log_start_offset)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where a read_committed reader stops: the first offset of the oldest open transaction, else the log end.
+
+        On a disk the high watermark is not known exactly; like a broker that starts alone on this directory, this takes
+        everything in the log for replicated.
+        """
+        return min(self._undecided.first_unstable_offset, self.log_end_offset)
+
+    @property
+    def open_transactions(self) -> list[TransactionRange]:
+        """Transactions without an end marker, oldest first. One that only a snapshot knows has no records."""
+        return self._undecided.open_transactions
+
+    def newest_snapshot(self) -> tuple[int, list[ProducerStateEntry]] | None:
+        """(offset, producers) of the newest producer snapshot that is sound and not beyond the log end."""
+        for offset in sorted(self.files.snapshots, reverse=True):
+            if self.log_start_offset < offset <= self.log_end_offset:
+                try:
+                    data = self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
+                    return offset, parse_producer_snapshot(data)
+                except (OSError, CorruptFileError):
+                    continue
+        return None
+
+    def producer_state(self) -> ProducerState:
+        """What a broker would know of this partition's producers at the log end."""
+        state = ProducerState()
+        snapshot = self.newest_snapshot()
+        start = self.log_start_offset
+        if snapshot is not None:
+            start = snapshot[0]
+            state.load(snapshot[1])
+        for i, segment in enumerate(self.segments):
+            if i + 1 == len(self.segments) or self.segments[i + 1].base_offset > start:
+                state.replay(segment.scan(), start)
+                segment.close()
+        return state
+
+    def producers(self, *, now_ms: int) -> list[ProducerStateEntry]:
+        """The producers that DescribeProducers shows at ``now_ms``; the broker forgets idle ones after a day."""
+        return self.producer_state().producers(now_ms)
+
+    def survey(self, start_offset: int, end_offset: int, unit_bytes: int = UNIT_BYTES) -> Survey:
+        """Look over the headers of the batches in [start_offset, end_offset), and further until their transactions are decided."""
+        return survey(self.segments, start_offset, end_offset, unit_bytes)
+
+    def transactions(self, start_offset: int | None = None, end_offset: int | None = None) -> list[TransactionRange]:
+        """The transactions with records in [start_offset, end_offset): those that ended in the order of their markers, then open ones."""
+        start = self.log_start_offset if start_offset is None else start_offset
+        end = self.log_end_offset if end_offset is None else end_offset
+        found = self.survey(start, end).transactions
+        return [each for each in found if each.first_offset < end and each.last_offset >= start]
+
+    def aborted_transactions(self, start_offset: int | None = None, end_offset: int | None = None) -> list[TransactionRange]:
+        """The aborted ones among them."""
+        return [each for each in self.transactions(start_offset, end_offset) if each.outcome == "aborted"]
+
+    def end_offset(self, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED, up_to: str = "log-end") -> int:
+        """Where a reader of that isolation level stops. ``up_to="high-watermark"`` also stops at the noted high watermark."""
+        if up_to not in ("log-end", "high-watermark"):
+            raise ValueError(f"up_to must be log-end or high-watermark, not {up_to!r}")
+        end = self.log_end_offset
+        if up_to == "high-watermark" and self.high_watermark is not None:
+            end = min(end, self.high_watermark)
+        committed = IsolationLevel.of(isolation_level) is IsolationLevel.READ_COMMITTED
+        return min(end, self.last_stable_offset) if committed else end
+
+    def plan(
+        self,
+        *,
+        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        up_to: str = "log-end",
+        unit_bytes: int = UNIT_BYTES,
+        findings: list[Finding] | None = None,
+    ) -> list[ReadUnit]:
+        """The units of work that read [start_offset, end_offset), to the end the isolation level allows.
+
+        What the survey finds wrong on the way is added to ``findings``. Raises OffsetOutOfRangeError for a start below the log
+        start or beyond the log end.
+        """
+        start = self._valid_start(start_offset)
+        limit = self.end_offset(isolation_level, up_to)
+        end = limit if end_offset is None else min(end_offset, limit)
+        if start >= end:
+            return []
+        found = self.survey(start, end, unit_bytes)
+        if findings is not None:
+            findings += found.findings
+        committed = IsolationLevel.of(isolation_level) is IsolationLevel.READ_COMMITTED
+        return found.units(self.topic_partition, start, end, read_committed=committed)
+
+    def _valid_start(self, start_offset: int | None) -> int:
+        if start_offset is None:
+            return self.log_start_offset
+        if not self.log_start_offset <= start_offset <= self.log_end_offset:
+            raise OffsetOutOfRangeError(
+                f"offset {start_offset} of {self.topic_partition} is not in the log, "
+                f"which has {self.log_start_offset} to {self.log_end_offset}"
+            )
+        return start_offset
+
+    def read(
+        self,
+        *,
+        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        up_to: str = "log-end",
+        on_corrupt: str | OnCorrupt = "stop",
+        decoder: ChunkDecoder | None = None,
+    ) -> Iterator[RecordColumns]:
+        """Records as columns, a chunk at a time, control records left out.
+
+        The columns are used again for the next chunk unless somebody still looks at them. In front of a damaged batch raises
+        CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the error, the batch is left out instead.
+        """
+        handler = _handler(on_corrupt)
+        decoder = ChunkDecoder() if decoder is None else decoder
+        units = self.plan(isolation_level=isolation_level, start_offset=start_offset, end_offset=end_offset, up_to=up_to)
+        by_path = {segment.path: segment for segment in self.segments}
+        for unit in units:
+            yield from read_unit(by_path[unit.path], unit, decoder, handler)
+
+    def records(
+        self,
+        *,
+        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        up_to: str = "log-end",
+        on_corrupt: str | OnCorrupt = "stop",
+    ) -> Iterator[Record]:
+        """The same as Record objects, with headers."""
+        for columns in self.read(
+            isolation_level=isolation_level,
+            start_offset=start_offset,
+            end_offset=end_offset,
+            up_to=up_to,
+            on_corrupt=on_corrupt,
+            decoder=ChunkDecoder(headers=True),
+        ):
+            yield from records_of(columns)
+
+    def close(self) -> None:
+        """Give all files back."""
+        for segment in self.files.segments:
+            segment.close()
+
+
+def _handler(on_corrupt: str | OnCorrupt) -> OnCorrupt | None:
+    if callable(on_corrupt):
+        return on_corrupt
+    if on_corrupt not in ("stop", "skip"):
+        raise ValueError(f"on_corrupt must be stop or skip, not {on_corrupt!r}")
+    return _ignore if on_corrupt == "skip" else None
+
+
+def _ignore(error: CorruptRecordError) -> None:
+    """on_corrupt="skip": the caller asked not to hear of it."""

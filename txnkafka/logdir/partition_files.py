@@ -1,0 +1,89 @@
+"""What lies in a partition directory: segments and snapshots, with the leftovers of a crash seen as recovery would leave them.
+
+Kafka (LogLoader) deletes ``.deleted`` and ``.cleaned`` files when it loads a partition and completes an interrupted swap:
+a ``.swap`` segment takes the place of the segments in its range of offsets. A reader never writes, so it only looks past them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from txnkafka.env import DirectoryEntry, FileSystem
+from txnkafka.errors import LogDirError
+from txnkafka.logdir.segment import Segment
+from txnkafka.storage import SegmentFile, parse_segment_file
+
+__all__ = ["PartitionFiles", "list_partition"]
+
+SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot")
+
+
+class PartitionFiles(NamedTuple):
+    """Segments in offset order; ``snapshots`` maps offsets to paths; ``leftovers`` are names that recovery would delete or rename."""
+
+    segments: list[Segment]
+    snapshots: dict[int, str]
+    orphans: list[str]
+    leftovers: list[str]
+
+
+def list_partition(file_system: FileSystem, path: str, only_base_offset: int | None = None) -> PartitionFiles:
+    """List a partition directory; with ``only_base_offset`` just that segment. Raises LogDirError."""
+    try:
+        names = file_system.list(path)
+    except OSError as error:
+        raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
+    found = [(parsed, entry) for entry in names if not entry.is_directory and (parsed := parse_segment_file(entry.name))]
+    leftovers = [entry.name for parsed, entry in found if parsed.suffix]
+    current = {(parsed.base_offset, parsed.kind): entry for parsed, entry in found if not parsed.suffix}
+    _complete_swap(file_system, path, found, current)
+    logs = sorted(base_offset for base_offset, kind in current if kind == "log")
+    if only_base_offset is not None:
+        logs = [base_offset for base_offset in logs if base_offset == only_base_offset]
+    return PartitionFiles(
+        [_segment(file_system, path, base_offset, current) for base_offset in logs],
+        {offset: file_system.join(path, entry.name) for (offset, kind), entry in current.items() if kind == "snapshot"},
+        sorted(entry.name for (base, kind), entry in current.items() if kind not in ("log", "snapshot") and base not in logs),
+        leftovers,
+    )
+
+
+Files = dict[tuple[int, str], DirectoryEntry]
+Found = list[tuple[SegmentFile, DirectoryEntry]]
+
+
+def _segment(file_system: FileSystem, path: str, base_offset: int, current: Files) -> Segment:
+    files = {
+        kind: file_system.join(path, entry.name)
+        for kind in ("log", *SIDE_FILES)
+        if (entry := current.get((base_offset, kind))) is not None
+    }
+    return Segment(file_system, base_offset, files, current[base_offset, "log"].size)
+
+
+def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Files) -> None:
+    """Put complete swap segments in the place of everything in their range [smallest base, largest next offset).
+
+    Those at or above the smallest ``.cleaned`` base are not complete: a crash while segments were split leaves both.
+    """
+    cleaned = [parsed.base_offset for parsed, _ in found if parsed.suffix == ".cleaned"]
+    limit = min(cleaned, default=1 << 63)
+    swapped = {
+        (parsed.base_offset, parsed.kind): entry
+        for parsed, entry in found
+        if parsed.suffix == ".swap" and parsed.base_offset < limit
+    }
+    bases = [base_offset for base_offset, kind in swapped if kind == "log"]
+    if not bases:
+        return
+    end = max(_next_offset(_segment(file_system, path, base_offset, swapped)) for base_offset in bases)
+    for base_offset, kind in list(current):
+        if min(bases) <= base_offset < end:
+            del current[base_offset, kind]
+    current.update({key: entry for key, entry in swapped.items() if key[0] in bases})
+
+
+def _next_offset(segment: Segment) -> int:
+    index = segment.scan()
+    segment.close()
+    return index.last_offset[len(index) - 1] + 1 if len(index) else segment.base_offset

@@ -1,0 +1,120 @@
+"""What to read, in which pieces.
+
+A plan is made once and is pure data: units that name a segment, a range of its bytes on batch boundaries, a range of offsets,
+and the transactions to hide in it. Reading a unit (read.py) needs nothing else, so that a unit may run in another process, on another
+machine, a second time, and sees the same bytes and gives the same records.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from txnkafka._core.read_committed import HiddenRange as ProducerRange
+    from txnkafka._core.scan import BatchIndex
+
+__all__ = ["Cut", "DamagedBatch", "HiddenRange", "ReadUnit", "SegmentMap", "cuts_of", "read_units"]
+
+UNIT_BYTES = 64 << 20
+
+
+class HiddenRange(NamedTuple):
+    """Transactional batches of a producer, with base offsets from first to last, that a read_committed reader does not see."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+class Cut(NamedTuple):
+    """A batch boundary: byte position, and the end of the offsets before it."""
+
+    position: int
+    next_offset: int
+
+
+class DamagedBatch(NamedTuple):
+    """Damage that is known at planning time: reading stops in front of it. ``size`` 0: nothing behind it can be read."""
+
+    position: int
+    size: int
+    offset: int
+    reason: str
+
+
+class SegmentMap(NamedTuple):
+    """What planning must know of one segment.
+
+    ``cuts`` begin at position 0 and end behind the last whole batch; ``next_base_offset`` is where the next segment, or the rest of
+    the log, begins.
+    """
+
+    path: str
+    cuts: Sequence[Cut]
+    next_base_offset: int
+    damage: Sequence[DamagedBatch] = ()
+
+
+class ReadUnit(NamedTuple):
+    """One piece of work: decode the bytes [start_position, end_position) of a segment and keep offsets [start_offset, end_offset)."""
+
+    topic: str
+    partition: int
+    path: str
+    start_position: int
+    end_position: int
+    start_offset: int
+    end_offset: int
+    hidden: tuple[HiddenRange, ...] = ()
+    damage: tuple[DamagedBatch, ...] = ()
+
+
+def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Sequence[int] = ()) -> list[Cut]:
+    """Batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before the segment.
+
+    Batches in ``misplaced`` have wrong offsets, which must not count.
+    """
+    positions, last_offsets = index.position, index.last_offset
+    cuts = [Cut(0, next_offset)]
+    first = 0
+    while first < len(index):
+        after = max(first + 1, bisect_left(positions, positions[first] + unit_bytes))
+        ends = (last_offsets[i] + 1 for i in range(after - 1, first - 1, -1) if i not in misplaced)
+        next_offset = max(next_offset, next(ends, next_offset))
+        cuts.append(Cut(positions[after] if after < len(index) else index.end_position, next_offset))
+        first = after
+    return cuts
+
+
+def read_units(
+    topic: str,
+    partition: int,
+    segments: Iterable[SegmentMap],
+    hidden: Iterable[ProducerRange] = (),
+    *,
+    start_offset: int,
+    end_offset: int,
+) -> list[ReadUnit]:
+    """The units that cover [start_offset, end_offset), in offset order."""
+    ranges = sorted(HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in hidden)
+    return [
+        unit._replace(topic=topic, partition=partition)
+        for segment in segments
+        for unit in _units_of(segment, ranges, start_offset, end_offset)
+    ]
+
+
+def _units_of(segment: SegmentMap, hidden: list[HiddenRange], start_offset: int, end_offset: int) -> Iterator[ReadUnit]:
+    for begin, end in zip(segment.cuts, segment.cuts[1:], strict=False):
+        low, high = max(start_offset, begin.next_offset), min(end_offset, end.next_offset)
+        damage = tuple(each for each in segment.damage if begin.position <= each.position < end.position)
+        touched = bool(damage) and begin.next_offset < end_offset and end.next_offset >= start_offset
+        if low < high or touched:
+            overlapping = tuple(each for each in hidden if each.first_offset < high and each.last_offset >= begin.next_offset)
+            yield ReadUnit("", -1, segment.path, begin.position, end.position, low, max(low, high), overlapping, damage)
+    last = segment.cuts[-1]
+    tail = tuple(each for each in segment.damage if each.position >= last.position)
+    if tail and start_offset < segment.next_base_offset and end_offset > last.next_offset:
+        yield ReadUnit("", -1, segment.path, last.position, last.position, last.next_offset, end_offset, (), tail)

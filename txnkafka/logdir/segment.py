@@ -1,0 +1,112 @@
+"""One segment of a partition: its files, and access to the bytes of its log.
+
+The size is taken once, when the directory is listed: whatever a broker appends later is not seen, so that every pass over
+the segment sees the same bytes. Bytes are either mapped (closed segments of a directory no broker holds) or read into a buffer that
+is used again; nothing here relies on bytes staying as they were when somebody looked at them before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.env import FileSystem, ReadableFile
+from txnkafka.errors import CorruptRecordError, LogDirError
+
+__all__ = ["MAX_BATCH_BYTES", "WINDOW_BYTES", "Segment"]
+
+WINDOW_BYTES = 256 << 10  # larger reads into a reused buffer are slower, see docs/performance.md
+MAPPED_WINDOW_BYTES = 64 << 20
+MAX_BATCH_BYTES = 1 << 30  # a batch larger than this is taken for damage, not read into memory
+
+
+class Segment:
+    """The files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``, ``snapshot``) to paths."""
+
+    def __init__(self, file_system: FileSystem, base_offset: int, files: dict[str, str], size: int) -> None:
+        self.file_system = file_system
+        self.base_offset = base_offset
+        self.files = files
+        self.size = size
+        self.mapped = False
+        self._file: ReadableFile | None = None
+        self._mapping: memoryview | None = None
+        self._buffer = bytearray()
+
+    @property
+    def path(self) -> str:
+        """Path of the ``.log`` file."""
+        return self.files["log"]
+
+    def read(self, position: int, length: int) -> memoryview:
+        """Bytes of the log; valid until the next read. Fewer than asked for when the file has become shorter."""
+        if self._file is None:
+            self._open()
+        if self._mapping is not None:
+            return self._mapping[position : position + length]
+        length = max(0, min(length, self.size - position))
+        if len(self._buffer) < length:
+            self._buffer = bytearray(max(length, WINDOW_BYTES))
+        view = memoryview(self._buffer)[:length]
+        assert self._file is not None
+        return view[: self._file.read_into(view, position)]
+
+    def _open(self) -> None:
+        try:
+            self._file = self.file_system.open(self.path)
+            self.size = min(self.size, self._file.size())
+            if self.mapped:
+                self._mapping = self._file.map(self.size)
+        except OSError as error:
+            raise LogDirError(f"cannot read {self.path}: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Give the file back; it is opened again when it is needed."""
+        if self._file is not None:
+            self._file.close()
+        self._file = self._mapping = None
+        self._buffer = bytearray()
+
+    def windows(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, memoryview, BatchIndex]]:
+        """(position, bytes, batches in them) from a batch boundary to ``end``, each window with whole batches only.
+
+        The last window's index says how the bytes end. A window is about 256 KiB when the file is read, 64 MiB when it is mapped,
+        or one batch if that is larger.
+        """
+        end = self.size if end is None else min(end, self.size)
+        size = MAPPED_WINDOW_BYTES if self.mapped else WINDOW_BYTES
+        position = start
+        while True:
+            data = self.read(position, min(size, end - position))
+            at_end = position + len(data) >= end or len(data) < min(size, end - position)
+            index = scan(data, position=position)
+            if at_end or index.stop in ("garbage", "zeros"):
+                yield position, data, index
+                return
+            if len(index) == 0:
+                wanted = self._batch_size(data, position)
+                if wanted > end - position:
+                    yield position, data, index
+                    return
+                size = max(wanted, 2 * size)
+                continue
+            yield position, data, index
+            position = index.end_position
+            size = MAPPED_WINDOW_BYTES if self.mapped else WINDOW_BYTES
+
+    def _batch_size(self, data: memoryview, position: int) -> int:
+        wanted = int.from_bytes(data[8:12], "big", signed=True) + 12
+        if MAX_BATCH_BYTES < wanted <= self.size - position:
+            raise CorruptRecordError(
+                f"a batch of {wanted} bytes begins here; more than {MAX_BATCH_BYTES} are taken for damage",
+                position=position,
+                file=self.path,
+            )
+        return wanted
+
+    def scan(self) -> BatchIndex:
+        """All batches of the segment."""
+        whole = BatchIndex()
+        for _, _, index in self.windows():
+            whole.extend(index)
+        return whole

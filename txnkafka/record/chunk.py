@@ -1,0 +1,157 @@
+"""From selected batches to columns, a chunk at a time.
+
+A chunk is about a megabyte of batches: enough that a call costs nothing, little enough that the bytes are still in the cache
+when they are decoded. Uncompressed batches are decoded where they lie; compressed ones are first decompressed into one buffer.
+Every batch's CRC is checked before anything else is believed of it.
+
+Invariant: what is yielded is exactly the selected records in offset order up to the first damaged batch; the error comes with the
+next step, never instead of good records before it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from txnkafka._core.columns import RecordColumns
+from txnkafka._core.decode import check_crcs, corrupt_batch, decode_batches, decode_regions, next_run
+from txnkafka._core.legacy import decode_legacy
+from txnkafka._core.scan import BatchIndex
+from txnkafka.errors import CorruptRecordError
+from txnkafka.record.compression import Decompressor
+
+__all__ = ["CHUNK_BYTES", "ChunkDecoder", "SelectedBatches"]
+
+CHUNK_BYTES = 1 << 20
+HEADER_SIZE = 61  # of a magic 2 batch
+CODEC_BITS = 0x07
+COMPRESSED, LEGACY = 1, 2  # kinds that next_run tells apart; 0 is plain
+
+ReadBytes = Callable[[int, int], memoryview]
+OnCorrupt = Callable[[CorruptRecordError], None]
+
+
+class SelectedBatches(NamedTuple):
+    """What to decode of one file.
+
+    ``read(position, length)`` gives the file's bytes, ``selection`` one byte per batch of ``index`` (``read_committed.select``);
+    of batches selected as bounded only offsets in [start_offset, end_offset) count.
+    """
+
+    read: ReadBytes
+    index: BatchIndex
+    selection: bytearray
+    start_offset: int = 0
+    end_offset: int = (1 << 63) - 1
+
+    def bytes_of(self, first: int, end: int) -> tuple[int, memoryview]:
+        """(position, bytes) from batch ``first`` to the end of batch ``end - 1``."""
+        position = self.index.position[first]
+        return position, self.read(
+            position, self.index.position[end - 1] + self.index.size[end - 1] - position
+        )
+
+
+class ChunkDecoder:
+    """Decodes batches of one file after another. For one thread at a time.
+
+    ``headers`` and ``views`` as in RecordColumns. With views, ``source`` is what the positions of the last chunk count from.
+    Columns are reused as long as nobody looks at them any more; whoever keeps a buffer keeps that memory, and the next chunk
+    gets fresh columns.
+    """
+
+    def __init__(self, *, headers: bool = False, views: bool = False, chunk_bytes: int = CHUNK_BYTES) -> None:
+        self.columns = RecordColumns(headers=headers, views=views)
+        self.chunk_bytes = chunk_bytes
+        self.source: memoryview = memoryview(b"")
+        self.decompressor = Decompressor()
+
+    def chunks(
+        self, batches: SelectedBatches, on_corrupt: OnCorrupt | None = None
+    ) -> Iterator[RecordColumns]:
+        """The selected records of one file.
+
+        A damaged batch raises CorruptRecordError, or is left out when ``on_corrupt`` takes the error.
+        """
+        i, stop = 0, len(batches.index)
+        while True:
+            first, end, kind = next_run(batches.index, batches.selection, i, stop, self.chunk_bytes)
+            if first == end:
+                return
+            columns = self._fresh_columns()
+            try:
+                i = self._decode(kind, batches, first, end)
+            except CorruptRecordError as error:
+                if on_corrupt is None:
+                    raise
+                on_corrupt(error)
+                i = first + 1
+                continue
+            if len(columns):
+                yield columns
+
+    def _fresh_columns(self) -> RecordColumns:
+        if self.columns.in_use:
+            self.columns = RecordColumns(headers=self.columns.with_headers, views=self.columns.views)
+        self.columns.reset()
+        return self.columns
+
+    def _decode(self, kind: int, batches: SelectedBatches, first: int, end: int) -> int:
+        """Decode a run into the columns; returns the batch to go on with. Raises only for batch ``first``."""
+        if kind == COMPRESSED:
+            return self._decode_compressed(batches, first, end)
+        position, self.source = batches.bytes_of(first, end)
+        bounds = {
+            "position": position,
+            "start_offset": batches.start_offset,
+            "end_offset": batches.end_offset,
+        }
+        arguments = (self.source, batches.index, batches.selection, first, end, self.columns)
+        if kind == LEGACY:
+            return decode_legacy(*arguments, self.decompressor, **bounds)
+        return decode_batches(*arguments, **bounds)
+
+    def _decode_compressed(self, batches: SelectedBatches, first: int, end: int) -> int:
+        position, source = batches.bytes_of(first, end)
+        sound = check_crcs(source, batches.index, first, end, batches.selection, position=position)
+        if sound == first:
+            raise corrupt_batch(batches.index, first)
+        regions = self._decompress(source, position, batches, first, sound)
+        self.source = self.decompressor.buffer
+        return decode_regions(
+            self.source,
+            regions,
+            batches.index,
+            batches.selection,
+            first,
+            first + len(regions) // 2,
+            self.columns,
+            start_offset=batches.start_offset,
+            end_offset=batches.end_offset,
+        )
+
+    def _decompress(
+        self, source: memoryview, position: int, batches: SelectedBatches, first: int, end: int
+    ) -> array[int]:
+        """Begin and end of each batch's records in the decompressor's buffer, until a batch fails or the chunk is full."""
+        regions = array("q")
+        decompressor = self.decompressor
+        decompressor.reset()
+        positions, sizes, attributes = batches.index.position, batches.index.size, batches.index.attributes
+        for i in range(first, end):
+            if not batches.selection[i]:
+                regions.extend((0, 0))
+                continue
+            if decompressor.end > 4 * self.chunk_bytes:
+                break
+            begin = positions[i] - position
+            try:
+                payload = source[begin + HEADER_SIZE : begin + sizes[i]]
+                regions.extend(decompressor.append(attributes[i] & CODEC_BITS, payload))
+            except CorruptRecordError as error:
+                if i > first:
+                    break
+                error.position, error.offset = positions[i], batches.index.base_offset[i]
+                raise
+        return regions
