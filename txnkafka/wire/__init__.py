@@ -1,0 +1,23 @@
+"""What the bytes of Kafka's messages mean: tables, and the readers compiled from them.
+
+``wire.records`` holds the records of Kafka's own logs.  Pure functions over bytes: nothing here knows a
+file, a socket or the broker.
+"""
+
+from __future__ import annotations
+
+from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message, reader_of
+from txnkafka.wire.scalars import read_uvarint
+from txnkafka.wire.schema import Array, Field, Message, SchemaError, Struct
+
+__all__ = [
+    "UNKNOWN_TAGGED_FIELDS",
+    "Array",
+    "Field",
+    "Message",
+    "SchemaError",
+    "Struct",
+    "read_message",
+    "read_uvarint",
+    "reader_of",
+]

@@ -1,0 +1,196 @@
+"""Readers compiled from the tables of ``wire.schema``: bytes in, plain dictionaries out.
+
+A reader is a closure, made once a table and version.  Each announced length and count is checked against
+the bytes that are left before anything of that size is made, so hostile input costs no more than a small
+multiple of its own length.  What does not follow the table is a ``SchemaError``; no other exception leaves
+this module.
+
+uuids become their 22 characters, unknown tagged fields are kept as ``(tag, bytes)`` in
+UNKNOWN_TAGGED_FIELDS, known ones that are absent have their default.  Stricter than Kafka, which does not
+look: tags must ascend, and a known tagged field must fill its announced size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from txnkafka.wire.scalars import (
+    COMPACT_LENGTH,
+    INT8_READER,
+    INT32_LENGTH,
+    Compiled,
+    Data,
+    Read,
+    compile_scalar,
+    null_or_raise,
+    read_uvarint,
+    short,
+)
+from txnkafka.wire.schema import ZERO_UUID, Array, Field, Message, SchemaError, Struct, Type, in_versions
+
+__all__ = ["UNKNOWN_TAGGED_FIELDS", "read_message", "reader_of"]
+
+UNKNOWN_TAGGED_FIELDS: Final = "unknown_tagged_fields"
+
+Default = Callable[[], Any]
+
+
+def read_message(message: Message, version: int, data: Data, position: int = 0) -> tuple[dict[str, Any], int]:
+    """Fields of a message that begins at ``position``, and the position behind it."""
+    return reader_of(message, version)(data, position, len(data))
+
+
+@cache
+def reader_of(message: Message, version: int) -> Read:
+    """The reader of one version; raises ``SchemaError`` where the table has no such version."""
+    if not in_versions(version, message.versions):
+        raise SchemaError(f"{message.name} version {version} is not known (known: {message.versions})", 0)
+    flexible = in_versions(version, message.flexible)
+    return _struct(message.fields, version, flexible).read
+
+
+def _compile_field(field: Field, version: int, flexible: bool) -> Compiled:
+    nullable = in_versions(version, field.nullable)
+    compiled = _compile(field.type, version, flexible, nullable)
+    if nullable and isinstance(field.type, Struct):
+        return _nullable_struct(compiled.read, null=-1 if field.tag is None else 0)
+    return compiled
+
+
+def _compile(kind: Type, version: int, flexible: bool, nullable: bool) -> Compiled:
+    if isinstance(kind, Struct):
+        return _struct(kind.fields, version, flexible)
+    if isinstance(kind, Array):
+        element = _compile(kind.element, version, flexible, nullable=False)
+        return _array(element, COMPACT_LENGTH if flexible else INT32_LENGTH, nullable)
+    return compile_scalar(kind, flexible, nullable)
+
+
+def _array(element: Compiled, length: Compiled, nullable: bool) -> Compiled:
+    read_length, read_element = length.read, element.read
+    element_size = max(element.minimum_size, 1)
+
+    def read(data: Data, position: int, end: int) -> tuple[Any, int]:
+        count, start = read_length(data, position, end)
+        if count < 0:
+            return null_or_raise(count, position, nullable)[0], start
+        if count * element_size > end - start:
+            raise SchemaError(f"{count} elements do not fit into the {end - start} bytes left", position)
+        values: list[Any] = []
+        try:
+            for _ in range(count):
+                value, start = read_element(data, start, end)
+                values.append(value)
+        except SchemaError as error:
+            raise error.inside(f"[{len(values)}]") from None
+        return values, start
+
+    return Compiled(read, length.minimum_size)
+
+
+def _struct(fields: tuple[Field, ...], version: int, flexible: bool) -> Compiled:
+    positional: list[tuple[str, Read]] = []
+    tagged: dict[int, tuple[str, Read]] = {}
+    defaults: list[tuple[str, Default]] = []
+    minimum_size = 1 if flexible else 0
+    for field in fields:
+        if not in_versions(version, field.versions):
+            continue
+        compiled = _compile_field(field, version, flexible)
+        if field.tag is None:
+            positional.append((field.name, compiled.read))
+            minimum_size += compiled.minimum_size
+        else:
+            tagged[field.tag] = (field.name, compiled.read)
+            defaults.append((field.name, _default(field, version)))
+    read_positional = _positional_fields(positional)
+    if not flexible:
+        return Compiled(read_positional, minimum_size)
+    return Compiled(_with_tagged_fields(read_positional, tagged, defaults), minimum_size)
+
+
+def _positional_fields(fields: list[tuple[str, Read]]) -> Read:
+    def read(data: Data, position: int, end: int) -> tuple[dict[str, Any], int]:
+        values: dict[str, Any] = {}
+        name = ""
+        try:
+            for name, read_field in fields:
+                values[name], position = read_field(data, position, end)
+        except SchemaError as error:
+            raise error.inside(name) from None
+        return values, position
+
+    return read
+
+
+def _with_tagged_fields(
+    read_positional: Read, known: dict[int, tuple[str, Read]], defaults: list[tuple[str, Default]]
+) -> Read:
+    def read(data: Data, position: int, end: int) -> tuple[dict[str, Any], int]:
+        values, position = read_positional(data, position, end)
+        for name, default in defaults:
+            values[name] = default()
+        count, start = read_uvarint(data, position, end)
+        if 2 * count > end - start:
+            raise SchemaError(f"{count} tagged fields do not fit into the {end - start} bytes left", position)
+        last_tag = -1
+        for _ in range(count):
+            tag, position = read_uvarint(data, start, end)
+            size, position = read_uvarint(data, position, end)
+            if tag <= last_tag:
+                raise SchemaError(f"tag {tag} stands behind tag {last_tag}", start)
+            if size > end - position:
+                raise short(size, position, end)
+            last_tag, start = tag, position + size
+            if tag in known:
+                name, read_field = known[tag]
+                values[name] = _read_all(read_field, name, data, position, start)
+            else:
+                values.setdefault(UNKNOWN_TAGGED_FIELDS, []).append((tag, bytes(data[position:start])))
+        return values, start
+
+    return read
+
+
+def _read_all(read_field: Read, name: str, data: Data, start: int, end: int) -> Any:
+    try:
+        value, position = read_field(data, start, end)
+        if position != end:
+            raise SchemaError(f"{end - position} bytes are left over in the tagged field", position)
+    except SchemaError as error:
+        raise error.inside(name) from None
+    return value
+
+
+# Kafka writes the null of a positional struct as int8 -1, of a tagged one as varint 0; 1 means present.
+def _nullable_struct(read_struct: Read, *, null: int) -> Compiled:
+    def read(data: Data, position: int, end: int) -> tuple[Any, int]:
+        presence, after = INT8_READER(data, position, end)
+        if presence == 1:
+            return read_struct(data, after, end)
+        if presence != null:
+            raise SchemaError(f"a struct that may be null begins with 1 or {null}, not {presence}", position)
+        return None, after
+
+    return Compiled(read, 1)
+
+
+def _default(field: Field, version: int) -> Default:
+    if field.default is not None:
+        return lambda: field.default
+    kind = field.type
+    if isinstance(kind, Struct):
+        present = [inner for inner in kind.fields if in_versions(version, inner.versions)]
+        parts = [(inner.name, _default(inner, version)) for inner in present]
+        return lambda: {name: default() for name, default in parts}
+    if in_versions(version, field.nullable):
+        return lambda: None
+    if isinstance(kind, Array):
+        return list
+    zero = _ZERO.get(kind.name, 0)
+    return lambda: zero
+
+
+_ZERO: Final[dict[str, Any]] = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "uuid": ZERO_UUID}

@@ -1,0 +1,25 @@
+"""The records of Kafka's own logs: transaction state, consumer offsets, cluster metadata, control records."""
+
+from __future__ import annotations
+
+from txnkafka.wire.records.control_body import decode_control_body
+from txnkafka.wire.records.group_log import OffsetAndMetadata, decode_group_log
+from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord
+from txnkafka.wire.records.metadata import decode_metadata
+from txnkafka.wire.records.transaction_log import (
+    TransactionMetadata,
+    TransactionState,
+    decode_transaction_log,
+)
+
+__all__ = [
+    "UNKNOWN_TYPE",
+    "LogRecord",
+    "OffsetAndMetadata",
+    "TransactionMetadata",
+    "TransactionState",
+    "decode_control_body",
+    "decode_group_log",
+    "decode_metadata",
+    "decode_transaction_log",
+]

@@ -1,0 +1,51 @@
+"""What consumers of the classic group protocol tell each other: the opaque bytes inside group metadata.
+
+The broker never looks into them; Kafka's dump tool does, for groups of protocol type ``consumer``
+(``ConsumerProtocolSubscription``, ``ConsumerProtocolAssignment``).  Never flexible.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from txnkafka.wire.records.log_record import read_fields
+from txnkafka.wire.schema import BYTES, INT32, STRING, Array, Field, Message
+
+__all__ = ["PROTOCOL_TYPE", "decode_assignment", "decode_subscription"]
+
+PROTOCOL_TYPE: Final = "consumer"
+
+_TOPIC_PARTITIONS: Final = Array.of(
+    Field("topic", STRING),
+    Field("partitions", Array(INT32)),
+)
+
+SUBSCRIPTION: Final = Message("consumer_protocol_subscription", "0-3").of(
+    Field("topics", Array(STRING)),
+    Field("user_data", BYTES, nullable="0+"),
+    Field("owned_partitions", _TOPIC_PARTITIONS, "1+"),
+    Field("generation_id", INT32, "2+", default=-1),
+    Field("rack_id", STRING, "3+", nullable="3+"),
+)
+
+ASSIGNMENT: Final = Message("consumer_protocol_assignment", "0-3").of(
+    Field("assigned_partitions", _TOPIC_PARTITIONS),
+    Field("user_data", BYTES, nullable="0+"),
+)
+
+
+def decode_subscription(data: bytes) -> dict[str, Any] | None:
+    """Fields of a member's subscription; None where the bytes are something else."""
+    return _decode(SUBSCRIPTION, data)
+
+
+def decode_assignment(data: bytes) -> dict[str, Any] | None:
+    """Fields of a member's assignment; None where the bytes are something else."""
+    return _decode(ASSIGNMENT, data)
+
+
+def _decode(message: Message, data: bytes) -> dict[str, Any] | None:
+    if len(data) < 2:
+        return None
+    fields, error = read_fields(message, int.from_bytes(data[:2], "big", signed=True), data)
+    return None if error else fields

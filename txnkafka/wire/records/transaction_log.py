@@ -1,0 +1,125 @@
+"""Records of ``__transaction_state``: what the transaction coordinator knows of each transactional id.
+
+The last record of a transactional id is its state; a tombstone forgets it.  Value version 0 is written with
+``transaction.version`` 0, version 1 (flexible, KIP-890) with 1 and 2.  ``transaction_partitions`` is null
+in state Empty only, and an empty array when a transaction is complete (``TransactionLog``,
+``TransactionMetadata``).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from txnkafka.model import NO_PRODUCER_ID, TopicPartition
+from txnkafka.wire.records.log_record import CoordinatorRecord, LogRecord, decode_coordinator_record
+from txnkafka.wire.schema import INT8, INT16, INT32, INT64, STRING, Array, Field, Message
+
+__all__ = ["TransactionMetadata", "TransactionState", "decode_transaction_log"]
+
+
+class TransactionState(enum.IntEnum):
+    """States of a transactional id with the numbers of the log."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def label(self) -> str:
+        """Kafka's spelling on the wire and in its tools: ``PrepareCommit``."""
+        return self.name.title().replace("_", "")
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionMetadata:
+    """State of one transactional id; ids that are not there are -1, so is the start of no transaction."""
+
+    transactional_id: str
+    producer_id: int
+    previous_producer_id: int
+    next_producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    state: TransactionState
+    topic_partitions: frozenset[TopicPartition]
+    last_update_timestamp: int
+    start_timestamp: int
+    client_transaction_version: int
+
+    @classmethod
+    def of(cls, record: LogRecord) -> TransactionMetadata | None:
+        """From a decoded record; None for a tombstone and for what could not be understood."""
+        if record.type != TYPE or record.key is None or record.value is None or _strange(record.value):
+            return None
+        value = record.value
+        return cls(
+            transactional_id=record.key["transactional_id"],
+            producer_id=value["producer_id"],
+            previous_producer_id=value.get("previous_producer_id", NO_PRODUCER_ID),
+            next_producer_id=value.get("next_producer_id", NO_PRODUCER_ID),
+            producer_epoch=value["producer_epoch"],
+            transaction_timeout_ms=value["transaction_timeout_ms"],
+            state=TransactionState(value["transaction_status"]),
+            topic_partitions=_topic_partitions(value),
+            last_update_timestamp=value["transaction_last_update_timestamp_ms"],
+            start_timestamp=value["transaction_start_timestamp_ms"],
+            client_transaction_version=value.get("client_transaction_version", 0),
+        )
+
+
+def decode_transaction_log(key: bytes | None, value: bytes | None) -> LogRecord:
+    """Decode a record of ``__transaction_state``; never raises, see ``LogRecord.error``."""
+    record = decode_coordinator_record(TYPES, key, value)
+    strange = _strange(record.value) if record.value is not None and record.error is None else None
+    return record if strange is None else replace(record, error=strange, raw_value=value)
+
+
+def _strange(value: Mapping[str, Any]) -> str | None:
+    """What the coordinator itself would not load."""
+    status = value["transaction_status"]
+    if not TransactionState.EMPTY <= status <= TransactionState.PREPARE_EPOCH_FENCE:
+        return f"value: transaction_status {status} is not known"
+    if value["transaction_partitions"] is None and status != TransactionState.EMPTY:
+        return f"value: transaction_partitions is null in state {TransactionState(status).label}"
+    return None
+
+
+def _topic_partitions(value: Mapping[str, Any]) -> frozenset[TopicPartition]:
+    return frozenset(
+        TopicPartition(topic["topic"], partition)
+        for topic in value["transaction_partitions"] or ()
+        for partition in topic["partition_ids"]
+    )
+
+
+TYPE: Final = "transaction_log"
+
+VALUE: Final = Message(TYPE, "0-1", flexible="1+").of(
+    Field("producer_id", INT64),
+    Field("previous_producer_id", INT64, "1+", tag=0, default=-1),
+    Field("next_producer_id", INT64, "1+", tag=1, default=-1),
+    Field("producer_epoch", INT16),
+    Field("next_producer_epoch", INT16, "1+", tag=3, default=-1),
+    Field("transaction_timeout_ms", INT32),
+    Field("transaction_status", INT8),
+    Field(
+        "transaction_partitions",
+        Array.of(Field("topic", STRING), Field("partition_ids", Array(INT32))),
+        nullable="0+",
+    ),
+    Field("transaction_last_update_timestamp_ms", INT64),
+    Field("transaction_start_timestamp_ms", INT64),
+    Field("client_transaction_version", INT16, "1+", tag=2),
+)
+
+KEY: Final = Message("transaction_log_key", "0").of(Field("transactional_id", STRING))
+
+TYPES: Final = {0: CoordinatorRecord(KEY, VALUE)}

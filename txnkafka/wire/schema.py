@@ -1,0 +1,154 @@
+"""The words that Kafka's message tables are written in: types, fields, messages, version ranges.
+
+A table has one line a field, with the versions that hold it, as in Kafka's own message definitions (KIP-482
+for the flexible versions: compact lengths and tagged fields).  Tables are data: nothing here reads or
+writes a byte; ``wire.reader`` compiles a table of one version to a reader.
+
+Version ranges are Kafka's text: ``"0+"``, ``"1-3"``, ``"2"``, and ``""`` for none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+__all__ = [
+    "BOOL",
+    "BYTES",
+    "FLOAT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "RECORDS",
+    "STRING",
+    "UINT16",
+    "UUID",
+    "ZERO_UUID",
+    "Array",
+    "Field",
+    "Message",
+    "Scalar",
+    "SchemaError",
+    "Struct",
+    "Type",
+    "in_versions",
+]
+
+ZERO_UUID: Final = "A" * 22
+"""Text of the uuid that means "none"."""
+
+
+class SchemaError(ValueError):
+    """Bytes that do not follow the table: ``path`` is the field (``members[2].client_id``)."""
+
+    def __init__(self, reason: str, position: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.position = position
+        self.steps: list[str] = []
+
+    def inside(self, step: str) -> SchemaError:
+        """Called on the way up, innermost first, by each field and ``[index]`` that contains the fault."""
+        self.steps.append(step)
+        return self
+
+    @property
+    def path(self) -> str:
+        return ".".join(reversed(self.steps)).replace(".[", "[")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (SchemaError, (self.reason, self.position), self.__dict__.copy())
+
+    def __str__(self) -> str:
+        field = f"{self.path}: " if self.steps else ""
+        return f"{field}{self.reason} (byte {self.position})"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A type without parts; ``layout`` is its ``struct`` code where its size is fixed."""
+
+    name: str
+    layout: str = ""
+
+
+BOOL: Final = Scalar("bool", "?")
+INT8: Final = Scalar("int8", "b")
+INT16: Final = Scalar("int16", "h")
+INT32: Final = Scalar("int32", "i")
+INT64: Final = Scalar("int64", "q")
+UINT16: Final = Scalar("uint16", "H")
+FLOAT64: Final = Scalar("float64", "d")
+UUID: Final = Scalar("uuid")
+STRING: Final = Scalar("string")
+BYTES: Final = Scalar("bytes")
+RECORDS: Final = Scalar("records")
+"""Bytes that hold record batches; a reader gives a view of them where it is given a view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Elements of one type; only the array itself can be null."""
+
+    element: Type
+
+    @classmethod
+    def of(cls, *fields: Field) -> Array:
+        """An array of structs."""
+        return cls(Struct(fields))
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Fields in the order of the wire; each struct of a flexible version ends with its own tagged fields."""
+
+    fields: tuple[Field, ...]
+
+    @classmethod
+    def of(cls, *fields: Field) -> Struct:
+        return cls(fields)
+
+
+Type = Scalar | Array | Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: in ``versions``, null allowed in ``nullable``, positional unless it has a ``tag``.
+
+    Without a ``default`` it is null where the field may be null, else the type's zero value; for a struct
+    always the struct of its fields' defaults.
+    """
+
+    name: str
+    type: Type
+    versions: str = "0+"
+    tag: int | None = None
+    nullable: str = ""
+    default: int | str | bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """A message or record; ``flexible`` are the versions with compact lengths and tagged fields.
+
+    Written as ``Message("topic_record", "0", flexible="0+").of(Field(...), Field(...))``.
+    """
+
+    name: str
+    versions: str
+    flexible: str = ""
+    fields: tuple[Field, ...] = ()
+
+    def of(self, *fields: Field) -> Message:
+        """The same message with these fields."""
+        return replace(self, fields=fields)
+
+
+def in_versions(version: int, versions: str) -> bool:
+    """Whether ``version`` lies in a range in Kafka's notation."""
+    lowest, dash, highest = versions.removesuffix("+").partition("-")
+    if not lowest or version < int(lowest):
+        return False
+    return versions.endswith("+") or version <= int(highest if dash else lowest)
