@@ -1,0 +1,3 @@
+"""Paired benchmarks: the same bytes, the same fields, both sides in turn in one run. `python -m bench
+--help`.
+"""

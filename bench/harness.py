@@ -1,0 +1,176 @@
+"""Runs the sides of a contest in turn and compares what they cost and what they saw.
+
+Round r runs every side once before round r + 1 begins, so that a noisy minute hits all of them. The
+cost is CPU seconds (of the thread, or of the process and its children, as the side says), because
+wall clock means little on a shared machine. A ratio is taken within each round; its median is the
+result. When sides that claim the same output differ, the run fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+__all__ = [
+    "Comparison",
+    "Contest",
+    "DisagreementError",
+    "Outcome",
+    "Side",
+    "SideResult",
+    "Timing",
+    "run_contest",
+    "timed",
+]
+
+
+class DisagreementError(Exception):
+    """Two sides of a contest did not see the same data."""
+
+
+class Timing(NamedTuple):
+    """One round of one side. ``units`` is what it processed: records, batches."""
+
+    cpu: float
+    wall: float
+    units: int
+
+
+class Side(Protocol):
+    """One of the programs that are compared."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def output(self) -> str:
+        """Sides with the same word here must give equal digests."""
+
+    def warm(self) -> None:
+        """Get ready for the first round: load, compile, fill caches."""
+
+    def run(self) -> Timing: ...
+
+    def digest(self) -> object:
+        """What it saw, untimed, after the last round; None when the side cannot tell."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``subject`` against another side: CPU of ``against`` divided by CPU of ``subject`` should be at
+    least ``goal``.
+    """
+
+    subject: str
+    against: str
+    goal: float | None = None
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Sides over one input.
+
+    ``sides`` makes the input if need be. ``units``, asked after it, is the number of units in the
+    input: rates are given for all of them, also where a side leaves some out.
+    """
+
+    name: str
+    unit: str
+    units: Callable[[], int]
+    sides: Callable[[], Sequence[Side]]
+    comparisons: Sequence[Comparison]
+    rounds: int
+    note: str = ""
+    # (side, limit): nanoseconds of CPU a unit
+    limits: Sequence[tuple[str, float]] = ()
+
+
+@dataclass
+class SideResult:
+    """All rounds of one side."""
+
+    name: str
+    cpu: list[float] = field(default_factory=list)
+    wall: list[float] = field(default_factory=list)
+
+    def add(self, timing: Timing) -> None:
+        self.cpu.append(timing.cpu)
+        self.wall.append(timing.wall)
+
+    def ratios(self, subject: SideResult) -> list[float]:
+        return [mine / theirs for mine, theirs in zip(self.cpu, subject.cpu, strict=True)]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    contest: Contest
+    units: int
+    sides: dict[str, SideResult]
+    digests: dict[str, str]
+
+    def ratios(self, comparison: Comparison) -> list[float]:
+        return self.sides[comparison.against].ratios(self.sides[comparison.subject])
+
+    def met(self, comparison: Comparison) -> bool | None:
+        if comparison.goal is None:
+            return None
+        return statistics.median(self.ratios(comparison)) >= comparison.goal
+
+
+@contextlib.contextmanager
+def timed(timing: list[tuple[float, float]]) -> Iterator[None]:
+    """Append (CPU seconds of this thread, wall seconds) of the block."""
+    wall, cpu = time.perf_counter(), time.thread_time()
+    yield
+    cpu = time.thread_time() - cpu
+    timing.append((cpu, time.perf_counter() - wall))
+
+
+def run_contest(contest: Contest) -> Outcome:
+    """Warm all sides, run the rounds, compare the digests, close the sides."""
+    with contextlib.ExitStack() as stack:
+        sides = list(contest.sides())
+        for side in sides:
+            stack.callback(side.close)
+        for side in sides:
+            side.warm()
+        results = _rounds(contest, sides)
+        digests = _digests(contest, sides)
+    return Outcome(contest, contest.units(), results, digests)
+
+
+def _rounds(contest: Contest, sides: Sequence[Side]) -> dict[str, SideResult]:
+    results = {side.name: SideResult(side.name) for side in sides}
+    if len(results) < len(sides):
+        raise ValueError(f"{contest.name}: two sides have the same name")
+    units: dict[str, int] = {}
+    gc.collect()
+    for _ in range(contest.rounds):
+        for side in sides:
+            timing = side.run()
+            results[side.name].add(timing)
+            expected = units.setdefault(side.output, timing.units)
+            if timing.units != expected:
+                raise DisagreementError(
+                    f"{contest.name}: {side.name} gave {timing.units} {contest.unit}, not {expected}"
+                )
+    return results
+
+
+def _digests(contest: Contest, sides: Sequence[Side]) -> dict[str, str]:
+    seen: dict[str, tuple[str, object]] = {}
+    for side in sides:
+        digest = side.digest()
+        if digest is None:
+            continue
+        name, expected = seen.setdefault(side.output, (side.name, digest))
+        if digest != expected:
+            raise DisagreementError(f"{contest.name}: {side.name} saw {digest}, {name} saw {expected}")
+    return {output: str(digest) for output, (_, digest) in seen.items()}

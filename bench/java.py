@@ -1,0 +1,127 @@
+"""The Java side: Apache Kafka's own classes, fetched by Maven, driven over a pipe.
+
+A side has a Java process of its own, so that one workload's profile does not spoil another's
+machine code. The collector is that of Kafka's start scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bench.digest import Digest
+from bench.harness import DisagreementError, Timing
+
+__all__ = ["JavaHeadersSide", "JavaProcess", "JavaSide", "class_path", "dump_log_segments", "prepare"]
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parent / "build"
+LIBRARIES = BUILD / "kafka-libs"
+CLASSES = BUILD / "bench" / "classes"
+OPTIONS = [
+    *("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"),
+    # Fixed and touched beforehand, or first touches of memory are charged to whichever round meets them.
+    *("-Xms640m", "-Xmx640m", "-Xmn256m", "-XX:+AlwaysPreTouch"),
+]
+WARM_SECONDS = 1.5
+WARM_PASSES = 5
+
+
+def class_path() -> str:
+    return f"{CLASSES}:{LIBRARIES}/*"
+
+
+def prepare() -> None:
+    """Fetch Kafka's jars and compile our Java files, unless that has been done."""
+    for tool, package in (("java", "a JRE 17"), ("javac", "a JDK 17"), ("mvn", "Maven")):
+        if shutil.which(tool) is None:
+            raise SystemExit(
+                f"the benchmarks need {package}: there is no {tool} (apt install maven openjdk-17-jdk)"
+            )
+    if not list(LIBRARIES.glob("kafka-tools-*.jar")):
+        pom = HERE / "java" / "pom.xml"
+        target = f"-DoutputDirectory={LIBRARIES}"
+        subprocess.run(["mvn", "-q", "-f", str(pom), "dependency:copy-dependencies", target], check=True)
+    sources = sorted((HERE / "java" / "src").glob("*.java"))
+    newest = max(source.stat().st_mtime for source in sources)
+    stamp = CLASSES / "Bench.class"
+    if not stamp.exists() or stamp.stat().st_mtime < newest:
+        CLASSES.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["javac", "-cp", f"{LIBRARIES}/*", "-d", str(CLASSES), *map(str, sources)], check=True)
+
+
+def dump_log_segments(*arguments: str) -> list[str]:
+    """The command of kafka-dump-log.sh."""
+    memory = ["-Xmx512M", *OPTIONS[1:]]
+    return ["java", *memory, "-cp", class_path(), "org.apache.kafka.tools.DumpLogSegments", *arguments]
+
+
+class JavaProcess:
+    """Bench.java, one command and one answer at a time."""
+
+    def __init__(self) -> None:
+        command = ["java", *OPTIONS, "-cp", class_path(), "Bench"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, command: str, **options: object) -> dict[str, Any]:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(" ".join([command, *(f"{k}={v}" for k, v in options.items())]) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": "the Java process ended"}
+        if "error" in answer:
+            raise RuntimeError(f"Java side, {command} {options}: {answer['error']}")
+        return answer
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+class JavaSide:
+    """One workload (see Workloads.java) over one segment."""
+
+    def __init__(self, workload: str, segment: Path, *, repeat: int = 1, output: str = "records") -> None:
+        self.name = f"java {workload}"
+        self.output = output
+        self._options = {"workload": workload, "file": segment, "repeat": repeat}
+        self._repeat = repeat
+        self._sum = 0
+        self._process = JavaProcess()
+
+    def warm(self) -> None:
+        self._process.ask("open", **self._options)
+        self._process.ask("warm", seconds=WARM_SECONDS, passes=WARM_PASSES)
+
+    def run(self) -> Timing:
+        answer = self._process.ask("run")
+        self._sum = answer["sum"]
+        return Timing(answer["cpu_ns"] / 1e9, answer["wall_ns"] / 1e9, answer["records"])
+
+    def digest(self) -> object:
+        digest = Digest.of(self._process.ask("digest"))
+        if (digest.touch_sum * self._repeat - self._sum) % (1 << 64):
+            raise DisagreementError(f"{self.name}: the timed rounds saw other records than the digest")
+        return digest
+
+    def close(self) -> None:
+        self._process.close()
+
+
+class JavaHeadersSide(JavaSide):
+    """Batch headers only."""
+
+    def __init__(self, segment: Path) -> None:
+        super().__init__("headers", segment, output="headers")
+        self._batches = 0
+
+    def run(self) -> Timing:
+        timing = super().run()
+        self._batches = timing.units
+        return timing
+
+    def digest(self) -> object:
+        return {"batches": self._batches, "sum": self._sum}

@@ -1,0 +1,149 @@
+"""Outcomes as text for the terminal, as Markdown for RESULTS.md, as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+
+from bench.harness import Comparison, Outcome, SideResult
+
+__all__ = ["as_json", "as_markdown", "as_text"]
+
+RATIO_HEAD = ("work", "side", "against", "ratio", "min to max", "goal", "")
+SIDE_HEAD = ("work", "side", "median", "min to max", "unit")
+
+
+def _rate(outcome: Outcome, cpu: float) -> float:
+    """Million units a CPU second; nanoseconds a batch; CPU seconds a command."""
+    if outcome.contest.unit == "command":
+        return cpu
+    if outcome.contest.unit == "batches":
+        return cpu * 1e9 / outcome.units
+    return outcome.units / cpu / 1e6
+
+
+def _unit(outcome: Outcome) -> str:
+    names = {"command": "CPU-s a run", "batches": "ns a batch"}
+    return names.get(outcome.contest.unit, f"M {outcome.contest.unit} a CPU-s")
+
+
+def _verdict(met: bool | None) -> str:
+    return {None: "", True: "met", False: "MISSED"}[met]
+
+
+def _ratio_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
+    name = outcome.contest.name
+    for each in outcome.contest.comparisons:
+        ratios = outcome.ratios(each)
+        goal = "" if each.goal is None else f"≥ {each.goal:g}"
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        median = f"{statistics.median(ratios):.2f}x"
+        yield name, each.subject, each.against, median, spread, goal, _verdict(outcome.met(each))
+    for side, limit in outcome.contest.limits:
+        rates = [_rate(outcome, cpu) for cpu in outcome.sides[side].cpu]
+        median_rate = statistics.median(rates)
+        spread = f"{min(rates):.1f} to {max(rates):.1f}"
+        yield (
+            name,
+            side,
+            "",
+            f"{median_rate:.1f} ns",
+            spread,
+            f"≤ {limit:g} ns",
+            _verdict(median_rate <= limit),
+        )
+
+
+def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
+    for side in outcome.sides.values():
+        rates = sorted(_rate(outcome, cpu) for cpu in side.cpu)
+        spread = f"{_short(rates[0])} to {_short(rates[-1])}"
+        yield outcome.contest.name, side.name, _short(statistics.median(rates)), spread, _unit(outcome)
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def _columns(rows: Sequence[Sequence[str]], left: str, between: str, right: str) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        left + between.join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + right
+        for row in rows
+    ]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = _columns([head, *rows], "| ", " | ", " |")
+    rule = "".join("|" if character == "|" else "-" for character in lines[0])
+    return [lines[0], rule, *lines[1:]]
+
+
+def as_text(outcome: Outcome) -> str:
+    """One contest for the terminal."""
+    rows = [*_side_rows(outcome)]
+    lines = [f"{outcome.contest.name} ({outcome.contest.rounds} rounds)"]
+    lines += _columns(
+        [(side, median, unit, spread) for _, side, median, spread, unit in rows], "  ", "  ", ""
+    )
+    ratios = [(f"{row[1]} / {row[2]}" if row[2] else row[1], *row[3:]) for row in _ratio_rows(outcome)]
+    lines += _columns(ratios, "  ", "  ", "") if ratios else []
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def as_markdown(outcomes: Sequence[Outcome], machine: dict[str, str], command: str) -> str:
+    """The whole run."""
+    lines = [
+        "# Benchmark results",
+        "",
+        f"Written by `{command}`. Ratios are CPU time of the other side divided by ours on the same bytes,",
+        "taken within each round (sides take turns); the median of the rounds stands first. A run whose",
+        "sides disagree on the data fails. CPU time of Java is that of the reading thread alone: its",
+        "compiler and collector threads are not counted.",
+        "",
+        *_table(("machine", ""), list(machine.items())),
+        "",
+        "## Ratios and goals",
+        "",
+        *_table(RATIO_HEAD, [row for outcome in outcomes for row in _ratio_rows(outcome)]),
+        "",
+        "## All sides",
+        "",
+        *_table(SIDE_HEAD, [row for outcome in outcomes for row in _side_rows(outcome)]),
+        "",
+    ]
+    notes = dict.fromkeys(outcome.contest.note for outcome in outcomes if outcome.contest.note)
+    lines += ["## Notes", "", *(f"- {note}" for note in notes), ""] if notes else []
+    return "\n".join(lines)
+
+
+def as_json(outcomes: Sequence[Outcome], machine: dict[str, str]) -> str:
+    """Every round of every side."""
+    contests = [
+        {
+            "name": outcome.contest.name,
+            "unit": outcome.contest.unit,
+            "units": outcome.units,
+            "digests": outcome.digests,
+            "sides": [_side_json(side) for side in outcome.sides.values()],
+            "comparisons": [_comparison_json(outcome, each) for each in outcome.contest.comparisons],
+        }
+        for outcome in outcomes
+    ]
+    return json.dumps({"machine": machine, "contests": contests}, indent=1)
+
+
+def _side_json(side: SideResult) -> dict[str, object]:
+    return {"name": side.name, "cpu_seconds": side.cpu, "wall_seconds": side.wall}
+
+
+def _comparison_json(outcome: Outcome, each: Comparison) -> dict[str, object]:
+    ratios = outcome.ratios(each)
+    return {
+        "subject": each.subject,
+        "against": each.against,
+        "goal": each.goal,
+        "ratios": ratios,
+        "median": statistics.median(ratios),
+    }

@@ -1,0 +1,189 @@
+"""The contests, in the order of the table: which inputs, which sides, which goals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bench import processes
+from bench.codecs import BareCodecSide
+from bench.harness import Comparison, Contest, Side
+from bench.java import JavaHeadersSide, JavaSide
+from bench.ours import DecodeSide, How, ScanSide
+from bench.peers import AiokafkaSide, KafkaPythonSide
+from bench.segments import MIB, Input, ready
+
+__all__ = ["FULL", "QUICK", "Plan", "contests"]
+
+NAMES = {"10": "10 B", "100": "100 B", "1024": "1 KB", "mixed": "mixed"}
+FILE_GOALS = {"10": 4.0, "100": 4.5, "1024": 3.5}
+HOT_GOALS = {"100": 4.5, "1024": 3.5}
+CODECS = ("lz4", "snappy", "zstd", "gzip")
+COPY, VIEW = How(), How(views=True)
+FRESH_COPY, FRESH_VIEW = How(fresh=True), How(views=True, fresh=True)
+COPY_COMMITTED, VIEW_COMMITTED = How(committed=True), How(views=True, committed=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes in bytes of log and rounds."""
+
+    rounds: int
+    process_rounds: int
+    decode: int
+    compressed: int
+    committed: int
+    verify: int
+    cat: int
+    hot_repeat: int
+    compressed_shapes: tuple[str, ...]
+
+
+FULL = Plan(9, 9, 128 * MIB, 32 * MIB, 128 * MIB, 1000 * MIB, 128 * MIB, 64, ("100", "1024"))
+QUICK = Plan(5, 3, 48 * MIB, 8 * MIB, 48 * MIB, 128 * MIB, 16 * MIB, 32, ("100",))
+
+
+def contests(plan: Plan) -> list[Contest]:
+    """All of them."""
+    found: list[Contest] = [_decode(plan, shape) for shape in NAMES]
+    found += [_hot(plan, shape) for shape in ("10", "100", "1024")]
+    found += [_compressed(plan, shape, codec) for shape in plan.compressed_shapes for codec in CODECS]
+    found.append(_scan(plan))
+    found += [_committed(plan, percent) for percent in (0, 10, 50, 90)]
+    found += [_verify(plan), _cat(plan)]
+    return found
+
+
+def _decode(plan: Plan, shape: str) -> Contest:
+    source = Input(shape, plan.decode)
+    goal = FILE_GOALS.get(shape)
+    exact = shape == "100"
+
+    def sides() -> Sequence[Side]:
+        segment = ready(source)
+        found: list[Side] = [DecodeSide(segment, how) for how in (COPY, VIEW, FRESH_COPY, FRESH_VIEW)]
+        found += [JavaSide("file", segment), JavaSide("memory", segment), AiokafkaSide(segment)]
+        return [*found, KafkaPythonSide(segment)] if exact else found
+
+    comparisons = [Comparison(form, "java file", goal) for form in ("copy", "view")]
+    comparisons += [Comparison(form, "java memory") for form in ("copy", "view")]
+    comparisons.append(Comparison("copy", "aiokafka", 12.0 if exact else None))
+    comparisons.append(Comparison("view", "aiokafka", 14.0 if exact else None))
+    comparisons += [Comparison(f"{form} fresh", "java file") for form in ("copy", "view")]
+    if exact:
+        comparisons.append(Comparison("copy", "kafka-python"))
+    return _contest(f"decode {NAMES[shape]}, file", source, sides, comparisons, plan.rounds)
+
+
+def _hot(plan: Plan, shape: str) -> Contest:
+    source, repeat = Input(shape, MIB), plan.hot_repeat
+    goal = HOT_GOALS.get(shape)
+    forms = {how.name: how for how in (How(hot=True), How(views=True, hot=True), How(hot=True, fresh=True))}
+
+    def sides() -> Sequence[Side]:
+        segment = ready(source)
+        ours = [DecodeSide(segment, how, repeat=repeat) for how in forms.values()]
+        return [*ours, JavaSide("memory", segment, repeat=repeat)]
+
+    comparisons = [Comparison(form, "java memory", None if "fresh" in form else goal) for form in forms]
+    return _contest(f"decode {NAMES[shape]}, 1 MiB in cache", source, sides, comparisons, plan.rounds, repeat)
+
+
+def _compressed(plan: Plan, shape: str, codec: str) -> Contest:
+    source = Input(shape, plan.compressed, codec=codec)
+
+    def sides() -> Sequence[Side]:
+        segment = ready(source)
+        java = [JavaSide("file", segment), JavaSide("memory", segment)]
+        return [DecodeSide(segment, COPY), BareCodecSide(segment, codec), *java, AiokafkaSide(segment)]
+
+    comparisons = [
+        Comparison("copy", f"bare {codec}", 0.85),
+        Comparison("copy", "java file", 1.3),
+        Comparison("copy", "java memory"),
+        Comparison("copy", "aiokafka"),
+    ]
+    return _contest(f"decode {NAMES[shape]}, {codec}", source, sides, comparisons, plan.rounds)
+
+
+def _scan(plan: Plan) -> Contest:
+    source = Input("100", plan.decode)
+
+    def sides() -> Sequence[Side]:
+        segment = ready(source)
+        return [ScanSide(segment), ScanSide(segment, mapped=True), JavaHeadersSide(segment)]
+
+    return Contest(
+        name="header scan, 16 KB batches",
+        unit="batches",
+        units=lambda: ScanSide(source.segment).run().units,
+        sides=sides,
+        comparisons=[Comparison("open, map and scan", "java headers")],
+        rounds=plan.rounds,
+        note="The scan itself is timed over mapped pages; the other row opens and maps the file.",
+        limits=[("scan", 40.0)],
+    )
+
+
+def _committed(plan: Plan, percent: int) -> Contest:
+    source = Input("100", plan.committed, producers=64, aborted=percent)
+    goal = {0: 0.97, 50: 1.5}.get(percent)
+
+    def sides() -> Sequence[Side]:
+        segment = ready(source)
+        return [
+            *(DecodeSide(segment, how) for how in (COPY, VIEW)),
+            *(DecodeSide(segment, how, output="committed") for how in (COPY_COMMITTED, VIEW_COMMITTED)),
+            JavaSide("memory", segment),
+            JavaSide("committed", segment, output="committed"),
+        ]
+
+    comparisons = [Comparison(f"{form} committed", form, goal) for form in ("copy", "view")]
+    comparisons += [Comparison(f"{form} committed", "java committed") for form in ("copy", "view")]
+    return _contest(f"read_committed, {percent} % aborted", source, sides, comparisons, plan.rounds)
+
+
+def _verify(plan: Plan) -> Contest:
+    source = Input("100", plan.verify)
+
+    def sides() -> Sequence[Side]:
+        segment = ready(source)
+        return [processes.verify(segment, source.records), processes.dump_headers(segment, source.records)]
+
+    name = f"verify, {plan.verify // MIB} MiB, all CRCs, whole process"
+    note = "kafka-dump-log reads headers only here; txnkafka verify checks the CRC of everything."
+    return _commands(name, source, sides, [Comparison("txnkafka verify", "kafka-dump-log", 5.0)], plan, note)
+
+
+def _cat(plan: Plan) -> Contest:
+    source = Input("100", plan.cat)
+
+    def sides() -> Sequence[Side]:
+        segment = ready(source)
+        return [processes.cat(segment, source.records), processes.dump_records(segment, source.records)]
+
+    name = f"cat as JSON lines, {plan.cat // MIB} MiB, whole process"
+    note = "cat prints keys and values as base64, kafka-dump-log --print-data-log as text."
+    return _commands(name, source, sides, [Comparison("txnkafka cat", "kafka-dump-log", 8.0)], plan, note)
+
+
+def _contest(
+    name: str,
+    source: Input,
+    sides: Callable[[], Sequence[Side]],
+    comparisons: Sequence[Comparison],
+    rounds: int,
+    repeat: int = 1,
+) -> Contest:
+    return Contest(name, "records", lambda: repeat * source.records, sides, comparisons, rounds)
+
+
+def _commands(
+    name: str,
+    source: Input,
+    sides: Callable[[], Sequence[Side]],
+    comparisons: Sequence[Comparison],
+    plan: Plan,
+    note: str,
+) -> Contest:
+    return Contest(name, "command", lambda: source.records, sides, comparisons, plan.process_rounds, note)
