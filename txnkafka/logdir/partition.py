@@ -6,13 +6,12 @@ is wanted, and a ``.txnindex`` is compared with the markers in the log; missing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import TransactionRange
-from txnkafka._core.scan import BatchIndex
 from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptFileError, CorruptRecordError, OffsetOutOfRangeError
 from txnkafka.logdir.finding import Finding
@@ -22,11 +21,16 @@ from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.segment import Segment
 from txnkafka.logdir.survey import Survey, survey
+from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
 from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.storage import ProducerState, ProducerStateEntry, parse_producer_snapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["PartitionSource", "PartitionView"]
 
@@ -142,7 +146,7 @@ class PartitionView:
     def newest_snapshot(self) -> tuple[int, list[ProducerStateEntry]] | None:
         """(offset, producers) of the newest producer snapshot that is sound and not beyond the log end."""
         for offset in sorted(self.files.snapshots, reverse=True):
-            if self.log_start_offset < offset <= self.log_end_offset:
+            if self.log_start_offset <= offset <= self.log_end_offset:
                 try:
                     data = self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
                     return offset, parse_producer_snapshot(data)
@@ -270,6 +274,34 @@ class PartitionView:
             decoder=ChunkDecoder(headers=True),
         ):
             yield from records_of(columns)
+
+    def arrow_batches(
+        self,
+        columns: Sequence[str] = COLUMN_NAMES,
+        *,
+        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        up_to: str = "log-end",
+        on_corrupt: str | OnCorrupt = "stop",
+    ) -> Iterator[pa.RecordBatch]:
+        """The same as Arrow record batches with columns named as in Spark's Kafka source; needs pyarrow."""
+        schema = arrow_schema(columns)
+        for chunk in self.read(
+            isolation_level=isolation_level,
+            start_offset=start_offset,
+            end_offset=end_offset,
+            up_to=up_to,
+            on_corrupt=on_corrupt,
+            decoder=ChunkDecoder(headers="headers" in columns),
+        ):
+            yield to_arrow(chunk, self.topic_partition, schema)
+
+    def offset_for_timestamp(
+        self, timestamp: int, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED
+    ) -> TimestampOffset | None:
+        """The first record at or after ``timestamp`` (milliseconds) below the end of the isolation level; None when there is none."""
+        return offset_for_timestamp(self.segments, timestamp, self.log_start_offset, self.end_offset(isolation_level))
 
     def close(self) -> None:
         """Give all files back."""

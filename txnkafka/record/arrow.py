@@ -1,0 +1,151 @@
+"""Record columns as Arrow record batches, with the column names of Spark's Kafka source.
+
+Keys, values and headers are handed over without a copy; as long as the Arrow arrays live, the arena behind them is not used again.
+pyarrow and numpy are imported when the first batch is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from txnkafka._core.columns import RecordColumns
+    from txnkafka.model import TopicPartition
+
+__all__ = ["COLUMN_NAMES", "arrow_schema", "to_arrow"]
+
+COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+
+
+def arrow_schema(names: Sequence[str] = COLUMN_NAMES, *, timestamp_unit: str = "ms") -> pa.Schema:
+    """Schema of the named columns; raises ValueError for a name that is none of them."""
+    import pyarrow as pa
+
+    types = {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "timestamp": pa.timestamp(timestamp_unit, tz="UTC"),
+        "timestampType": pa.int32(),
+        "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    }
+    unknown = [name for name in names if name not in types]
+    if unknown:
+        raise ValueError(f"no column {', '.join(unknown)}; there are {', '.join(COLUMN_NAMES)}")
+    return pa.schema([(name, types[name]) for name in names])
+
+
+def to_arrow(columns: RecordColumns, topic_partition: TopicPartition, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns that ``schema`` names (see ``arrow_schema``), which must hold copies, and headers if it names those."""
+    import pyarrow as pa
+
+    arrays = [_COLUMNS[field.name](columns, topic_partition, field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _buffer(column: Any) -> pa.Buffer | None:
+    import pyarrow as pa
+
+    return None if column is None else pa.py_buffer(column)
+
+
+def _keys(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    buffers = [_buffer(columns.key_validity), _buffer(columns.key_offsets), _buffer(columns.key_data)]
+    return pa.Array.from_buffers(kind, len(columns), buffers, columns.key_null_count)
+
+
+def _values(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    buffers = [_buffer(columns.value_validity), _buffer(columns.value_offsets), _buffer(columns.value_data)]
+    return pa.Array.from_buffers(kind, len(columns), buffers, columns.value_null_count)
+
+
+def _topic(columns: RecordColumns, topic_partition: TopicPartition, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(topic_partition.topic, kind), len(columns))
+
+
+def _partition(columns: RecordColumns, topic_partition: TopicPartition, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(topic_partition.partition, kind), len(columns))
+
+
+def _offsets(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, len(columns), [None, _buffer(columns.offsets)])
+
+
+def _timestamps(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    if kind.unit == "ms":
+        return pa.Array.from_buffers(kind, len(columns), [None, _buffer(columns.timestamps)])
+    factor = {"us": 1_000, "ns": 1_000_000}[kind.unit]
+    limit = np.iinfo(np.int64).max // factor
+    # a timestamp beyond what the unit can hold becomes the largest one instead of some time in the past
+    finer = np.clip(np.asarray(columns.timestamps), -limit, limit) * factor
+    return pa.Array.from_buffers(kind, len(columns), [None, pa.py_buffer(finer)])
+
+
+def _timestamp_types(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    lengths = np.diff(np.asarray(columns.run_ends), prepend=0)
+    return pa.array(np.repeat(np.asarray(columns.run_timestamp_types).astype(np.int32), lengths), kind)
+
+
+def _headers(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    count = len(memoryview(columns.header_key_offsets)) - 1
+    names = pa.Array.from_buffers(
+        pa.binary(), count, [None, _buffer(columns.header_key_offsets), _buffer(columns.header_key_data)]
+    )
+    values = pa.Array.from_buffers(
+        pa.binary(),
+        count,
+        [
+            _buffer(columns.header_value_validity),
+            _buffer(columns.header_value_offsets),
+            _buffer(columns.header_value_data),
+        ],
+        columns.header_value_null_count,
+    )
+    fields = [kind.value_type.field(0), kind.value_type.field(1)]
+    structs = pa.StructArray.from_arrays([_text(names), values], fields=fields)
+    return pa.Array.from_buffers(kind, len(columns), [None, _buffer(columns.header_offsets)], children=[structs])
+
+
+def _text(names: pa.Array) -> pa.Array:
+    """Header keys are meant to be UTF-8; what is not becomes U+FFFD, as Java's consumer has it."""
+    import pyarrow as pa
+
+    try:
+        return names.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([name.decode("utf-8", "replace") for name in names.to_pylist()], pa.string())
+
+
+_COLUMNS: dict[str, Callable[[RecordColumns, TopicPartition, Any], Any]] = {
+    "key": _keys,
+    "value": _values,
+    "topic": _topic,
+    "partition": _partition,
+    "offset": _offsets,
+    "timestamp": _timestamps,
+    "timestampType": _timestamp_types,
+    "headers": _headers,
+}
