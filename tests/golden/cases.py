@@ -1,0 +1,168 @@
+"""The golden cases: log directories that a real Kafka wrote, with the answers it gave about them.
+
+The archive is unpacked once per content into build/golden (ignored by git), by whoever comes first. Nothing here
+is computed: each answer is read from the file in which the broker's, the consumer's or the tools' own words stand.
+README.md beside this file says what the files hold.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from txnkafka.model import TopicPartition
+
+__all__ = ["ARCHIVE", "ISOLATION_LEVELS", "Case", "case", "cases", "unpacked"]
+
+ARCHIVE = Path(__file__).with_name("golden.tar.xz")
+CACHE = Path(__file__).resolve().parents[2] / "build" / "golden"
+ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
+
+Json = Any
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recorded history: ``logs`` as it was found, ``recovered`` what the broker made of it if it was broken."""
+
+    name: str
+    root: Path
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def recovered(self) -> Path | None:
+        """The directory after the broker's own recovery; None where nothing was damaged."""
+        path = self.root / "recovered"
+        return path if path.is_dir() else None
+
+    @property
+    def answered(self) -> Path:
+        """The directory that the expected answers are about."""
+        return self.recovered or self.logs
+
+    @property
+    def expected(self) -> Path:
+        return self.root / "expected"
+
+    @functools.cached_property
+    def meta(self) -> dict[str, Json]:
+        """case.json: versions, features, broker properties, topics, operations, damage."""
+        return self._json(self.root / "case.json")
+
+    @property
+    def damage(self) -> str | None:
+        """What was done to ``logs`` by hand, in words."""
+        return self.meta.get("damage")
+
+    @property
+    def recorded_at_ms(self) -> int:
+        """The clock of the answers that depend on one."""
+        return int(self.meta["recorded_at_ms"])
+
+    @property
+    def startup(self) -> dict[str, Json] | None:
+        """Whether the broker started on a damaged directory, and what its log said."""
+        path = self.expected / "startup.json"
+        return self._json(path) if path.exists() else None
+
+    @property
+    def refused(self) -> bool:
+        """The broker did not start: there are no answers."""
+        return self.startup is not None and not self.startup["started"]
+
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions with answers, in order."""
+        return sorted(map(_topic_partition, self._names(".facts.json")))
+
+    def dumped(self) -> list[TopicPartition]:
+        """The partitions whose files the broker's dump tool showed (more than those with answers)."""
+        return sorted(map(_topic_partition, self._names(".dump.json")))
+
+    def facts(self, partition: TopicPartition) -> dict[str, Json]:
+        """Offsets, producers, offsets for times and raw fetches, as the broker answered."""
+        return self._json(self.expected / f"{partition}.facts.json")
+
+    def expected_records(self, partition: TopicPartition, isolation_level: str) -> list[dict[str, Json]]:
+        """Every record the Java consumer returned; bytes are base64 text or None."""
+        text = (self.expected / f"{partition}.{isolation_level}.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def dump(self, partition: TopicPartition) -> dict[str, Json]:
+        """DumpLogSegments of ``answered``: for each kind of file, for each file, its columns and rows."""
+        return self._json(self.expected / f"{partition}.dump.json")
+
+    def decoded(self, partition: TopicPartition) -> str | None:
+        """DumpLogSegments of a coordinator's log with the decoder for it."""
+        path = self.expected / f"{partition}.decoded.txt"
+        return path.read_text(encoding="utf-8") if path.exists() else None
+
+    @property
+    def cluster(self) -> dict[str, Json]:
+        """Transactions and groups as the coordinators described them; empty where nobody asked."""
+        path = self.expected / "cluster.json"
+        return self._json(path) if path.exists() else {}
+
+    def _names(self, ending: str) -> list[str]:
+        return [path.name.removesuffix(ending) for path in self.expected.glob(f"*{ending}")]
+
+    @staticmethod
+    def _json(path: Path) -> dict[str, Json]:
+        content: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+
+
+def _topic_partition(name: str) -> TopicPartition:
+    topic, _, partition = name.rpartition("-")
+    return TopicPartition(topic, int(partition))
+
+
+@functools.cache
+def unpacked() -> Path:
+    """The folder of the unpacked cases; unpacks them if nobody has done so yet."""
+    folder = CACHE / hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:16]
+    if not folder.is_dir():
+        _unpack(folder)
+    return folder
+
+
+def _unpack(folder: Path) -> None:
+    # Unpacked beside it and renamed, so that several test runs at once never see half of it.
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
+    with tarfile.open(ARCHIVE, "r:xz") as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            assert content is not None, f"{member.name} is not a file"
+            path = fresh / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.read())
+    fresh.chmod(0o755)
+    try:
+        os.rename(fresh, folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+        shutil.rmtree(fresh)
+
+
+@functools.cache
+def cases() -> tuple[Case, ...]:
+    """All cases, in the order of their names."""
+    return tuple(Case(path.parent.name, path.parent) for path in sorted(unpacked().glob("*/case.json")))
+
+
+def case(name: str) -> Case:
+    """The case of that name."""
+    (found,) = (each for each in cases() if each.name == name)
+    return found

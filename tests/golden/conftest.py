@@ -1,0 +1,23 @@
+"""What all golden tests share: nobody may have changed a golden directory when they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.golden.cases import unpacked
+
+
+def _listing(folder: Path) -> dict[str, tuple[int, int]]:
+    found = ((path, path.stat()) for path in folder.rglob("*"))
+    return {str(path): (state.st_size, state.st_mtime_ns) for path, state in found}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_reader_never_writes() -> Iterator[None]:
+    folder = unpacked()
+    before = _listing(folder)
+    yield
+    assert _listing(folder) == before
