@@ -33,7 +33,7 @@ BUILD = Path("build", FLAVOUR)
 
 LINK = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
 TRACEABLE = ["-g", "-fno-omit-frame-pointer", "-O0" if DEBUG else "-O1"]
-COMPILE = [*LINK, *TRACEABLE] if DEBUG or SANITIZE else ["-O3"]
+COMPILE = [*LINK, *TRACEABLE] if DEBUG or SANITIZE else ["-O3", "-g0"]
 
 DIRECTIVES = {
     "language_level": 3,
