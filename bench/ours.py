@@ -1,8 +1,8 @@
-"""txnkafka's side: a segment file to columns, through the same calls that LogDir makes.
+"""txnkafka's side: a log directory to columns through LogDir, as a user reads it; or a chunk in memory.
 
-Every pass opens and maps the file, scans headers, selects and decodes; CRCs are checked. Column
-memory is reused from chunk to chunk, except where a side is called "fresh": there every chunk is
-kept until the pass ends, as by somebody who collects all of it.
+Every pass over a directory opens it, plans, maps or reads the file, scans headers, selects and decodes;
+CRCs are checked. Column memory is reused from chunk to chunk, except where a side is called "fresh":
+there every chunk is kept until the pass ends, as by somebody who collects all of it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench.digest import Digest, DigestBuilder
 from bench.harness import Timing, timed
+from txnkafka import LogDir
 from txnkafka._core.columns import RecordColumns
-from txnkafka._core.read_committed import TransactionScan, select
+from txnkafka._core.read_committed import select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import LocalFileSystem
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
@@ -25,19 +25,21 @@ __all__ = ["DecodeSide", "How", "ScanSide"]
 
 @dataclass(frozen=True)
 class How:
-    """How to decode: ``views`` or copies, ``fresh`` or reused memory, ``hot`` from bytes in memory
-    instead of the file.
+    """How to decode: ``views`` or copies, ``fresh`` or reused memory, with ``pread`` instead of mapped.
+
+    ``hot`` decodes bytes that are in memory already, without a file or a plan around them.
     """
 
     views: bool = False
     fresh: bool = False
+    pread: bool = False
     hot: bool = False
     committed: bool = False
 
     @property
     def name(self) -> str:
         words = ["view" if self.views else "copy"]
-        words += [word for word in ("hot", "fresh", "committed") if getattr(self, word)]
+        words += [word for word in ("hot", "pread", "fresh", "committed") if getattr(self, word)]
         return " ".join(words)
 
 
@@ -47,11 +49,11 @@ class DecodeSide:
     def __init__(self, segment: Path, how: How, *, repeat: int = 1, output: str = "records") -> None:
         self.name = how.name
         self.output = output
-        self._segment = segment
+        self._log_dir = str(segment.parent.parent)
         self._how = how
         self._repeat = repeat
         self._decoder = ChunkDecoder(views=how.views)
-        self._memory = memoryview(segment.read_bytes()) if how.hot else None
+        self._memory = memoryview(segment.read_bytes() if how.hot else b"")
 
     def warm(self) -> None:
         self.run()
@@ -74,14 +76,15 @@ class DecodeSide:
         return count
 
     def _chunks(self) -> Iterator[RecordColumns]:
-        data = _map(self._segment) if self._memory is None else self._memory
-        index = scan(data)
-        if index.stop != "end":
-            raise ValueError(f"the scan of {self._segment} stopped early: {index.stop_reason}")
-        selection = select(index, _hidden(index) if self._how.committed else ())
-        return self._decoder.chunks(
-            SelectedBatches(lambda at, length: data[at : at + length], index, selection)
-        )
+        if self._how.hot:
+            data, index = self._memory, scan(self._memory)
+            batches = SelectedBatches(lambda at, length: data[at : at + length], index, select(index))
+            yield from self._decoder.chunks(batches)
+            return
+        partition = LogDir(self._log_dir, io="pread" if self._how.pread else "auto").partition("bench", 0)
+        level = "read_committed" if self._how.committed else "read_uncommitted"
+        yield from partition.read(isolation_level=level, decoder=self._decoder)
+        partition.close()
 
     def digest(self) -> Digest:
         builder = DigestBuilder()
@@ -93,15 +96,7 @@ class DecodeSide:
         return builder.digest()
 
     def close(self) -> None:
-        self._memory = None
-
-
-def _hidden(index: BatchIndex) -> list[Any]:
-    transactions = TransactionScan()
-    transactions.feed(index)
-    return [
-        each for each in transactions.ended if each.outcome == "aborted"
-    ] + transactions.open_transactions()
+        self._memory = memoryview(b"")
 
 
 class ScanSide:

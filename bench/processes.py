@@ -20,7 +20,7 @@ from bench.digest import DigestBuilder
 from bench.harness import Timing
 from bench.java import dump_log_segments
 
-__all__ = ["ProcessSide", "cat", "dump_headers", "dump_records", "verify"]
+__all__ = ["ProcessSide", "cat", "cat_digest", "dump_digest", "dump_headers", "dump_records", "verify"]
 
 TXNKAFKA = [sys.executable, "-c", "from txnkafka.cli.main import main; main()"]
 BATCH_LINE = re.compile(r"baseOffset: \d+ lastOffset: \d+ count: (\d+) ")
@@ -74,7 +74,7 @@ def verify(segment: Path, units: int) -> ProcessSide:
 
 def cat(segment: Path, units: int) -> ProcessSide:
     options = ["--isolation-level", "read_uncommitted", "--format", "jsonl", "--encoding", "base64"]
-    return ProcessSide("txnkafka cat", [*TXNKAFKA, "cat", str(segment), *options], units, _cat_digest)
+    return ProcessSide("txnkafka cat", [*TXNKAFKA, "cat", str(segment), *options], units, cat_digest)
 
 
 def dump_headers(segment: Path, units: int) -> ProcessSide:
@@ -83,7 +83,7 @@ def dump_headers(segment: Path, units: int) -> ProcessSide:
 
 def dump_records(segment: Path, units: int) -> ProcessSide:
     command = dump_log_segments("--files", str(segment), "--print-data-log")
-    return ProcessSide("kafka-dump-log", command, units, _dump_digest)
+    return ProcessSide("kafka-dump-log", command, units, dump_digest)
 
 
 def _verify_totals(lines: Iterable[str]) -> object:
@@ -96,7 +96,7 @@ def _dump_totals(lines: Iterable[str]) -> object:
     return {"batches": len(counts), "records": sum(counts)}
 
 
-def _cat_digest(lines: Iterable[str]) -> object:
+def cat_digest(lines: Iterable[str]) -> object:
     builder = DigestBuilder()
     for line in lines:
         record = json.loads(line)
@@ -109,7 +109,7 @@ def _decoded(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
 
 
-def _dump_digest(lines: Iterable[str]) -> object:
+def dump_digest(lines: Iterable[str]) -> object:
     builder = DigestBuilder()
     for line in lines:
         if match := RECORD_LINE.match(line):

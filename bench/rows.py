@@ -20,6 +20,7 @@ FILE_GOALS = {"10": 4.0, "100": 4.5, "1024": 3.5}
 HOT_GOALS = {"100": 4.5, "1024": 3.5}
 CODECS = ("lz4", "snappy", "zstd", "gzip")
 COPY, VIEW = How(), How(views=True)
+PREAD_COPY = How(pread=True)
 FRESH_COPY, FRESH_VIEW = How(fresh=True), How(views=True, fresh=True)
 COPY_COMMITTED, VIEW_COMMITTED = How(committed=True), How(views=True, committed=True)
 
@@ -61,7 +62,9 @@ def _decode(plan: Plan, shape: str) -> Contest:
 
     def sides() -> Sequence[Side]:
         segment = ready(source)
-        found: list[Side] = [DecodeSide(segment, how) for how in (COPY, VIEW, FRESH_COPY, FRESH_VIEW)]
+        found: list[Side] = [
+            DecodeSide(segment, how) for how in (COPY, VIEW, PREAD_COPY, FRESH_COPY, FRESH_VIEW)
+        ]
         found += [JavaSide("file", segment), JavaSide("memory", segment), AiokafkaSide(segment)]
         return [*found, KafkaPythonSide(segment)] if exact else found
 
@@ -69,7 +72,7 @@ def _decode(plan: Plan, shape: str) -> Contest:
     comparisons += [Comparison(form, "java memory") for form in ("copy", "view")]
     comparisons.append(Comparison("copy", "aiokafka", 12.0 if exact else None))
     comparisons.append(Comparison("view", "aiokafka", 14.0 if exact else None))
-    comparisons += [Comparison(f"{form} fresh", "java file") for form in ("copy", "view")]
+    comparisons += [Comparison(form, "java file") for form in ("copy pread", "copy fresh", "view fresh")]
     if exact:
         comparisons.append(Comparison("copy", "kafka-python"))
     return _contest(f"decode {NAMES[shape]}, file", source, sides, comparisons, plan.rounds)

@@ -1,0 +1,102 @@
+"""The harness: sides take turns, ratios are taken within a round, and sides that differ fail the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from bench.harness import Comparison, Contest, DisagreementError, Side, Timing, run_contest
+from bench.report import as_json, as_markdown, as_text
+
+
+class FakeSide:
+    def __init__(
+        self, name: str, cpu: Sequence[float], journal: list[str], *, units: int = 10, digest: object = 1
+    ) -> None:
+        self.name = name
+        self.output = "records"
+        self._cpu = iter(cpu)
+        self._journal = journal
+        self._units = units
+        self._digest = digest
+
+    def warm(self) -> None:
+        self._journal.append(f"warm {self.name}")
+
+    def run(self) -> Timing:
+        self._journal.append(self.name)
+        cpu = next(self._cpu)
+        return Timing(cpu, 2 * cpu, self._units)
+
+    def digest(self) -> object:
+        return self._digest
+
+    def close(self) -> None:
+        self._journal.append(f"close {self.name}")
+
+
+def contest(sides: Sequence[Side], goal: float | None = None, unit: str = "records") -> Contest:
+    return Contest(
+        "fake", unit, lambda: 2_000_000, lambda: sides, [Comparison("ours", "theirs", goal)], rounds=3
+    )
+
+
+def test_sides_are_warmed_then_take_turns_and_are_closed() -> None:
+    journal: list[str] = []
+    run_contest(contest([FakeSide("ours", [1, 1, 1], journal), FakeSide("theirs", [1, 1, 1], journal)]))
+    turns = ["ours", "theirs"] * 3
+    assert journal == ["warm ours", "warm theirs", *turns, "close theirs", "close ours"]
+
+
+def test_ratios_are_taken_within_each_round_and_the_median_decides_the_goal() -> None:
+    sides = [FakeSide("ours", [1, 2, 1], []), FakeSide("theirs", [4, 4, 6], [])]
+    outcome = run_contest(contest(sides, goal=4.0))
+    assert outcome.ratios(outcome.contest.comparisons[0]) == [4, 2, 6]
+    assert outcome.met(outcome.contest.comparisons[0]) is True
+    assert outcome.met(Comparison("ours", "theirs", 4.1)) is False
+    assert outcome.met(Comparison("ours", "theirs")) is None
+
+
+def test_other_digests_fail_the_run_and_still_close_the_sides() -> None:
+    journal: list[str] = []
+    sides = [FakeSide("ours", [1] * 3, journal, digest=1), FakeSide("theirs", [1] * 3, journal, digest=2)]
+    with pytest.raises(DisagreementError, match="theirs saw 2, ours saw 1"):
+        run_contest(contest(sides))
+    assert journal[-2:] == ["close theirs", "close ours"]
+
+
+def test_another_number_of_records_fails_the_run() -> None:
+    sides = [FakeSide("ours", [1] * 3, []), FakeSide("theirs", [1] * 3, [], units=11)]
+    with pytest.raises(DisagreementError, match="theirs gave 11 records, not 10"):
+        run_contest(contest(sides))
+
+
+def test_two_sides_of_the_same_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="same name"):
+        run_contest(contest([FakeSide("ours", [1] * 3, []), FakeSide("ours", [1] * 3, [])]))
+
+
+def test_the_report_shows_rates_ratios_goals_and_the_machine() -> None:
+    sides = [FakeSide("ours", [1, 2, 1], []), FakeSide("theirs", [4, 4, 6], [])]
+    outcome = run_contest(contest(sides, goal=4.5))
+    text = as_markdown([outcome], {"processor": "a fast one"}, "python -m bench")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    assert ["fake", "ours", "theirs", "4.00x", "2.00 to 6.00", "≥ 4.5", "MISSED"] in rows
+    assert ["fake", "ours", "2", "1 to 2", "M records a CPU-s"] in rows
+    assert ["processor", "a fast one"] in rows
+    assert "MISSED" in as_text(outcome)
+    stored = json.loads(as_json([outcome], {}))
+    assert stored["contests"][0]["comparisons"][0]["ratios"] == [4, 2, 6]
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [(500, "met"), (499, "MISSED")])
+def test_a_limit_is_nanoseconds_a_unit(limit: float, verdict: str) -> None:
+    sides = [FakeSide("ours", [0.001] * 3, [])]
+    limited = Contest("fake", "batches", lambda: 2000, lambda: sides, [], rounds=3, limits=[("ours", limit)])
+    assert as_text(run_contest(limited)).endswith(verdict)
