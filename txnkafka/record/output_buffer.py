@@ -25,7 +25,7 @@ class OutputBuffer:
     __slots__ = ("capacity", "clipped", "end", "limit", "view")
 
     def __init__(self) -> None:
-        self.view = memoryview(b"")
+        self.view = memoryview(bytearray())
         self.capacity = 0
         self.end = 0
         self.limit = 0
@@ -35,7 +35,7 @@ class OutputBuffer:
         """Forget the content. Views handed out before may be overwritten from now on."""
         self.end = 0
         if self.capacity > RETAINED_CAPACITY:
-            self.view = memoryview(b"")
+            self.view = memoryview(bytearray())
             self.capacity = 0
 
     def room(self, position: int, size: int) -> memoryview:

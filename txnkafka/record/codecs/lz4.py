@@ -4,8 +4,8 @@
     blocks of { u32 size, top bit: stored | bytes | [u32 checksum] } | u32 end mark 0 | [u32 content checksum]
 
 All little-endian. The frame is walked here because general readers differ: Kafka requires independent blocks
-and the end mark, does not check content size and content checksum, ignores what follows the frame, and
-forgives magic 0 its wrong header checksum (KIP-57).
+and the end mark, does not check content size and content checksum, ignores what follows the frame, takes an
+empty block for the end of the content, and forgives magic 0 its wrong header checksum (KIP-57).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def decompress_lz4(output: OutputBuffer, payload: memoryview, magic: int) -> int
         position, flags, block_max = _header(payload, magic)
     length = len(payload)
     end = output.end
+    behind_empty_block = False
     while position + 4 <= length:
         (word,) = _read_u32(payload, position)
         size = word & _SIZE_MASK
@@ -52,10 +53,15 @@ def decompress_lz4(output: OutputBuffer, payload: memoryview, magic: int) -> int
         if size > block_max or stop > length:
             raise CorruptRecordError(f"an LZ4 block of {size} bytes is too long for its frame or its batch")
         block = payload[position:stop]
+        before = end
         if word > _SIZE_MASK:
             end = output.write(end, block)
         else:
             end += _decompress_block_into(block, output.room(end, block_max))
+        if end == before:
+            behind_empty_block = True
+        elif behind_empty_block:
+            raise CorruptRecordError("LZ4 data goes on behind an empty block")
         position = _checked(payload, block, stop) if flags & _BLOCK_CHECKSUM else stop
     raise CorruptRecordError("LZ4 data ends before the end of its frame")
 

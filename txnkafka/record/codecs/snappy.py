@@ -2,8 +2,8 @@
 
     magic 82 "SNAPPY" 0 | i32 version | i32 compatible version | chunks of { i32 size | raw block }
 
-A payload without the magic is one raw block as a whole. The header may be repeated between chunks. Up to
-three bytes behind the last chunk are ignored. Versions are not looked at.
+A payload without the magic is one raw block as a whole. The header may be repeated between chunks; only then
+its version is looked at. Up to three bytes behind the last chunk are ignored.
 """
 
 from __future__ import annotations
@@ -48,7 +48,11 @@ def _repeated_header(payload: memoryview, position: int) -> int:
     stop = position - 4 + _HEADER_SIZE
     if stop > len(payload):
         raise CorruptRecordError("a snappy stream header is cut off")
-    return stop if payload[position - 4 : position + 4] == _MAGIC else len(payload)
+    if payload[position - 4 : position + 4] != _MAGIC:
+        return len(payload)
+    if not 1 <= _read_u32(payload, position + 4)[0] < 1 << 31:
+        raise CorruptRecordError("a repeated snappy stream header has a version below 1")
+    return stop
 
 
 def _block(output: OutputBuffer, end: int, block: memoryview) -> int:
