@@ -1,7 +1,7 @@
 """Batches as Kafka's own classes wrote them, with what is in them.
 
-Source: MemoryRecordsBuilder of Apache Kafka 4.3.1, magic 0 and 1 through its legacy builder. The codec vectors
-hold two records, (key, 32 a) at 1 and (null, 32 a) at 2.
+Source: MemoryRecordsBuilder of Apache Kafka 4.3.1, magic 0 and 1 through its legacy builder. The codec
+vectors hold two records, (key, 32 a) at 1 and (null, 32 a) at 2.
 """
 
 from __future__ import annotations
