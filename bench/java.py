@@ -21,10 +21,15 @@ HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 LIBRARIES = BUILD / "kafka-libs"
 CLASSES = BUILD / "bench" / "classes"
-OPTIONS = [
-    *("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"),
-    # Fixed and touched beforehand, or first touches of memory are charged to whichever round meets them.
-    *("-Xms640m", "-Xmx640m", "-Xmn256m", "-XX:+AlwaysPreTouch"),
+QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+COLLECTOR = ["-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
+# Fixed and touched beforehand, or first touches of memory are charged to whichever round meets them.
+MEMORY = ["-Xms640m", "-Xmx640m", "-Xmn256m", "-XX:+AlwaysPreTouch"]
+TOOL_OPTIONS = [
+    "-Xmx256M",
+    *COLLECTOR,
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
 ]
 WARM_SECONDS = 1.5
 WARM_PASSES = 5
@@ -54,16 +59,16 @@ def prepare() -> None:
 
 
 def dump_log_segments(*arguments: str) -> list[str]:
-    """The command of kafka-dump-log.sh."""
-    memory = ["-Xmx512M", *OPTIONS[1:]]
-    return ["java", *memory, "-cp", class_path(), "org.apache.kafka.tools.DumpLogSegments", *arguments]
+    """The command that kafka-dump-log.sh runs, with its memory and collector."""
+    tool = "org.apache.kafka.tools.DumpLogSegments"
+    return ["java", *TOOL_OPTIONS, QUIET, "-cp", class_path(), tool, *arguments]
 
 
 class JavaProcess:
     """Bench.java, one command and one answer at a time."""
 
     def __init__(self) -> None:
-        command = ["java", *OPTIONS, "-cp", class_path(), "Bench"]
+        command = ["java", *COLLECTOR, *MEMORY, QUIET, "-cp", class_path(), "Bench"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, command: str, **options: object) -> dict[str, Any]:

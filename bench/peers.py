@@ -46,7 +46,8 @@ class ReaderSide:
         count = 0
         for batch in self._batches():
             for record in batch:
-                record.offset, record.timestamp, record.key, record.value  # noqa: B018 - taking them is the work
+                # taking them is the work
+                record.offset, record.timestamp, record.key, record.value  # noqa: B018
                 count += 1
         return count
 

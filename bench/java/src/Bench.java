@@ -9,9 +9,9 @@ import java.util.Map;
 import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
- * Runs Kafka's own classes for the benchmarks, driven over a pipe so that rounds of both sides alternate: one command a
- * line on stdin, one JSON object a line on stdout. CPU time is that of the working thread; the JVM's compiler and
- * collector threads are not counted, in Java's favour.
+ * Runs Kafka's own classes for the benchmarks, driven over a pipe so that rounds of both sides alternate:
+ * one command a line on stdin, one JSON object a line on stdout. CPU time is that of the working thread;
+ * the JVM's compiler and collector threads are not counted, in Java's favour.
  *
  * <pre>
  * generate directory=… name=value …      writes a log, see {@link Generate}
@@ -51,7 +51,8 @@ public final class Bench {
         }
         switch (words[0]) {
             case "version":
-                return "\"kafka\":\"" + AppInfoParser.getVersion() + "\",\"java\":\"" + Runtime.version() + "\"";
+                return "\"kafka\":\"" + AppInfoParser.getVersion()
+                    + "\",\"java\":\"" + Runtime.version() + "\"";
             case "generate":
                 return new Generate(options).run();
             case "open":
@@ -59,7 +60,8 @@ public final class Bench {
                 repeat = Integer.parseInt(options.get("repeat"));
                 return "\"open\":true";
             case "warm":
-                return warm(Double.parseDouble(options.get("seconds")), Integer.parseInt(options.get("passes")));
+                double seconds = Double.parseDouble(options.get("seconds"));
+                return warm(seconds, Integer.parseInt(options.get("passes")));
             case "run":
                 return timed();
             case "digest":

@@ -24,11 +24,11 @@ import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
- * Writes a partition directory through Kafka's own UnifiedLog: segment, indexes, transaction index and producer snapshot
- * are as the broker writes them. The same options give the same bytes.
+ * Writes a partition directory through Kafka's own UnifiedLog: segment, indexes, transaction index and
+ * producer snapshot are as the broker writes them. The same options give the same bytes.
  *
- * Options: directory (…/topic-N), bytes, shape (10, 100, 1024 or mixed), codec, batch (bytes of records a batch before
- * compression), producers (0: not transactional), aborted (percent of the transactions), seed.
+ * Options: directory (…/topic-N), bytes, shape (10, 100, 1024 or mixed), codec, batch (bytes of records a
+ * batch before compression), producers (0: not transactional), aborted (percent of the transactions), seed.
  */
 final class Generate {
     private static final int BATCHES_PER_TRANSACTION = 4;
@@ -89,7 +89,8 @@ final class Generate {
         StringBuilder text = new StringBuilder();
         while (text.length() < length)
             text.append("{\"customer\":").append(random.nextInt(100_000))
-                .append(",\"amount\":").append(random.nextInt(500)).append('.').append(10 + random.nextInt(90))
+                .append(",\"amount\":").append(random.nextInt(500))
+                .append('.').append(10 + random.nextInt(90))
                 .append(",\"region\":\"eu-west-").append(random.nextInt(4)).append("\"}");
         return text.substring(0, length).getBytes(StandardCharsets.US_ASCII);
     }
@@ -100,8 +101,9 @@ final class Generate {
         scheduler.startup();
         LogConfig config = new LogConfig(Map.of(
             "segment.bytes", Integer.MAX_VALUE, "segment.ms", Long.MAX_VALUE, "retention.ms", -1L));
-        UnifiedLog log = UnifiedLog.create(directory, config, 0L, 0L, scheduler, new BrokerTopicStats(), Time.SYSTEM,
-            900_000, new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1), true,
+        UnifiedLog log = UnifiedLog.create(
+            directory, config, 0L, 0L, scheduler, new BrokerTopicStats(), Time.SYSTEM, 900_000,
+            new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1), true,
             Optional.empty(), new ConcurrentHashMap<>(), false,
             LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
         long records = producers == 0 ? plain(log) : transactions(log);
@@ -141,7 +143,8 @@ final class Generate {
     }
 
     private void mark(UnifiedLog log, long producerId) throws IOException {
-        ControlRecordType type = random.nextInt(100) < abortedPercent ? ControlRecordType.ABORT : ControlRecordType.COMMIT;
+        boolean abort = random.nextInt(100) < abortedPercent;
+        ControlRecordType type = abort ? ControlRecordType.ABORT : ControlRecordType.COMMIT;
         append(log, MemoryRecords.withEndTransactionMarker(
             offset++, timestamp, 0, producerId, (short) 0, new EndTransactionMarker(type, 0)));
     }
@@ -149,8 +152,9 @@ final class Generate {
     private MemoryRecords batch(long producerId, int sequence, boolean transactional) {
         buffer.clear();
         short epoch = producerId < 0 ? RecordBatch.NO_PRODUCER_EPOCH : 0;
-        MemoryRecordsBuilder builder = MemoryRecords.builder(buffer, RecordBatch.MAGIC_VALUE_V2, compression,
-            TimestampType.CREATE_TIME, offset, RecordBatch.NO_TIMESTAMP, producerId, epoch, sequence, transactional, 0);
+        MemoryRecordsBuilder builder = MemoryRecords.builder(
+            buffer, RecordBatch.MAGIC_VALUE_V2, compression, TimestampType.CREATE_TIME, offset,
+            RecordBatch.NO_TIMESTAMP, producerId, epoch, sequence, transactional, 0);
         int size = DefaultRecordBatch.RECORD_BATCH_OVERHEAD;
         while (true) {
             byte[] key = keys[next];

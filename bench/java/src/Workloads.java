@@ -71,7 +71,7 @@ final class Workloads {
         }
     }
 
-    /** MemoryRecords over a buffer that is already on the heap: what a consumer does with a fetch response. */
+    /** MemoryRecords over a buffer on the heap: what a consumer does with a fetch response. */
     static final class FromMemory implements Workload {
         private final ByteBuffer bytes;
         private final BufferSupplier buffers = BufferSupplier.create();
@@ -90,7 +90,7 @@ final class Workloads {
         }
     }
 
-    /** The consumer's read_committed filter (CompletedFetch) over MemoryRecords and the aborted list of the .txnindex. */
+    /** The consumer's read_committed filter (CompletedFetch) over MemoryRecords and the .txnindex. */
     static final class Committed implements Workload {
         private final ByteBuffer bytes;
         private final List<AbortedTxn> aborted;
@@ -104,7 +104,8 @@ final class Workloads {
 
         @Override
         public void run(Visitor visitor) {
-            PriorityQueue<AbortedTxn> coming = new PriorityQueue<>(Comparator.comparingLong(AbortedTxn::firstOffset));
+            Comparator<AbortedTxn> order = Comparator.comparingLong(AbortedTxn::firstOffset);
+            PriorityQueue<AbortedTxn> coming = new PriorityQueue<>(order);
             coming.addAll(aborted);
             Set<Long> producers = new HashSet<>();
             for (MutableRecordBatch batch : MemoryRecords.readableRecords(bytes).batches()) {
@@ -122,7 +123,8 @@ final class Workloads {
 
         private static boolean isAbort(RecordBatch batch) {
             Iterator<Record> records = batch.iterator();
-            return records.hasNext() && ControlRecordType.parse(records.next().key()) == ControlRecordType.ABORT;
+            return records.hasNext()
+                && ControlRecordType.parse(records.next().key()) == ControlRecordType.ABORT;
         }
     }
 

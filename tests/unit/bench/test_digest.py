@@ -1,4 +1,4 @@
-"""The digest that decides whether two sides saw the same records: columns and single records give the same one."""
+"""The digest that decides whether two sides saw the same records."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_two_commands_outputs_are_read_alike() -> None:
     dumped = [
         "Dumping 00.log\n",
         "baseOffset: 7 lastOffset: 8 count: 2 baseSequence: -1 isvalid: true\n",
-        "| offset: 7 CreateTime: 1000 keySize: 3 valueSize: 5 sequence: -1 headerKeys: [] key: key payload: va ue\n",
+        "| offset: 7 CreateTime: 1000 keySize: 3 valueSize: 5 headerKeys: [] key: key payload: va ue\n",
         "| offset: 8 CreateTime: 1000 keySize: -1 valueSize: 1 sequence: -1 headerKeys: [] payload: v\n",
     ]
     printed = [
