@@ -209,6 +209,13 @@ def test_functions_are_short_in_the_median() -> None:
     assert statistics.median(lengths) < MEDIAN_LIMIT
 
 
+def test_every_directory_of_tests_is_run_by_a_step() -> None:
+    scripts = "".join(text for path, text in texts().items() if path.parts[0] == "ci")
+    rooms = {path.relative_to(ROOT).parts[1] for path in (ROOT / "tests").glob("*/**/test_*.py")}
+    assert "unit" in rooms
+    assert [room for room in sorted(rooms) if f"tests/{room}" not in scripts] == []
+
+
 PLANTED = [
     (file_length, "txnkafka/a.py", "x = 1\n" * 401, 401),
     (file_length, "txnkafka/_core/a.pyx", "x = 1\n" * 501, 501),
