@@ -1,8 +1,8 @@
 """The models against the real Kafka: every partition, both isolation levels, record for record.
 
 The filter gets what the broker had: its log start, high watermark and last stable offset, its ``.txnindex``
-files. So also the directories where the broker serves what it should not come out as its consumer saw them. As
-in a real fetch nothing crosses a segment.
+files. So also the directories where the broker serves what it should not come out as its consumer saw them.
+As in a real fetch nothing crosses a segment.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 CASES = [case for case in cases() if not case.refused and case.name not in OFFSETS_DAMAGED]
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-# Compaction takes the first records of aborted transactions away, and leaves their index entries as they were.
+# Compaction takes the first records of aborted transactions away and leaves their index entries as they were.
 COMPACTED = {"compacted"}
 WHOLE = [case for case in CASES if case.recovered is None and case.name not in COMPACTED]
 
