@@ -31,8 +31,8 @@ _COLUMNS = tuple("record_count" if field == "count" else field for field in Batc
 def headers_with_producer(batches: BatchIndex | Iterable[BatchHeader]) -> Iterable[BatchHeader]:
     """The headers that carry a producer id.
 
-    A segment of a gigabyte has sixty thousand batches: columns side by side give headers faster than the index
-    makes each, and a segment without producers costs next to nothing.
+    A segment of a gigabyte has sixty thousand batches: columns side by side give headers faster than the
+    index makes each, and a segment without producers costs next to nothing.
     """
     if isinstance(batches, BatchIndex):
         if max(batches.producer_id, default=NO_PRODUCER_ID) <= NO_PRODUCER_ID:
