@@ -1,0 +1,210 @@
+/* Text of single values: decimal numbers, base64, JSON and CSV strings.
+ *
+ * Every put_... function writes at `out` and returns the byte behind what it wrote. A value becomes at most
+ * text_bound(size) bytes and its quotes; up to TEXT_SLACK bytes more may be written behind them, which the
+ * next one overwrites. Values lie in a data column: TEXT_SLACK bytes behind them may be read (see
+ * COLUMN_SLACK), but have no influence. */
+#ifndef TXNKAFKA_TEXT_H
+#define TXNKAFKA_TEXT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define TEXT_SLACK 32
+
+static uint16_t base64_pairs[4096]; /* twelve bits -> two characters */
+static uint16_t decimal_pairs[100];
+static uint8_t escape_length[256];  /* most bytes of a JSON string that this byte can become */
+static char escape_text[128][8];
+
+static void fill_text_tables(void) {
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    static const char hex[] = "0123456789abcdef";
+    for (int i = 0; i < 4096; i++) base64_pairs[i] = (uint16_t)(alphabet[i >> 6] | alphabet[i & 63] << 8);
+    for (int i = 0; i < 100; i++) decimal_pairs[i] = (uint16_t)(('0' + i / 10) | ('0' + i % 10) << 8);
+    for (int i = 0; i < 128; i++) {
+        const char control[8] = {'\\', 'u', '0', '0', hex[i >> 4], hex[i & 15], 0, 0};
+        memcpy(escape_text[i], control, 8);
+        escape_length[i] = i < 0x20 ? 6 : 1;
+        if (i >= 0x20) escape_text[i][0] = (char)i;
+    }
+    for (int i = 128; i < 256; i++) escape_length[i] = 3; /* U+FFFD in its place */
+    for (int i = 0; letters[i]; i += 2) {
+        const int byte = letters[i];
+        escape_length[byte] = 2;
+        escape_text[byte][0] = '\\';
+        escape_text[byte][1] = letters[i + 1];
+    }
+}
+
+static inline size_t base64_size(size_t size) {
+    return (size + 2) / 3 * 4;
+}
+
+/* The most that a value can become in any of the forms below, whatever it contains. */
+static inline size_t text_bound(size_t size) {
+    return 6 * size;
+}
+
+/* The same, nearer to the truth: worth a pass over a value for which six times its size is much. */
+static size_t close_text_bound(const uint8_t *data, size_t size) {
+    size_t escaped = 0, encoded = base64_size(size);
+    for (size_t i = 0; i < size; i++) escaped += escape_length[data[i]];
+    return escaped > encoded ? escaped : encoded;
+}
+
+static inline uint8_t *put_bytes(uint8_t *out, const void *data, size_t size) {
+    memcpy(out, data, size);
+    return out + size;
+}
+
+/* Meant for literals: their length is known to the compiler. */
+static inline uint8_t *put_text(uint8_t *out, const char *text) {
+    return put_bytes(out, text, strlen(text));
+}
+
+static inline uint8_t *put_decimal(uint8_t *out, int64_t value) {
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    char digits[20 + TEXT_SLACK];
+    int first = 20;
+    *out = '-';
+    out += value < 0;
+    for (; rest >= 100; rest /= 100) memcpy(digits + (first -= 2), decimal_pairs + rest % 100, 2);
+    if (rest >= 10)
+        memcpy(digits + (first -= 2), decimal_pairs + rest, 2);
+    else
+        digits[--first] = (char)('0' + rest);
+    memcpy(out, digits + first, 20);
+    return out + (20 - first);
+}
+
+/* Six bytes (the high ones of `bits`) as eight characters. */
+static inline uint64_t base64_text(uint64_t bits) {
+    return base64_pairs[bits >> 52] | (uint64_t)base64_pairs[bits >> 40 & 4095] << 16 |
+           (uint64_t)base64_pairs[bits >> 28 & 4095] << 32 | (uint64_t)base64_pairs[bits >> 16 & 4095] << 48;
+}
+
+static inline uint8_t *put_base64(uint8_t *out, const uint8_t *data, size_t size) {
+    uint64_t bits, text;
+    for (; size >= 6; data += 6, size -= 6, out += 8) {
+        memcpy(&bits, data, 8);
+        text = base64_text(__builtin_bswap64(bits));
+        memcpy(out, &text, 8);
+    }
+    if (size == 0) return out;
+    memcpy(&bits, data, 8);
+    text = base64_text(__builtin_bswap64(bits) & ~(~UINT64_C(0) >> 8 * size));
+    memcpy(out, &text, 8);
+    out += base64_size(size);
+    if (size % 3) out[-1] = '=';
+    if (size % 3 == 1) out[-2] = '=';
+    return out;
+}
+
+static inline int is_continuation(uint8_t byte) {
+    return (byte & 0xc0) == 0x80;
+}
+
+/* Length of the character at `data` whose first byte is not ASCII, or minus the number of bytes that Java's
+ * decoder replaces by one U+FFFD. Java takes an encoded surrogate together, where Python and the WHATWG
+ * replace each of its bytes. */
+static inline int utf8_step(const uint8_t *data, size_t size) {
+    const uint8_t lead = data[0];
+    const uint8_t lowest = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    const uint8_t highest = lead == 0xf4 ? 0x8f : 0xbf;
+    if (lead < 0xc2 || lead > 0xf4 || size < 2 || data[1] < lowest || data[1] > highest) return -1;
+    if (lead < 0xe0) return 2;
+    if (size < 3 || !is_continuation(data[2])) return -2;
+    if (lead < 0xf0) return lead == 0xed && data[1] >= 0xa0 ? -3 : 3;
+    return size < 4 || !is_continuation(data[3]) ? -3 : 4;
+}
+
+/* The number of bytes before the first that is a control, '"', '\\' or not ASCII; 8 when there is none. */
+static inline size_t plain_bytes(uint64_t eight) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    const uint64_t quote = eight ^ ones * '"', backslash = eight ^ ones * '\\';
+    /* A borrow reaches only bytes behind (above) one that is marked rightly, so the first mark is right. */
+    const uint64_t below = eight - ones * 0x20;
+    const uint64_t marks = (eight | below | (quote - ones) | (backslash - ones)) & ones * 0x80;
+    return marks ? (size_t)__builtin_ctzll(marks) >> 3 : 8;
+}
+
+/* A JSON string in its quotes. What is no UTF-8 becomes U+FFFD with `replace`, else the result is NULL. */
+static inline uint8_t *put_json_string(uint8_t *out, const uint8_t *data, size_t size, int replace) {
+    const uint8_t *end = data + size;
+    *out++ = '"';
+    while (data < end) {
+        uint64_t eight;
+        memcpy(&eight, data, 8);
+        memcpy(out, &eight, 8);
+        const size_t plain = plain_bytes(eight), left = (size_t)(end - data);
+        if (plain >= left) {
+            out += left;
+            break;
+        }
+        data += plain;
+        out += plain;
+        if (plain == 8) continue;
+        if (*data < 0x80) {
+            memcpy(out, escape_text[*data], 8);
+            out += escape_length[*data++];
+            continue;
+        }
+        do { /* what is not ASCII comes in rows */
+            const int step = utf8_step(data, (size_t)(end - data));
+            if (step < 0 && !replace) return NULL;
+            memcpy(out, step < 0 ? "\xef\xbf\xbd" : (const char *)data, 4);
+            out += step < 0 ? 3 : step;
+            data += step < 0 ? -step : step;
+        } while (data < end && *data >= 0x80);
+    }
+    *out++ = '"';
+    return out;
+}
+
+/* A CSV field in quotes (RFC 4180): '"' is doubled, all else stays. NULL when the bytes are no UTF-8. */
+static inline uint8_t *put_csv_string(uint8_t *out, const uint8_t *data, size_t size) {
+    const uint8_t *end = data + size;
+    *out++ = '"';
+    while (data < end) {
+        uint64_t eight;
+        memcpy(&eight, data, 8);
+        memcpy(out, &eight, 8);
+        const size_t plain = plain_bytes(eight), left = (size_t)(end - data);
+        if (plain >= left) {
+            out += left;
+            break;
+        }
+        data += plain;
+        out += plain;
+        if (plain == 8) continue;
+        if (*data < 0x80) {
+            if (*data == '"') *out++ = '"';
+            *out++ = *data++;
+            continue;
+        }
+        do {
+            const int step = utf8_step(data, (size_t)(end - data));
+            if (step < 0) return NULL;
+            memcpy(out, data, 4);
+            out += step;
+            data += step;
+        } while (data < end && *data >= 0x80);
+    }
+    *out++ = '"';
+    return out;
+}
+
+/* Doubles every '"' of the text start .. end in place; it needs as much room again behind it. */
+static inline uint8_t *double_quotes(uint8_t *start, uint8_t *end) {
+    size_t quotes = 0;
+    for (const uint8_t *p = start; p < end; p++) quotes += *p == '"';
+    for (uint8_t *from = end, *to = end + quotes; from < to;) {
+        *--to = *--from;
+        if (*from == '"') *--to = '"';
+    }
+    return end + quotes;
+}
+
+#endif

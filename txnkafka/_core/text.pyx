@@ -1,0 +1,407 @@
+"""TextWriter: record columns to JSON lines, CSV or base64 lines, without a Python object a record.
+
+    {"topic":…,"partition":…,"offset":…,"timestamp":…,"timestamp_type":"CreateTime","key":…,"value":…,
+     "headers":[[name,value],…],"leader_epoch":…}
+
+Text is made in pieces of a few hundred KiB. Two buffers are used in turn, so memory stays bounded and in cache
+whatever the columns hold; the interpreter's lock is released for the whole piece.
+
+Invariant: before a record is written, the buffer has room for the longest text its bytes can become (text.h
+says how long), so nothing is checked while writing. A piece that somebody looks at is never written again.
+
+Sources: org.apache.kafka.common.header.internals.RecordHeader for header names; RFC 4180.
+"""
+import json
+
+from cpython.buffer cimport PyBuffer_FillInfo
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+from txnkafka._core.columns cimport RecordColumns, RunColumns, record_sink
+
+cdef extern from "text.h" nogil:
+    void fill_text_tables()
+    size_t text_bound(size_t size)
+    size_t close_text_bound(const uint8_t* data, size_t size)
+    uint8_t* put_bytes(uint8_t* out, const void* data, size_t size)
+    uint8_t* put_text(uint8_t* out, const char* text)
+    uint8_t* put_decimal(uint8_t* out, int64_t value)
+    uint8_t* put_base64(uint8_t* out, const uint8_t* data, size_t size)
+    uint8_t* put_json_string(uint8_t* out, const uint8_t* data, size_t size, int replace)
+    uint8_t* put_csv_string(uint8_t* out, const uint8_t* data, size_t size)
+    uint8_t* double_quotes(uint8_t* start, uint8_t* end)
+
+cdef enum Form:
+    JSON_LINES
+    CSV_ROWS
+    KEY_LINES
+    VALUE_LINES
+
+cdef enum:
+    PIECE_BYTES = 256 * 1024    # of text a piece, unless one record needs more
+    HEADER_EXTRA = 24           # ["",{"base64":""}],
+    LINE_EXTRA = 384            # constant parts and numbers of a line without the topic, and TEXT_SLACK
+
+cdef struct Field:
+    const uint8_t* data
+    Py_ssize_t size             # -1: null
+
+cdef struct Line:               # what lines have in common
+    const uint8_t* prefix
+    Py_ssize_t prefix_size
+    bint utf8
+
+cdef struct Run:                # what lines of one batch have in common
+    Py_ssize_t index
+    Py_ssize_t end
+    int32_t leader_epoch
+    const char* timestamp_type
+
+fill_text_tables()
+
+cdef str NO_HEADERS = "headers were not decoded; use RecordColumns(headers=True)"
+
+
+cdef class Piece:
+    """Memory for one piece of text; counts who looks at it."""
+
+    cdef uint8_t* memory
+    cdef Py_ssize_t capacity
+    cdef Py_ssize_t filled
+    cdef Py_ssize_t exports
+
+    def __dealloc__(self):
+        free(self.memory)
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, self.memory, self.filled, 1, flags)
+        self.exports += 1
+
+    def __releasebuffer__(self, Py_buffer* view):
+        self.exports -= 1
+
+    cdef int reserve(self, Py_ssize_t size) except -1:
+        if size <= self.capacity:
+            return 0
+        free(self.memory)
+        self.capacity = 0
+        self.memory = <uint8_t*>malloc(<size_t>size)
+        if self.memory == NULL:
+            raise MemoryError(f"no memory for {size} bytes of text")
+        self.capacity = size
+        return 0
+
+
+cdef class TextWriter:
+    """Turns the records of one partition into text.
+
+    ``encoding`` is about keys, values and header values. ``"base64"``: all of them. ``"utf8"``: as text
+    where the bytes are UTF-8, else base64, marked by ``"key_encoding":"base64"`` behind the key
+    (``value_encoding``; header values become ``{"base64":…}``). Header names are always text, with U+FFFD
+    for bytes that are no UTF-8, as Java shows them.
+
+    The methods return iterators of pieces (read-only memoryviews of whole lines), which any number of threads
+    may use. The columns cannot be reset before an iterator is at its end or closed.
+    """
+
+    cdef readonly str topic
+    cdef readonly int32_t partition
+    cdef readonly str encoding
+    cdef bint utf8
+    cdef bytes json_prefix
+    cdef bytes csv_prefix
+    cdef tuple pieces
+
+    def __cinit__(self, str topic, int32_t partition, *, str encoding="utf8"):
+        if encoding not in ("utf8", "base64"):
+            raise ValueError(f"encoding must be utf8 or base64, not {encoding!r}")
+        self.topic = topic
+        self.partition = partition
+        self.encoding = encoding
+        self.utf8 = encoding == "utf8"
+        self.json_prefix = f'{{"topic":{json.dumps(topic)},"partition":{partition},"offset":'.encode()
+        self.csv_prefix = f"{quoted_if_needed(topic)},{partition},".encode("utf-8", "replace")
+        self.pieces = Piece(), Piece()
+
+    @property
+    def csv_header(self):
+        """The first line of a CSV file, with its line end."""
+        names = b"topic,partition,offset,timestamp,timestamp_type,key,value,headers,leader_epoch"
+        return names + (b",key_encoding,value_encoding\r\n" if self.utf8 else b"\r\n")
+
+    def json_lines(self, RecordColumns columns not None):
+        """One JSON object and a line feed a record."""
+        columns.need(columns.with_headers, NO_HEADERS)
+        return self.start(columns, JSON_LINES)
+
+    def csv_rows(self, RecordColumns columns not None):
+        """One CSV row a record, without the header line (``csv_header``).
+
+        Null is an empty field without quotes, an empty value is ``""``. Headers are a JSON array. With
+        ``encoding="utf8"`` two more fields at the end say ``base64`` where key or value had to be encoded.
+        """
+        columns.need(columns.with_headers, NO_HEADERS)
+        return self.start(columns, CSV_ROWS)
+
+    def base64_lines(self, RecordColumns columns not None, str column="value"):
+        r"""Keys or values alone: one line of base64 a record, ``\N`` for null."""
+        if column not in ("key", "value"):
+            raise ValueError(f"column must be key or value, not {column!r}")
+        return self.start(columns, KEY_LINES if column == "key" else VALUE_LINES)
+
+    cdef object start(self, RecordColumns columns, Form form):
+        columns.need(not columns.views, "text is made from copies; decode with views=False")
+        return self._pieces(columns, form)
+
+    def _pieces(self, RecordColumns columns, Form form):
+        cdef Py_ssize_t i = 0
+        cdef Piece piece
+        if columns.busy:
+            raise BufferError("these columns are being filled by another thread")
+        columns.exports += 1
+        try:
+            while i < <Py_ssize_t>columns.sink.count:
+                piece = self.unused_piece()
+                piece.exports += 1
+                try:
+                    i = self.fill(piece, columns, form, i)
+                    text = memoryview(piece)
+                finally:
+                    piece.exports -= 1
+                yield text
+        finally:
+            columns.exports -= 1
+
+    cdef Piece unused_piece(self):
+        # A loop holds one piece while it asks for the next; whoever keeps a piece longer keeps its memory.
+        self.pieces = self.pieces[1], self.pieces[0]
+        if (<Piece>self.pieces[0]).exports:
+            self.pieces = Piece(), self.pieces[1]
+        return <Piece>self.pieces[0]
+
+    cdef Py_ssize_t fill(self, Piece piece, RecordColumns columns, Form form, Py_ssize_t i) except -1:
+        cdef bytes prefix = self.json_prefix if form == JSON_LINES else self.csv_prefix
+        cdef Line line
+        line.prefix = prefix
+        line.prefix_size = len(prefix)
+        line.utf8 = self.utf8
+        piece.reserve(PIECE_BYTES)
+        if line_bound(&columns.sink, &line, i, text_bound_of) > piece.capacity:
+            piece.reserve(line_bound(&columns.sink, &line, i, close_text_bound_of))
+        piece.filled = piece.capacity
+        with nogil:
+            i = fill_lines(&columns.sink, &columns.runs, form, &line, i, piece.memory, &piece.filled)
+        return i
+
+
+def quoted_if_needed(text):
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in '",\r\n') else text
+
+
+cdef inline size_t text_bound_of(Field field) noexcept nogil:
+    return text_bound(<size_t>field.size) if field.size > 0 else 0
+
+
+cdef size_t close_text_bound_of(Field field) noexcept nogil:
+    return close_text_bound(field.data, <size_t>field.size) if field.size > 0 else 0
+
+
+cdef inline Field field_of(const uint8_t* data, const int32_t* offsets, const uint8_t* validity,
+                           size_t nulls, Py_ssize_t i) noexcept nogil:
+    cdef Field field
+    field.data = data + offsets[i]
+    field.size = offsets[i + 1] - offsets[i]
+    if nulls and not validity[i >> 3] >> (i & 7) & 1:
+        field.size = -1
+    return field
+
+
+cdef inline Field key_of(const record_sink* c, Py_ssize_t i) noexcept nogil:
+    return field_of(c.key_data, c.key_offsets, c.key_validity, c.key_nulls, i)
+
+
+cdef inline Field value_of(const record_sink* c, Py_ssize_t i) noexcept nogil:
+    return field_of(c.value_data, c.value_offsets, c.value_validity, c.value_nulls, i)
+
+
+cdef inline Field header_key_of(const record_sink* c, Py_ssize_t h) noexcept nogil:
+    return field_of(c.header_key_data, c.header_key_offsets, NULL, 0, h)
+
+
+cdef inline Field header_value_of(const record_sink* c, Py_ssize_t h) noexcept nogil:
+    return field_of(c.header_value_data, c.header_value_offsets, c.header_value_validity,
+                    c.header_value_nulls, h)
+
+
+cdef inline Py_ssize_t line_bound(const record_sink* c, const Line* line, Py_ssize_t i,
+                                  size_t (*bound)(Field) noexcept nogil) noexcept nogil:
+    cdef size_t size = LINE_EXTRA + <size_t>line.prefix_size + bound(key_of(c, i)) + bound(value_of(c, i))
+    cdef Py_ssize_t h
+    if c.header_offsets != NULL:
+        for h in range(c.header_offsets[i], c.header_offsets[i + 1]):
+            # twice: CSV doubles the quotes of the JSON array
+            size += 2 * (bound(header_key_of(c, h)) + bound(header_value_of(c, h)) + HEADER_EXTRA)
+    return <Py_ssize_t>size
+
+
+cdef Py_ssize_t fill_lines(const record_sink* c, const RunColumns* runs, Form form, const Line* line,
+                           Py_ssize_t i, uint8_t* out, Py_ssize_t* capacity) noexcept nogil:
+    """As many lines from record ``i`` on as surely fit, one at least; ``capacity`` becomes their size."""
+    cdef const uint8_t* begin = out
+    cdef Py_ssize_t first = i
+    cdef Run run
+    run.index = -1
+    run.end = 0
+    run.leader_epoch = -1
+    run.timestamp_type = "NoTimestampType"
+    while i < <Py_ssize_t>c.count:
+        if i > first and line_bound(c, line, i, text_bound_of) > capacity[0] - (out - begin):
+            break
+        if i >= run.end:
+            next_run(runs, &run, i)
+        if form == JSON_LINES:
+            out = put_json_line(c, line, &run, out, i)
+        elif form == CSV_ROWS:
+            out = put_csv_row(c, line, &run, out, i)
+        else:
+            out = put_base64_line(key_of(c, i) if form == KEY_LINES else value_of(c, i), out)
+        i += 1
+    capacity[0] = out - begin
+    return i
+
+
+cdef void next_run(const RunColumns* runs, Run* run, Py_ssize_t i) noexcept nogil:
+    while run.end <= i and run.index + 1 < runs.count:
+        run.index += 1
+        run.end = runs.ends[run.index]
+    run.leader_epoch = runs.leader_epochs[run.index]
+    run.timestamp_type = "NoTimestampType"
+    if runs.timestamp_types[run.index] == 0:
+        run.timestamp_type = "CreateTime"
+    elif runs.timestamp_types[run.index] == 1:
+        run.timestamp_type = "LogAppendTime"
+
+
+cdef uint8_t* put_json_line(const record_sink* c, const Line* line, const Run* run, uint8_t* out,
+                            Py_ssize_t i) noexcept nogil:
+    cdef bint encoded = False
+    out = put_bytes(out, line.prefix, <size_t>line.prefix_size)
+    out = put_decimal(out, c.offsets[i])
+    out = put_text(out, b',"timestamp":')
+    out = put_decimal(out, c.timestamps[i])
+    out = put_text(out, b',"timestamp_type":"')
+    out = put_text(out, run.timestamp_type)
+    out = put_text(out, b'","key":')
+    out = put_json_value(line, key_of(c, i), out, &encoded)
+    if encoded:
+        out = put_text(out, b',"key_encoding":"base64"')
+    out = put_text(out, b',"value":')
+    out = put_json_value(line, value_of(c, i), out, &encoded)
+    if encoded:
+        out = put_text(out, b',"value_encoding":"base64"')
+    out = put_text(out, b',"headers":')
+    out = put_headers(c, line, out, i)
+    out = put_text(out, b',"leader_epoch":')
+    out = put_decimal(out, run.leader_epoch) if run.leader_epoch >= 0 else put_text(out, b"null")
+    return put_text(out, b"}\n")
+
+
+cdef inline uint8_t* put_json_value(const Line* line, Field field, uint8_t* out,
+                                    bint* encoded) noexcept nogil:
+    """``encoded`` becomes true where base64 was the way out."""
+    cdef uint8_t* end = NULL
+    encoded[0] = False
+    if field.size < 0:
+        return put_text(out, b"null")
+    if line.utf8:
+        end = put_json_string(out, field.data, <size_t>field.size, False)
+        if end != NULL:
+            return end
+        encoded[0] = True
+    out = put_text(out, b'"')
+    out = put_base64(out, field.data, <size_t>field.size)
+    return put_text(out, b'"')
+
+
+cdef inline uint8_t* put_headers(const record_sink* c, const Line* line, uint8_t* out,
+                                 Py_ssize_t i) noexcept nogil:
+    cdef Py_ssize_t h
+    out = put_text(out, b"[")
+    for h in range(c.header_offsets[i], c.header_offsets[i + 1]):
+        if h > c.header_offsets[i]:
+            out = put_text(out, b",")
+        out = put_header(c, line, out, h)
+    return put_text(out, b"]")
+
+
+cdef uint8_t* put_header(const record_sink* c, const Line* line, uint8_t* out,
+                         Py_ssize_t h) noexcept nogil:
+    cdef Field key = header_key_of(c, h)
+    cdef Field value = header_value_of(c, h)
+    cdef uint8_t* end = NULL
+    out = put_text(out, b"[")
+    out = put_json_string(out, key.data, <size_t>key.size, True)
+    out = put_text(out, b",")
+    if value.size < 0:
+        return put_text(out, b"null]")
+    if line.utf8:
+        end = put_json_string(out, value.data, <size_t>value.size, False)
+        if end != NULL:
+            return put_text(end, b"]")
+    out = put_text(out, b'{"base64":"' if line.utf8 else b'"')
+    out = put_base64(out, value.data, <size_t>value.size)
+    return put_text(out, b'"}]' if line.utf8 else b'"]')
+
+
+cdef uint8_t* put_csv_row(const record_sink* c, const Line* line, const Run* run, uint8_t* out,
+                          Py_ssize_t i) noexcept nogil:
+    cdef bint key_encoded = False
+    cdef bint value_encoded = False
+    out = put_bytes(out, line.prefix, <size_t>line.prefix_size)
+    out = put_decimal(out, c.offsets[i])
+    out = put_text(out, b",")
+    out = put_decimal(out, c.timestamps[i])
+    out = put_text(out, b",")
+    out = put_text(out, run.timestamp_type)
+    out = put_text(out, b",")
+    out = put_csv_value(line, key_of(c, i), out, &key_encoded)
+    out = put_text(out, b",")
+    out = put_csv_value(line, value_of(c, i), out, &value_encoded)
+    out = put_text(out, b",")
+    out = put_csv_headers(c, line, out, i)
+    out = put_text(out, b",")
+    if run.leader_epoch >= 0:
+        out = put_decimal(out, run.leader_epoch)
+    if line.utf8:
+        out = put_text(out, b",base64" if key_encoded else b",")
+        out = put_text(out, b",base64" if value_encoded else b",")
+    return put_text(out, b"\r\n")
+
+
+cdef inline uint8_t* put_csv_value(const Line* line, Field field, uint8_t* out, bint* encoded) noexcept nogil:
+    cdef uint8_t* end = NULL
+    if field.size < 0:
+        return out
+    if field.size == 0:
+        return put_text(out, b'""')
+    if line.utf8:
+        end = put_csv_string(out, field.data, <size_t>field.size)
+        if end != NULL:
+            return end
+        encoded[0] = True
+    return put_base64(out, field.data, <size_t>field.size)
+
+
+cdef inline uint8_t* put_csv_headers(const record_sink* c, const Line* line, uint8_t* out,
+                                     Py_ssize_t i) noexcept nogil:
+    cdef uint8_t* start = out
+    if c.header_offsets[i] == c.header_offsets[i + 1]:
+        return put_text(out, b"[]")
+    out = put_headers(c, line, put_text(out, b'"'), i)
+    return put_text(double_quotes(start + 1, out), b'"')
+
+
+cdef inline uint8_t* put_base64_line(Field field, uint8_t* out) noexcept nogil:
+    if field.size < 0:
+        return put_text(out, b"\\N\n")
+    return put_text(put_base64(out, field.data, <size_t>field.size), b"\n")
