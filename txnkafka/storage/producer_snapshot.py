@@ -46,7 +46,7 @@ def parse_producer_snapshot(data: Buffer) -> list[ProducerStateEntry]:
         raise CorruptFileError(f"CRC is {crc:#010x}, but the content has {computed:#010x}", position=2)
     if version != _VERSION:
         raise CorruptFileError(f"version {version} is not known, only {_VERSION} is", position=0)
-    if count < 0 or _HEADER.size + count * _ENTRY.size != len(view):
+    if _HEADER.size + count * _ENTRY.size != len(view):
         raise CorruptFileError(f"{count} producers do not fill {len(view)} bytes", position=_CRC_START)
     entries = list(_entries(view))
     if len({entry.producer_id for entry in entries}) != count:

@@ -47,6 +47,11 @@ def test_a_gap_beside_a_hole_in_the_log_is_legal(hole_in: str) -> None:
     assert told(*segments) == []
 
 
+def test_a_hole_explains_no_way_back() -> None:
+    found = told([data(5, 0, 0, last_offset=2), data(5, 0, 9, sequence=1)])
+    assert [code for code, _, _ in found] == ["sequence_back"]
+
+
 def test_a_hole_elsewhere_explains_nothing() -> None:
     batches = [data(-1, -1, 0), data(-1, -1, 5), data(5, 0, 6), data(5, 0, 7, sequence=9), data(-1, -1, 20)]
     assert [code for code, _, _ in told(batches)] == ["sequence_gap"]
@@ -65,6 +70,7 @@ def test_a_hole_elsewhere_explains_nothing() -> None:
         [marker(5, 1, 1, COMMIT), marker(5, 1, 2, COMMIT)],
         [data(5, 0, 0, sequence=-1), data(5, 0, 1, sequence=-1), data(5, 0, 2, sequence=4)],
         [data(5, -1, 0, sequence=3), data(5, 0, 1, sequence=7)],
+        [data(5, 0, 0), marker(5, 1, 1, -1, count=0)],
         [data(-1, -1, 0, transactional=False), data(-1, -1, 0, transactional=False)],
     ],
 )
