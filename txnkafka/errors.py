@@ -1,9 +1,9 @@
 """Errors that a caller of txnkafka may want to tell apart.
 
-    KafkaError                      code and text of Kafka's error table (org.apache.kafka.common.protocol.Errors)
+    KafkaError                      code and text of Kafka's error table (common.protocol.Errors)
     ├── CorruptRecordError          a batch or record in a ``.log`` file is damaged; says where
     │   └── UnsupportedCompressionTypeError
-    ├── CorruptFileError            an index, snapshot or checkpoint is damaged; it can be rebuilt from the log
+    ├── CorruptFileError            an index, snapshot or checkpoint is damaged; the log itself may be fine
     ├── OffsetOutOfRangeError       below the log start offset or past the log end
     ├── UnknownTopicOrPartitionError
     └── LogDirError                 a directory that cannot be read as a log directory at all
@@ -25,13 +25,15 @@ __all__ = [
 
 
 class KafkaError(Exception):
-    """Base of all errors of this package. ``code`` is Kafka's numeric error code (-1: no code of its own)."""
+    """Base of all errors of this package. ``code`` is Kafka's numeric error code (-1: no code of its
+    own)."""
 
     code: int = -1
 
 
 class LocatedError(KafkaError):
-    """An error about bytes in a file: knows the file and the position, which outer layers fill in as they know them."""
+    """An error about bytes in a file: knows the file and the position, which outer layers fill in as they
+    know them."""
 
     remedy = ""
 
@@ -53,7 +55,9 @@ class LocatedError(KafkaError):
         self.topic = topic
         self.partition = partition
 
-    def locate(self, *, file: str | None = None, topic: str | None = None, partition: int | None = None) -> None:
+    def locate(
+        self, *, file: str | None = None, topic: str | None = None, partition: int | None = None
+    ) -> None:
         """Fill in what is not known yet; what an inner layer said first stays."""
         self.file = self.file if self.file is not None else file
         if self.topic is None:
@@ -84,14 +88,19 @@ def _rebuild(kind: type[LocatedError], reason: str, state: dict[str, object]) ->
 
 
 class CorruptRecordError(LocatedError):
-    """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the batch's first byte in ``file``."""
+    """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the batch's first byte in
+    ``file``."""
 
     code = 2
-    remedy = "Everything before it was delivered; on_corrupt='skip' reads on behind it, 'txnkafka verify' lists all damage"
+    remedy = (
+        "Everything before it was delivered; on_corrupt='skip' reads on behind it, "
+        "'txnkafka verify' lists all damage"
+    )
 
 
 class CorruptFileError(LocatedError):
-    """A file that is derived from the log (index, snapshot, checkpoint) is damaged; the log itself may be fine."""
+    """A file that is derived from the log (index, snapshot, checkpoint) is damaged; the log itself may be
+    fine."""
 
     code = 2
     remedy = "The log itself is not affected by this file; 'txnkafka verify' says what is"

@@ -1,7 +1,8 @@
 # The arena that decoding fills; see columns.pyx for what the columns mean.
 #
-# All arrays live in one C struct, so that the walk in record.h fills them directly: `columns.sink.offsets[i]`,
-# `columns.sink.count` records, `columns.sink.key_nulls` and so on; what is known per batch is in `columns.runs`.
+# All arrays live in one C struct, so that the walk in record.h fills them directly:
+# `columns.sink.offsets[i]`, `columns.sink.count` records, `columns.sink.key_nulls` and so on; what is
+# known per batch is in `columns.runs`.
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 cdef extern from "record.h" nogil:
@@ -41,7 +42,8 @@ cdef extern from "record.h" nogil:
 
     # Marks entry i of a validity bitmap as null and counts it.
     void clear_validity(uint8_t* validity, size_t capacity, size_t* nulls, size_t i)
-    # Copies n bytes; `limit` is the end of the readable bytes; may scribble COLUMN_SLACK bytes behind the copy.
+    # Copies n bytes; `limit` is the end of the readable bytes; may scribble COLUMN_SLACK bytes behind the
+    # copy.
     void copy_bytes(uint8_t* to, const uint8_t* source, size_t n, const uint8_t* limit)
 
 cdef struct RunColumns:             # one entry per batch that gave records
@@ -62,7 +64,8 @@ cdef class RecordColumns:
 
     # Room for that many more records, bytes (keys, values and headers together) and batches.
     cdef int reserve(self, Py_ssize_t records, Py_ssize_t data_bytes, Py_ssize_t batches) except -1
-    # Begin and end of a call that fills the arena; acquire raises BufferError while somebody looks at it or fills it.
+    # Begin and end of a call that fills the arena; acquire raises BufferError while somebody looks at it
+    # or fills it.
     cdef int acquire(self) except -1
     cdef void release(self) noexcept
     # Closes the run of a batch, if records were added since the last one.

@@ -1,14 +1,15 @@
 """RecordColumns: the arena that decoding fills and that readers reuse.
 
-One arena holds the records of one chunk as columns. Data columns have Arrow's Binary layout (int32 offsets, bytes, a
-validity bitmap only where nulls were seen), so numpy and Arrow take them without a copy. Fresh memory costs more than decoding
-does (page faults), therefore the memory is kept and `reset()` only forgets the records.
+One arena holds the records of one chunk as columns. Data columns have Arrow's Binary layout (int32
+offsets, bytes, a validity bitmap only where nulls were seen), so numpy and Arrow take them without a copy.
+Fresh memory costs more than decoding does (page faults), therefore the memory is kept and `reset()` only
+forgets the records.
 
-Invariant: memory that somebody still looks at is never overwritten. Every buffer handed out is counted until it is released,
-and while one is out, `reset()` and everything that fills the arena raise BufferError.
+Invariant: memory that somebody still looks at is never overwritten. Every buffer handed out is counted
+until it is released, and while one is out, `reset()` and everything that fills the arena raise BufferError.
 """
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int8_t, int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
@@ -51,7 +52,9 @@ cdef class ColumnBuffer:
         return self.length
 
 
-cdef ColumnBuffer column(RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_t itemsize, bytes format):
+cdef ColumnBuffer column(
+    RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_t itemsize, bytes format
+):
     cdef ColumnBuffer self = ColumnBuffer.__new__(ColumnBuffer)
     self.owner = owner
     self.data = data
@@ -72,8 +75,8 @@ cdef int grow(void** memory, Py_ssize_t size) except -1:
 cdef class RecordColumns:
     """Columns of decoded records.
 
-    ``headers=True`` also decodes record headers. ``views=True`` stores where keys and values lie in the decoded bytes
-    (``key_positions``, ``key_lengths``, …; length -1 is null) instead of copying them.
+    ``headers=True`` also decodes record headers. ``views=True`` stores where keys and values lie in the
+    decoded bytes (``key_positions``, ``key_lengths``, …; length -1 is null) instead of copying them.
     """
 
     def __cinit__(self, *, bint headers=False, bint views=False):
@@ -105,16 +108,19 @@ cdef class RecordColumns:
         free(self.runs.timestamp_types)
 
     cdef int reserve(self, Py_ssize_t records, Py_ssize_t data_bytes, Py_ssize_t batches) except -1:
-        """Make room for that much on top of what is there. ``data_bytes`` bounds keys, values and headers together."""
+        """Make room for that much on top of what is there. ``data_bytes`` bounds keys, values and headers
+        together."""
         cdef Py_ssize_t used = 0
-        if not self.views:
-            used = max(self.sink.key_offsets[self.sink.count], self.sink.value_offsets[self.sink.count]) if self.sink.offsets else 0
-        if self.with_headers and self.sink.offsets:
-            used = max(used, self.sink.header_key_offsets[self.sink.header_count], self.sink.header_value_offsets[self.sink.header_count])
+        cdef record_sink* sink = &self.sink
+        if sink.offsets != NULL and not self.views:
+            used = max(sink.key_offsets[sink.count], sink.value_offsets[sink.count])
+        if sink.offsets != NULL and self.with_headers:
+            used = max(used, sink.header_key_offsets[sink.header_count])
+            used = max(used, sink.header_value_offsets[sink.header_count])
         if used + data_bytes > MAX_DATA:
             raise OverflowError(f"columns hold at most {MAX_DATA} bytes; decode fewer batches at once")
         if self.sink.count + records > self.sink.record_capacity:
-            self.grow_records(max(self.sink.count + records, self.sink.record_capacity + self.sink.record_capacity // 2))
+            self.grow_records(max(sink.count + records, sink.record_capacity + sink.record_capacity // 2))
         if used + data_bytes > self.data_capacity:
             self.grow_data(max(used + data_bytes, self.data_capacity + self.data_capacity // 2))
         if self.runs.count + batches > self.runs.capacity:
@@ -139,7 +145,8 @@ cdef class RecordColumns:
             grow(<void**>&self.sink.value_offsets, capacity * 4 + 4)
             grow(<void**>&self.sink.key_validity, bits)
             grow(<void**>&self.sink.value_validity, bits)
-            # the bits of records to come are "valid" until a null clears them; see clear_validity in record.h
+            # the bits of records to come are "valid" until a null clears them; see clear_validity in
+            # record.h
             memset(self.sink.key_validity + old_bits, 0xFF, bits - old_bits)
             memset(self.sink.value_validity + old_bits, 0xFF, bits - old_bits)
         if self.with_headers:
@@ -186,7 +193,7 @@ cdef class RecordColumns:
 
     cdef int acquire(self) except -1:
         if self.exports or self.busy:
-            raise BufferError("these columns are still in use; release the buffers or decode into other columns")
+            raise BufferError("these columns are still in use; release the buffers or use other columns")
         self.busy = True
         return 0
 
@@ -202,9 +209,10 @@ cdef class RecordColumns:
             self.runs.count += 1
 
     def reset(self):
-        """Forget all records and keep the memory; ``BufferError`` while a buffer of these columns is still looked at."""
+        """Forget all records and keep the memory; ``BufferError`` while a buffer of these columns is still
+        looked at."""
         if self.exports or self.busy:
-            raise BufferError("these columns are still in use; release the buffers or decode into other columns")
+            raise BufferError("these columns are still in use; release the buffers or use other columns")
         self.sink.count = 0
         self.sink.header_count = 0
         self.runs.count = 0
@@ -251,7 +259,9 @@ cdef class RecordColumns:
     @property
     def key_validity(self):
         """Bitmap, least significant bit first, 0 for null; None when no key is null."""
-        return column(self, self.sink.key_validity, (self.sink.count + 7) // 8, 1, b"B") if self.sink.key_nulls else None
+        if not self.sink.key_nulls:
+            return None
+        return column(self, self.sink.key_validity, (self.sink.count + 7) // 8, 1, b"B")
 
     @property
     def key_null_count(self):
@@ -272,7 +282,9 @@ cdef class RecordColumns:
     @property
     def value_validity(self):
         """Bitmap as ``key_validity``."""
-        return column(self, self.sink.value_validity, (self.sink.count + 7) // 8, 1, b"B") if self.sink.value_nulls else None
+        if not self.sink.value_nulls:
+            return None
+        return column(self, self.sink.value_validity, (self.sink.count + 7) // 8, 1, b"B")
 
     @property
     def value_null_count(self):
@@ -304,7 +316,8 @@ cdef class RecordColumns:
 
     @property
     def header_offsets(self):
-        """int32, one more than records: headers ``header_offsets[i]`` to ``header_offsets[i + 1]`` belong to record ``i``."""
+        """int32, one more than records: headers ``header_offsets[i]`` to ``header_offsets[i + 1]`` belong
+        to record ``i``."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
         return column(self, self.sink.header_offsets, self.sink.count + 1, 4, b"i")
 
@@ -318,7 +331,8 @@ cdef class RecordColumns:
     def header_key_data(self):
         """UTF-8 bytes of all header keys, as they were written."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
-        return column(self, self.sink.header_key_data, self.sink.header_key_offsets[self.sink.header_count], 1, b"B")
+        size = self.sink.header_key_offsets[self.sink.header_count]
+        return column(self, self.sink.header_key_data, size, 1, b"B")
 
     @property
     def header_value_offsets(self):
@@ -330,7 +344,8 @@ cdef class RecordColumns:
     def header_value_data(self):
         """Bytes of all header values."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
-        return column(self, self.sink.header_value_data, self.sink.header_value_offsets[self.sink.header_count], 1, b"B")
+        size = self.sink.header_value_offsets[self.sink.header_count]
+        return column(self, self.sink.header_value_data, size, 1, b"B")
 
     @property
     def header_value_validity(self):

@@ -7,6 +7,7 @@ cdef extern from "crc32c.h" nogil:
     void crc_initialize()
 
 
-# Each extension that computes CRCs has its own copy of the tables: it calls crc_initialize() when it is loaded.
+# Each extension that computes CRCs has its own copy of the tables: it calls crc_initialize() when it is
+# loaded.
 cdef inline uint32_t crc32c_of(const uint8_t* p, size_t n) noexcept nogil:
     return crc_chosen(0, p, n)

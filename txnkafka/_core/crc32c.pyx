@@ -1,7 +1,7 @@
 """CRC-32C of bytes, as Kafka uses it for record batches and producer snapshots.
 
-The decoders do not call this module: they share ``crc32c.h``. It serves the few checksums outside hot loops and lets tests
-compare the implementations this machine can run.
+The decoders do not call this module: they share ``crc32c.h``. It serves the few checksums outside hot
+loops and lets tests compare the implementations this machine can run.
 """
 from libc.stdint cimport uint8_t, uint32_t
 

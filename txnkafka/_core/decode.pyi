@@ -29,7 +29,9 @@ def decode_regions(
     start_offset: int = 0,
     end_offset: int = ...,
 ) -> int: ...
-def next_run(index: BatchIndex, selection: Buffer, start: int, stop: int, max_bytes: int) -> tuple[int, int, int]: ...
+def next_run(
+    index: BatchIndex, selection: Buffer, start: int, stop: int, max_bytes: int
+) -> tuple[int, int, int]: ...
 def check_crcs(
     source: Buffer,
     index: BatchIndex,

@@ -1,19 +1,20 @@
-"""Magic 2 batches into columns: CRC, then one walk over the records, for a whole chunk of batches with the GIL released.
+"""Magic 2 batches into columns: CRC, then one walk over the records, for a whole chunk of batches with the
+GIL released.
 
-Batches come from a BatchIndex, what to do with each from a selection made by ``read_committed.select``: SKIP, WHOLE or BOUNDED
-(only records inside the wanted offsets). Records lie either in the segment itself (``decode_batches``) or, for compressed
-batches, in a buffer into which the caller has decompressed them (``decode_regions``); the walk is the same (``record.h``).
+Batches come from a BatchIndex, what to do with each from a selection made by ``read_committed.select``:
+SKIP, WHOLE or BOUNDED (only records inside the wanted offsets). Records lie either in the segment itself
+(``decode_batches``) or, for compressed batches, in a buffer into which the caller has decompressed them
+(``decode_regions``); the walk is the same (``record.h``).
 
-A batch is delivered whole or not at all. When a batch is damaged, the batches before it are delivered and the call returns; the
-next call begins with the damaged one and raises CorruptRecordError with its position.
+A batch is delivered whole or not at all. When a batch is damaged, the batches before it are delivered and
+the call returns; the next call begins with the damaged one and raises CorruptRecordError with its position.
 """
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from txnkafka._core.columns cimport RecordColumns, record_sink
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.scan cimport (
     ATTRIBUTE_CODEC,
-    ATTRIBUTE_CONTROL,
     ATTRIBUTE_LOG_APPEND_TIME,
     BAD_MAGIC,
     BatchEntry,
@@ -107,10 +108,12 @@ def decode_batches(
     int64_t end_offset=0x7FFFFFFFFFFFFFFF,
     bint check_crc=True,
 ):
-    """Decode the selected ones of batches ``start`` to ``stop`` out of ``source``, whose first byte is byte ``position`` of the file.
+    """Decode the selected ones of batches ``start`` to ``stop`` out of ``source``, whose first byte is
+    byte ``position`` of the file.
 
-    They must be uncompressed and of magic 2. Returns the number of the batch to go on with, which is less than ``stop`` when a
-    damaged batch comes next; raises CorruptRecordError when that is the first selected one.
+    They must be uncompressed and of magic 2. Returns the number of the batch to go on with, which is less
+    than ``stop`` when a damaged batch comes next; raises CorruptRecordError when that is the first
+    selected one.
     """
     cdef Chunk chunk
     cdef int error = RECORD_OK
@@ -147,6 +150,7 @@ def decode_regions(
     cdef int error = RECORD_OK
     cdef Py_ssize_t i, k, records = 0, runs = 0, data = 0
     cdef int64_t begin, end
+    cdef const int64_t* first = &regions[0] if regions.shape[0] else NULL
     check_range(index, selection, start, stop)
     if regions.shape[0] < 2 * (stop - start):
         raise ValueError("decode_regions needs a begin and an end for each batch")
@@ -164,7 +168,7 @@ def decode_regions(
     try:
         columns.reserve(records, data, runs)
         with nogil:
-            i = decode_regions_run(&chunk, &regions[0] if stop > start else NULL, index.entries, start, stop, columns, &error)
+            i = decode_regions_run(&chunk, first, index.entries, start, stop, columns, &error)
     finally:
         columns.release()
     if error != RECORD_OK and nothing_selected(selection, start, i):
@@ -179,10 +183,12 @@ def next_run(
     Py_ssize_t stop,
     int64_t max_bytes,
 ):
-    """(first, end, kind) of the next selected batches that can be decoded in one call, within ``start`` to ``stop``.
+    """(first, end, kind) of the next selected batches that can be decoded in one call, within ``start`` to
+    ``stop``.
 
-    Kind 0: uncompressed, for ``decode_batches``; 1: compressed, for ``decode_regions``; 2: magic 0 or 1. The run has at most
-    ``max_bytes`` of selected batches, but at least one batch; (stop, stop, 0) when nothing is selected any more.
+    Kind 0: uncompressed, for ``decode_batches``; 1: compressed, for ``decode_regions``; 2: magic 0 or 1.
+    The run has at most ``max_bytes`` of selected batches, but at least one batch; (stop, stop, 0) when
+    nothing is selected any more.
     """
     cdef Py_ssize_t i = start, first = -1
     cdef int kind = 0
@@ -195,7 +201,7 @@ def next_run(
                 kind = run_kind(&index.entries[i])
             elif run_kind(&index.entries[i]) != kind or size + index.entries[i].size > max_bytes:
                 break
-            elif index.entries[i].position + index.entries[i].size - index.entries[first].position > 4 * max_bytes:
+            elif index.entries[i].position - index.entries[first].position > 4 * max_bytes:
                 break               # too much that is not wanted lies in between
             size += index.entries[i].size
         i += 1
@@ -219,11 +225,10 @@ def check_crcs(
     *,
     int64_t position=0,
 ):
-    """Number of the first batch of ``start`` to ``stop`` (of the selected ones, if a selection is given) whose CRC is wrong;
-    ``stop`` when all are right. Batches of magic 0 and 1 are passed over."""
+    """Number of the first batch of ``start`` to ``stop`` (of the selected ones, if a selection is given)
+    whose CRC is wrong; ``stop`` when all are right. Batches of magic 0 and 1 are passed over."""
     cdef Chunk chunk
     cdef Py_ssize_t i
-    cdef int error = RECORD_OK
     check_range(index, selection, start, stop)
     open_chunk(&chunk, source, selection, position, 0, 0, True)
     with nogil:
@@ -238,10 +243,10 @@ def check_crcs(
 
 def corrupt_batch(BatchIndex index not None, Py_ssize_t i, str reason=None):
     """The CorruptRecordError of batch ``i``, to raise; without a reason, that of a CRC mismatch."""
-    error = corrupt(BAD_CRC, &index.entries[i])
-    if reason is not None:
-        error = CorruptRecordError(reason, position=index.entries[i].position, offset=index.entries[i].base_offset)
-    return error
+    cdef BatchEntry* e = &index.entries[i]
+    if reason is None:
+        return corrupt(BAD_CRC, e)
+    return CorruptRecordError(reason, position=e.position, offset=e.base_offset)
 
 
 cdef void open_chunk(Chunk* chunk, const uint8_t[::1] source, const uint8_t[::1] selection, int64_t position,
@@ -255,7 +260,9 @@ cdef void open_chunk(Chunk* chunk, const uint8_t[::1] source, const uint8_t[::1]
     chunk.check_crc = check_crc
 
 
-cdef int check_range(BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start, Py_ssize_t stop) except -1:
+cdef int check_range(
+    BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start, Py_ssize_t stop
+) except -1:
     if not 0 <= start <= stop <= index.count:
         raise IndexError(f"batches {start} to {stop} of {index.count}")
     if selection is not None and selection.shape[0] < stop:
@@ -264,13 +271,16 @@ cdef int check_range(BatchIndex index, const uint8_t[::1] selection, Py_ssize_t 
 
 
 cdef int64_t plausible_count(BatchEntry* e, int64_t size) noexcept nogil:
-    """Room to make for a batch: a count that its bytes cannot hold is an error the walk will find, not a reason to allocate."""
+    """Room to make for a batch: a count that its bytes cannot hold is an error the walk will find, not a
+    reason to allocate."""
     if e.count < 0:
         return 0
     return min(<int64_t>e.count, size // MIN_RECORD_SIZE + 1)
 
 
-cdef int reserve_for(RecordColumns columns, BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start, Py_ssize_t stop) except -1:
+cdef int reserve_for(
+    RecordColumns columns, BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start, Py_ssize_t stop
+) except -1:
     cdef int64_t records = 0, data = 0, runs = 0
     cdef Py_ssize_t i
     for i in range(start, stop):
@@ -330,8 +340,9 @@ cdef int decode_one(Chunk* chunk, BatchEntry* e, const uint8_t* records, const u
     return error
 
 
-cdef Py_ssize_t decode_run(Chunk* chunk, BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop, RecordColumns columns,
-                           int* error) noexcept nogil:
+cdef Py_ssize_t decode_run(
+    Chunk* chunk, BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop, RecordColumns columns, int* error
+) noexcept nogil:
     cdef Py_ssize_t i
     cdef BatchEntry* e
     cdef const uint8_t* p
@@ -354,15 +365,25 @@ cdef Py_ssize_t decode_run(Chunk* chunk, BatchEntry* entries, Py_ssize_t start, 
     return stop
 
 
-cdef Py_ssize_t decode_regions_run(Chunk* chunk, const int64_t* regions, BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop,
-                                   RecordColumns columns, int* error) noexcept nogil:
+cdef Py_ssize_t decode_regions_run(
+    Chunk* chunk,
+    const int64_t* regions,
+    BatchEntry* entries,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    RecordColumns columns,
+    int* error,
+) noexcept nogil:
     cdef Py_ssize_t i
     cdef const int64_t* region
+    cdef const uint8_t* records
+    cdef const uint8_t* end
     for i in range(start, stop):
         if chunk.selection[i] == SKIP:
             continue
         region = regions + 2 * (i - start)
-        error[0] = decode_one(chunk, &entries[i], chunk.source + region[0], chunk.source + region[1], chunk.selection[i], columns)
+        records, end = chunk.source + region[0], chunk.source + region[1]
+        error[0] = decode_one(chunk, &entries[i], records, end, chunk.selection[i], columns)
         if error[0] != RECORD_OK:
             return i
     return stop

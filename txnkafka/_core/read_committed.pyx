@@ -1,8 +1,10 @@
 """What of a log is visible: transactions found on batch headers, and the selection of batches to decode.
 
-Kafka's consumer hides aborted data with a list from the broker's ``.txnindex`` (org.apache.kafka.clients.consumer.internals.
-CompletedFetch); the broker hides undecided data by ending at the last stable offset. Here both are derived from the log itself:
-``TransactionScan`` walks headers, and a transactional batch counts as committed only when the COMMIT marker of its producer follows.
+Kafka's consumer hides aborted data with a list from the broker's ``.txnindex``
+(org.apache.kafka.clients.consumer.internals.
+CompletedFetch); the broker hides undecided data by ending at the last stable offset. Here both are derived
+from the log itself: ``TransactionScan`` walks headers, and a transactional batch counts as committed only
+when the COMMIT marker of its producer follows.
 So a missing or damaged ``.txnindex`` or ``.snapshot`` cannot make aborted or open data visible.
 
 Control batches are never selected: their records are not for applications, in either isolation level.
@@ -34,8 +36,9 @@ TransactionRange = namedtuple("TransactionRange", [
 ])
 TransactionRange.__doc__ = """One transaction in one partition.
 
-``last_offset`` is that of the end marker, or of the last batch while the transaction is open. ``outcome`` is ``committed``,
-``aborted``, ``open`` (no marker follows) or ``undecided`` (its marker is missing from the middle of the log)."""
+``last_offset`` is that of the end marker, or of the last batch while the transaction is open. ``outcome``
+is ``committed``, ``aborted``, ``open`` (no marker follows) or ``undecided`` (its marker is missing from
+the middle of the log)."""
 
 
 cdef class OpenTransaction:
@@ -46,16 +49,17 @@ cdef class OpenTransaction:
 
     cdef object end(self, int64_t producer_id, int64_t last_offset, str outcome):
         return TransactionRange(
-            producer_id, self.producer_epoch, self.first_offset, last_offset, self.first_timestamp, self.last_timestamp,
-            self.batches, self.records, self.size, outcome,
+            producer_id, self.producer_epoch, self.first_offset, last_offset,
+            self.first_timestamp, self.last_timestamp, self.batches, self.records, self.size, outcome,
         )
 
 
 cdef class TransactionScan:
     """Follows the transactions of one partition over its batch headers, in offset order.
 
-    ``feed(index)`` per segment; ``hole()`` between two segments when something is missing there. ``ended`` lists the transactions
-    that ended (in the order of their markers, those without data left out), ``open_transactions()`` those that did not.
+    ``feed(index)`` per segment; ``hole()`` between two segments when something is missing there. ``ended``
+    lists the transactions that ended (in the order of their markers, those without data left out),
+    ``open_transactions()`` those that did not.
     """
 
     cdef dict current               # producer id -> OpenTransaction
@@ -70,7 +74,8 @@ cdef class TransactionScan:
         self.next_offset = next_offset
 
     def hole(self):
-        """Segments are missing here: a marker behind it may belong to a transaction that began inside the hole."""
+        """Segments are missing here: a marker behind it may belong to a transaction that began inside the
+        hole."""
         cdef OpenTransaction transaction
         for transaction in self.current.values():
             transaction.across_hole = True
@@ -83,7 +88,8 @@ cdef class TransactionScan:
         return sorted(ranges, key=lambda each: each.first_offset)
 
     def feed(self, BatchIndex index not None, Py_ssize_t start=0, stop=None):
-        """Take the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen is passed over."""
+        """Take the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen
+        is passed over."""
         cdef Py_ssize_t i, end = index.count if stop is None else stop
         cdef BatchEntry* e
         if not 0 <= start <= end <= index.count:
@@ -102,13 +108,14 @@ cdef class TransactionScan:
 
     cdef int data(self, BatchEntry* e) except -1:
         cdef OpenTransaction transaction = self.current.get(e.producer_id)
-        if transaction is not None and transaction.across_hole and transaction.producer_epoch != e.producer_epoch:
+        cdef bint new_epoch = transaction is not None and transaction.producer_epoch != e.producer_epoch
+        if new_epoch and transaction.across_hole:
             # The epoch moved on without a marker: that one was lost with the missing segments.
             self.ended.append(transaction.end(e.producer_id, transaction.last_offset, "undecided"))
             transaction = None
         if transaction is None:
             if e.count == 0:
-                return 0            # an emptied batch of a transaction whose marker the cleaner may have removed
+                return 0            # emptied by the cleaner, which may have removed its marker too
             transaction = OpenTransaction.__new__(OpenTransaction)
             transaction.first_offset = e.base_offset
             transaction.first_timestamp = first_timestamp(e)
@@ -131,7 +138,8 @@ cdef class TransactionScan:
         if transaction is None:
             return 0
         outcome = "committed" if e.control_type == CONTROL_COMMIT else "aborted"
-        # transaction.version 2 marks the end with the epoch of the data plus one, so that marker is certainly this one's
+        # transaction.version 2 marks the end with the epoch of the data plus one, so that marker is
+        # certainly this one's
         if transaction.across_hole and e.producer_epoch != transaction.producer_epoch + 1:
             outcome = "undecided"
         self.ended.append(transaction.end(e.producer_id, e.last_offset, outcome))
@@ -139,7 +147,8 @@ cdef class TransactionScan:
 
 
 cdef int64_t first_timestamp(BatchEntry* e) noexcept:
-    """The base timestamp is the first record's, unless the log appended the time or the cleaner put its horizon there."""
+    """The base timestamp is the first record's, unless the log appended the time or the cleaner put its
+    horizon there."""
     if e.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_DELETE_HORIZON):
         return e.max_timestamp
     return e.base_timestamp
@@ -160,11 +169,13 @@ def select(
     Py_ssize_t start=0,
     stop=None,
 ):
-    """One byte per batch of ``index``: 0 skip it, 1 decode it whole, 2 decode it and keep offsets in [start_offset, end_offset).
+    """One byte per batch of ``index``: 0 skip it, 1 decode it whole, 2 decode it and keep offsets in
+    [start_offset, end_offset).
 
-    ``hidden`` are ranges (with producer_id, first_offset, last_offset) whose transactional batches are left out: the aborted ones for
-    read_committed, none for read_uncommitted. Batches outside ``start`` to ``stop`` are skipped, and so is a batch whose offsets
-    were all seen before (the consumer would drop its records as well).
+    ``hidden`` are ranges (with producer_id, first_offset, last_offset) whose transactional batches are
+    left out: the aborted ones for read_committed, none for read_uncommitted. Batches outside ``start`` to
+    ``stop`` are skipped, and so is a batch whose offsets were all seen before (the consumer would drop its
+    records as well).
     """
     cdef Py_ssize_t i, count = 0, end = index.count if stop is None else stop
     cdef HiddenRange* ranges = NULL
@@ -172,7 +183,8 @@ def select(
         raise IndexError(f"batches {start} to {end} of {index.count}")
     selection = bytearray(index.count)
     cdef uint8_t[::1] chosen = selection
-    # Of ranges of one producer the ends grow with the beginnings, so that the last range that begins at or before a batch decides.
+    # Of ranges of one producer the ends grow with the beginnings, so that the last range that begins at or
+    # before a batch decides.
     ordered = merged(hidden)
     if ordered:
         ranges = <HiddenRange*>malloc(len(ordered) * sizeof(HiddenRange))
@@ -193,7 +205,8 @@ def select(
 
 
 def merged(ranges):
-    """(producer_id, first_offset, last_offset) sorted, overlapping ranges of one producer joined into one."""
+    """(producer_id, first_offset, last_offset) sorted, overlapping ranges of one producer joined into
+    one."""
     result = []
     current = None
     for producer_id, first_offset, last_offset in sorted(
@@ -207,8 +220,16 @@ def merged(ranges):
     return result
 
 
-cdef void choose(BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop, HiddenRange* ranges, Py_ssize_t count,
-                 int64_t start_offset, int64_t end_offset, uint8_t* chosen) noexcept nogil:
+cdef void choose(
+    BatchEntry* entries,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    HiddenRange* ranges,
+    Py_ssize_t count,
+    int64_t start_offset,
+    int64_t end_offset,
+    uint8_t* chosen,
+) noexcept nogil:
     cdef Py_ssize_t i
     cdef BatchEntry* e
     cdef int64_t next_offset = start_offset
@@ -216,12 +237,13 @@ cdef void choose(BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop, HiddenR
         e = &entries[i]
         if e.last_offset < next_offset:
             continue
-        # A compressed magic 0 or 1 wrapper (count -1) has the offset of its last record: it may begin below the end.
+        # A compressed magic 0 or 1 wrapper (count -1) has the offset of its last record: it may begin
+        # below the end.
         if e.base_offset >= end_offset and e.count >= 0:
             continue
         if e.attributes & ATTRIBUTE_CONTROL:
             continue
-        if count and e.attributes & ATTRIBUTE_TRANSACTIONAL and is_hidden(ranges, count, e.producer_id, e.base_offset):
+        if e.attributes & ATTRIBUTE_TRANSACTIONAL and is_hidden(ranges, count, e.producer_id, e.base_offset):
             continue
         if e.base_offset < next_offset or e.last_offset >= end_offset or e.count < 0:
             chosen[i] = BOUNDED
@@ -230,7 +252,9 @@ cdef void choose(BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop, HiddenR
         next_offset = e.last_offset + 1
 
 
-cdef bint is_hidden(HiddenRange* ranges, Py_ssize_t count, int64_t producer_id, int64_t offset) noexcept nogil:
+cdef bint is_hidden(
+    HiddenRange* ranges, Py_ssize_t count, int64_t producer_id, int64_t offset
+) noexcept nogil:
     """Binary search for the last range of this producer that begins at or before the offset."""
     cdef Py_ssize_t low = 0, high = count, middle
     while low < high:

@@ -15,6 +15,7 @@
 #include "varint.h"
 
 #define RECORD_LOOKAHEAD 64   /* readable bytes that the fast path wants behind a record's first byte */
+#define RECORD_PREFETCH 4096  /* where the walk asks for bytes that it will come to, usually in the next batch */
 #define COLUMN_SLACK 128      /* bytes behind the end of every data column that a copy may scribble on */
 #define MIN_RECORD_SIZE 7     /* length, attributes, two deltas, two null lengths, no headers: a byte each */
 
@@ -212,6 +213,8 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
             error = RECORD_COUNT;
             goto failed;
         }
+        __builtin_prefetch(p + RECORD_PREFETCH);
+        __builtin_prefetch(p + RECORD_PREFETCH + 64);
         p = read_record(p, end, limit, &r, &error);
         if (TXNKAFKA_UNLIKELY(!p)) goto failed;
         int64_t offset = (int64_t)((uint64_t)batch->base_offset + (uint64_t)(int64_t)r.offset_delta);

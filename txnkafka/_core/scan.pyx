@@ -1,17 +1,18 @@
 """The header pass: one walk over the batches of a segment that looks at their headers only.
 
 A segment is batches one after another, each with its own length; there is nothing between them (Kafka:
-org.apache.kafka.common.record.internal.FileLogInputStream). The walk goes from length to length and never searches for the next
-batch, because record bytes may look like anything.
+org.apache.kafka.common.record.internal.FileLogInputStream). The walk goes from length to length and never
+searches for the next batch, because record bytes may look like anything.
 
 It ends where the bytes end, or before bytes that are not a whole batch, and says which of these they are:
-``torn`` (a batch that goes on behind the end), ``zeros`` (nothing but zeros to the end, as a preallocated file has) or ``garbage``.
+``torn`` (a batch that goes on behind the end), ``zeros`` (nothing but zeros to the end, as a preallocated
+file has) or ``garbage``.
 CRCs are not checked here; that is for those who go on to the records.
 """
 from collections import namedtuple
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -23,7 +24,7 @@ crc_initialize()
 cdef enum:
     LOG_OVERHEAD = 12               # base offset and length, in front of every batch
     HEADER_SIZE = 61                # of magic 2
-    MIN_FRAME = 17                  # offset, length, crc or leader epoch, magic: what is needed to tell the format
+    MIN_FRAME = 17                  # up to the magic byte: what is needed to tell the format
     MIN_SIZE_0 = 14                 # the length field of the smallest magic 0 and 1 entries and magic 2 batch
     MIN_SIZE_1 = 22
     MIN_SIZE_2 = 49
@@ -35,6 +36,7 @@ cdef enum Stop:
     GARBAGE
     NO_MEMORY
 
+cdef int64_t MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD      # of the length field, so that a size is an int32 too
 cdef int64_t MAX_OFFSET = <int64_t>0x7FFFFFFFFFFFFFFE   # so that the next offset is a number too
 
 _STOPS = ("end", "torn", "zeros", "garbage")
@@ -91,9 +93,10 @@ cdef object entry_column(BatchIndex owner, void* first, bytes format, Py_ssize_t
 cdef class BatchIndex:
     """The batches of one segment, or of a part of one, in file order.
 
-    ``len(index)`` batches; ``index[i]`` is a BatchHeader; each field is also a column over all batches (a memoryview,
-    for example ``index.base_offset``). ``end_position`` is the byte behind the last whole batch, ``stop`` says what is there
-    (``end``, ``torn``, ``zeros``, ``garbage``) and ``stop_reason`` says it in words.
+    ``len(index)`` batches; ``index[i]`` is a BatchHeader; each field is also a column over all batches (a
+    memoryview, for example ``index.base_offset``). ``end_position`` is the byte behind the last whole
+    batch, ``stop`` says what is there (``end``, ``torn``, ``zeros``, ``garbage``) and ``stop_reason`` says
+    it in words.
     """
 
     def __cinit__(self):
@@ -123,12 +126,14 @@ cdef class BatchIndex:
         cdef BatchEntry* e = &self.entries[i]
         return BatchHeader(
             e.position, e.size, e.base_offset, e.last_offset, e.count, e.base_timestamp, e.max_timestamp,
-            e.producer_id, e.producer_epoch, e.base_sequence, e.partition_leader_epoch, e.attributes, e.magic, e.crc,
+            e.producer_id, e.producer_epoch, e.base_sequence, e.partition_leader_epoch, e.attributes, e.magic,
+            e.crc,
             e.control_type, e.coordinator_epoch,
         )
 
     def find(self, int64_t offset):
-        """Index of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when there is none."""
+        """Index of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when there is
+        none."""
         cdef Py_ssize_t low = 0, high = self.count, middle
         while low < high:
             middle = (low + high) // 2
@@ -139,7 +144,8 @@ cdef class BatchIndex:
         return low
 
     def extend(self, BatchIndex other not None):
-        """Add the batches of ``other``, which follow these in the same file; where it stopped is where this one stops now."""
+        """Add the batches of ``other``, which follow these in the same file; where it stopped is where
+        this one stops now."""
         self.reserve(other.count)
         memcpy(self.entries + self.count, other.entries, <size_t>other.count * sizeof(BatchEntry))
         self.count += other.count
@@ -148,7 +154,8 @@ cdef class BatchIndex:
         self.stop_reason = other.stop_reason
 
     def disorder(self, int64_t next_offset, Py_ssize_t start=0):
-        """First batch from number ``start`` on that begins below the end of the one before it; ``len(index)`` when all are in order.
+        """First batch from number ``start`` on that begins below the end of the one before it;
+        ``len(index)`` when all are in order.
 
         ``next_offset`` is the end of what came before batch ``start``.
         """
@@ -161,7 +168,8 @@ cdef class BatchIndex:
         return self.count
 
     def truncate(self, Py_ssize_t count, str stop, str stop_reason):
-        """Forget the batches from number ``count`` on: somebody who looked closer says the log ends there."""
+        """Forget the batches from number ``count`` on: somebody who looked closer says the log ends
+        there."""
         if self.exports:
             raise BufferError("columns of this batch index are still looked at")
         if not 0 <= count <= self.count:
@@ -254,7 +262,8 @@ cdef bint reserve_entries(BatchEntry** entries, Py_ssize_t* capacity, Py_ssize_t
 def scan(const uint8_t[::1] data not None, *, int64_t position=0, BatchIndex index=None):
     """Index the batches in ``data``, which begins at byte ``position`` of its file and on a batch boundary.
 
-    Returns a BatchIndex; with ``index`` the batches are added to that one. Damage never raises: the walk stops in front of it.
+    Returns a BatchIndex; with ``index`` the batches are added to that one. Damage never raises: the walk
+    stops in front of it.
     """
     cdef BatchIndex result = BatchIndex() if index is None else index
     cdef const uint8_t* begin = &data[0] if data.shape[0] else NULL
@@ -263,7 +272,9 @@ def scan(const uint8_t[::1] data not None, *, int64_t position=0, BatchIndex ind
     cdef Stop stop
     result.reserve(0)
     with nogil:
-        stop = walk(&p, end, position - <int64_t><Py_ssize_t>begin, &result.entries, &result.count, &result.capacity)
+        stop = walk(
+            &p, end, position - <int64_t><Py_ssize_t>begin, &result.entries, &result.count, &result.capacity
+        )
     if stop == NO_MEMORY:
         raise MemoryError("no memory for the batch index")
     result.end_position = position + (p - begin if begin != NULL else 0)
@@ -306,13 +317,16 @@ cdef Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexce
             return GARBAGE
         if size + LOG_OVERHEAD > remaining:
             return TORN
+        if size > MAX_SIZE:
+            return GARBAGE
         return read_header(p, size, e)
     if size + LOG_OVERHEAD > remaining:
         return TORN
     if e.magic == 0 or (e.magic == 1 and size >= MIN_SIZE_1):
         return read_legacy(p, size, e)
-    # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it fails there.
-    if size >= MIN_SIZE_2 and crc32c_of(p + 21, <size_t>(size - 9)) == load_u32(p + 17):
+    # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it
+    # fails there.
+    if MIN_SIZE_2 <= size <= MAX_SIZE and crc32c_of(p + 21, <size_t>(size - 9)) == load_u32(p + 17):
         e.magic = BAD_MAGIC
         return read_header(p, size, e)
     return GARBAGE
@@ -321,7 +335,7 @@ cdef Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexce
 cdef Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
     cdef int32_t last_offset_delta = load_i32(p + 23)
     e.base_offset = load_i64(p)
-    e.size = <int32_t>(size + LOG_OVERHEAD) if size <= 0x7FFFFFFF - LOG_OVERHEAD else 0
+    e.size = <int32_t>(size + LOG_OVERHEAD)
     e.partition_leader_epoch = load_i32(p + 12)
     e.crc = load_u32(p + 17)
     e.attributes = load_i16(p + 21)
@@ -334,7 +348,7 @@ cdef Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept no
     e.control_type = NO_CONTROL_TYPE
     e.coordinator_epoch = -1
     e.reserved = 0
-    if e.base_offset < 0 or last_offset_delta < 0 or e.base_offset > MAX_OFFSET - last_offset_delta or e.size == 0:
+    if e.base_offset < 0 or last_offset_delta < 0 or e.base_offset > MAX_OFFSET - last_offset_delta:
         return GARBAGE
     e.last_offset = e.base_offset + last_offset_delta
     if e.attributes & ATTRIBUTE_CONTROL and not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
@@ -343,7 +357,8 @@ cdef Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept no
 
 
 cdef void read_control(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexcept nogil:
-    """The first record of a control batch: key i16 version, i16 type; value of a marker i16 version, i32 coordinator epoch."""
+    """The first record of a control batch: key i16 version, i16 type; value of a marker i16 version, i32
+    coordinator epoch."""
     cdef int32_t length = 0
     cdef int64_t timestamp_delta
     p = read_varint(p, end, &length)
@@ -363,9 +378,10 @@ cdef void read_control(const uint8_t* p, const uint8_t* end, BatchEntry* e) noex
 
 
 cdef Stop read_legacy(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
-    """Magic 0 and 1: entry by entry; a compressed wrapper is one entry with the offset of its last record."""
+    """Magic 0 and 1: entry by entry; a compressed wrapper is one entry with the offset of its last
+    record."""
     e.base_offset = e.last_offset = load_i64(p)
-    if e.base_offset < 0 or size > 0x7FFFFFFF - LOG_OVERHEAD:
+    if e.base_offset < 0 or size > MAX_SIZE:
         return GARBAGE
     e.size = <int32_t>(size + LOG_OVERHEAD)
     e.crc = load_u32(p + 12)
@@ -397,7 +413,8 @@ cdef str stop_reason(Stop stop, const uint8_t* p, const uint8_t* end):
     if stop == TORN and left < MIN_FRAME:
         return f"the last {left} bytes are the beginning of a batch header"
     if stop == TORN:
-        return f"a batch of {<int64_t>load_i32(p + 8) + LOG_OVERHEAD} bytes begins here, but only {left} bytes follow"
+        size = <int64_t>load_i32(p + 8) + LOG_OVERHEAD
+        return f"a batch of {size} bytes begins here, but only {left} bytes follow"
     if stop == ZEROS:
         return f"{left} zero bytes to the end"
     if stop == GARBAGE:

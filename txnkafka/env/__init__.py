@@ -1,4 +1,5 @@
-"""The outside world: files and time. Everything else gets them from here, so that tests can put others in their place."""
+"""The outside world: files and time. Everything else gets them from here, so that tests can put others in
+their place."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Files, as far as a reader of somebody's log directory needs them. Nothing here writes.
 
-``FileSystem`` is the protocol, ``LocalFileSystem`` the real one. Only regular files are opened: a FIFO or a device that stands
-where a segment should would block or never end. A read that fails for good raises the OSError of the system; who reads many files
-decides what that means.
+``FileSystem`` is the protocol, ``LocalFileSystem`` the real one. Only regular files are opened: a FIFO or
+a device that stands where a segment should would block or never end. A read that fails for good raises the
+OSError of the system; who reads many files decides what that means.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ __all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile"]
 
 
 class DirectoryEntry(NamedTuple):
-    """One name in a directory. ``size`` is 0 for directories; a name that vanished meanwhile is not listed."""
+    """One name in a directory. ``size`` is 0 for directories; a name that vanished meanwhile is not
+    listed."""
 
     name: str
     is_directory: bool
@@ -36,7 +37,8 @@ class ReadableFile(Protocol):
         ...
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """Fill ``buffer`` from ``position`` on; returns how many bytes there were before the end of the file."""
+        """Fill ``buffer`` from ``position`` on; returns how many bytes there were before the end of the
+        file."""
         ...
 
     def map(self, size: int) -> memoryview | None:
@@ -158,7 +160,8 @@ class LocalFileSystem:
         except OSError:
             return False
         try:
-            # F_GETLK only asks: taking the lock, even for a moment, could stop a broker that starts just now.
+            # F_GETLK only asks: taking the lock, even for a moment, could stop a broker that starts just
+            # now.
             answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _lock_request())
             return _lock_type(answer) != fcntl.F_UNLCK
         finally:

@@ -1,6 +1,8 @@
-"""A log directory, or several of one broker: which topics and partitions are there, and what the directory says of them.
+"""A log directory, or several of one broker: which topics and partitions are there, and what the directory
+says of them.
 
-Anything that holds segments will do: a broker's log directory, a copy of one, a single partition directory, a single ``.log`` file.
+Anything that holds segments will do: a broker's log directory, a copy of one, a single partition
+directory, a single ``.log`` file.
 Missing checkpoints, markers and metadata are tolerated; what they would have said is then not known.
 """
 
@@ -47,8 +49,9 @@ class TopicView(NamedTuple):
 class LogDir:
     """Read-only view of one or more log directories.
 
-    ``io``: ``auto`` maps files unless a broker holds the directory, ``mmap`` and ``pread`` force it. Nothing is opened before it is
-    needed, and nothing is ever written. Raises LogDirError for a path that holds no log.
+    ``io``: ``auto`` maps files unless a broker holds the directory, ``mmap`` and ``pread`` force it.
+    Nothing is opened before it is needed, and nothing is ever written. Raises LogDirError for a path that
+    holds no log.
     """
 
     def __init__(
@@ -90,7 +93,9 @@ class LogDir:
             return PartitionView(source)
         view = self.topics.get(topic)
         there = f"partitions {view.partitions}" if view else f"topics {sorted(self.topics)}"
-        raise UnknownTopicOrPartitionError(f"no {topic}-{partition} in {', '.join(self.paths)}; there are {there}")
+        raise UnknownTopicOrPartitionError(
+            f"no {topic}-{partition} in {', '.join(self.paths)}; there are {there}"
+        )
 
     def partitions(self, topic: str | None = None) -> Iterator[PartitionView]:
         """All partitions, or those of a topic, one after the other."""
@@ -109,7 +114,10 @@ class LogDir:
             entries = self._file_system.list(path)
         except OSError as error:
             raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
-        if any(not entry.is_directory and entry.name.endswith(".log") and parse_segment_file(entry.name) for entry in entries):
+        if any(
+            not entry.is_directory and entry.name.endswith(".log") and parse_segment_file(entry.name)
+            for entry in entries
+        ):
             self._add_single(path)
             return
         directory = _Directory(self, path)
@@ -123,7 +131,8 @@ class LogDir:
             self._register(directory.source(self._file_system.join(path, entry.name), parsed.topic_partition))
         if not self._sources and not self.other_directories and not directory.is_log_directory:
             raise LogDirError(
-                f"{path} is no Kafka log directory: it holds neither partition directories (topic-0) nor segments (*.log)"
+                f"{path} is no Kafka log directory: "
+                "it holds neither partition directories (topic-0) nor segments (*.log)"
             )
 
     def _add_segment(self, path: str) -> None:
@@ -138,7 +147,9 @@ class LogDir:
         real = path.rstrip("/") or path
         parent, _, name = real.rpartition("/")
         parsed = parse_partition_directory(name)
-        topic_partition = parsed.topic_partition if parsed else TopicPartition(re.sub(r"\s", "_", name) or "log", 0)
+        topic_partition = (
+            parsed.topic_partition if parsed else TopicPartition(re.sub(r"\s", "_", name) or "log", 0)
+        )
         directory = _Directory(self, parent or ("/" if real.startswith("/") else "."))
         source = directory.source(path, topic_partition)
         if parsed is not None and parsed.state != "current":
@@ -181,7 +192,14 @@ class _Directory:
         except (OSError, CorruptFileError) as error:
             reason = error.reason if isinstance(error, CorruptFileError) else str(error)
             self._owner.findings.append(
-                Finding(full, None, "warning", "bad-checkpoint", f"not readable: {reason}", "it is read as if it were missing")
+                Finding(
+                    full,
+                    None,
+                    "warning",
+                    "bad-checkpoint",
+                    f"not readable: {reason}",
+                    "it is read as if it were missing",
+                )
             )
             return None
 

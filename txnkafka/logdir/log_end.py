@@ -1,8 +1,9 @@
 """Where a log ends.
 
-Kafka trusts a clean shutdown and recovers otherwise: from the recovery point on it checks every batch and cuts the log at the
-first one that is torn or whose CRC is wrong (LogSegment.recover). A reader looks the same way and cuts in thought. Without a
-recovery point (a copy of a partition directory) only the last segment is checked, as damage further back is not a tail.
+Kafka trusts a clean shutdown and recovers otherwise: from the recovery point on it checks every batch and
+cuts the log at the first one that is torn or whose CRC is wrong (LogSegment.recover). A reader looks the
+same way and cuts in thought. Without a recovery point (a copy of a partition directory) only the last
+segment is checked, as damage further back is not a tail.
 Bytes behind the last whole batch of the last segment never count, clean shutdown or not.
 """
 
@@ -22,20 +23,26 @@ _CODES = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
 
 
 class LogEnd(NamedTuple):
-    """The segments that count (the last one's size cut to whole batches), the log end offset, and what was cut off."""
+    """The segments that count (the last one's size cut to whole batches), the log end offset, and what was
+    cut off."""
 
     segments: list[Segment]
     log_end_offset: int
     findings: list[Finding]
 
 
-def end_of_log(segments: list[Segment], *, clean_shutdown: bool, recovery_point: int | None, being_written: bool) -> LogEnd:
-    """Find the end of the log. ``being_written``: a broker holds the directory, so that a torn tail is nothing unusual."""
+def end_of_log(
+    segments: list[Segment], *, clean_shutdown: bool, recovery_point: int | None, being_written: bool
+) -> LogEnd:
+    """Find the end of the log. ``being_written``: a broker holds the directory, so that a torn tail is
+    nothing unusual."""
     if not segments:
         return LogEnd([], 0, [])
     first = len(segments) - 1
     if not clean_shutdown and recovery_point is not None:
-        first = max([i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point], default=0)
+        first = max(
+            [i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point], default=0
+        )
     findings: list[Finding] = []
     for i in range(first, len(segments)):
         index, reason = _whole_batches(segments[i], check_crc=not clean_shutdown)
@@ -43,16 +50,19 @@ def end_of_log(segments: list[Segment], *, clean_shutdown: bool, recovery_point:
         if index.stop == "end" or (index.stop != "crc" and not last):
             # A middle segment that ends early is damage, which reading meets in its place.
             if last:
+                segments[i].remember(index)
                 return LogEnd(segments, _next_offset(segments[i], index), findings)
             continue
         findings += _cut(segments, i, index, reason, being_written=being_written)
-        segments[i].size = index.end_position
+        index.truncate(len(index), "end", "")
+        segments[i].remember(index)
         return LogEnd(segments[: i + 1], _next_offset(segments[i], index), findings)
     raise AssertionError("the last segment decides")
 
 
 def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, str]:
-    """The batches up to the first one that recovery would not accept; ``index.stop`` is "crc" when that is one with a wrong CRC."""
+    """The batches up to the first one that recovery would not accept; ``index.stop`` is "crc" when that is
+    one with a wrong CRC."""
     whole = BatchIndex()
     for position, data, index in segment.windows():
         bad = check_crcs(data, index, 0, len(index), position=position) if check_crc else len(index)
@@ -71,7 +81,9 @@ def _sound(data: memoryview, index: BatchIndex, start: int, position: int) -> in
     return check_crcs(data, index, start, len(index), position=position) - start
 
 
-def _cut(segments: list[Segment], i: int, index: BatchIndex, reason: str, *, being_written: bool) -> list[Finding]:
+def _cut(
+    segments: list[Segment], i: int, index: BatchIndex, reason: str, *, being_written: bool
+) -> list[Finding]:
     segment = segments[i]
     left_out = segment.size - index.end_position + sum(each.size for each in segments[i + 1 :])
     if being_written and index.stop in ("torn", "zeros"):
@@ -80,7 +92,8 @@ def _cut(segments: list[Segment], i: int, index: BatchIndex, reason: str, *, bei
         return [
             Finding(
                 segment.path, index.end_position, "error", "corrupt-tail",
-                f"{reason}; {left_out} bytes from here on are left out, as Kafka's recovery would cut them off",
+                f"{reason}; {left_out} bytes from here on are left out, "
+                "as Kafka's recovery would cut them off",
                 "restore the file from a replica or a backup if what follows is needed",
             )
         ]  # fmt: skip

@@ -1,9 +1,12 @@
 """Batches that are out of order: which of them is the damaged one.
 
-A batch's base offset is not covered by its CRC, so a flipped bit there moves the batch to other offsets without any other sign.
-Offsets may have gaps (compaction, markers of other logs) but never go back. Where they do, the batch to blame is the one
-whose removal restores the order: the one before, if the next follows well on what came before it, else the one that goes back.
-An exact repetition of the batch before it is not damage: Kafka's own recovery accepts it and consumers drop it.
+A batch's base offset is not covered by its CRC, so a flipped bit there moves the batch to other offsets
+without any other sign.
+Offsets may have gaps (compaction, markers of other logs) but never go back. Where they do, the batch to
+blame is the one whose removal restores the order: the one before, if the next follows well on what came
+before it, else the one that goes back.
+An exact repetition of the batch before it is not damage: Kafka's own recovery accepts it and consumers
+drop it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ __all__ = ["misplaced_batches"]
 
 
 def misplaced_batches(index: BatchIndex, next_offset: int) -> list[int]:
-    """Numbers of the batches whose offsets cannot be right; ``next_offset`` is the end of what came before ``index``."""
+    """Numbers of the batches whose offsets cannot be right; ``next_offset`` is the end of what came before
+    ``index``."""
     if index.disorder(next_offset) == len(index):
         return []
     found: list[int] = []
@@ -35,4 +39,8 @@ def misplaced_batches(index: BatchIndex, next_offset: int) -> list[int]:
 
 
 def _same(index: BatchIndex, i: int, j: int) -> bool:
-    return (index.base_offset[i], index.size[i], index.crc[i]) == (index.base_offset[j], index.size[j], index.crc[j])
+    return (index.base_offset[i], index.size[i], index.crc[i]) == (
+        index.base_offset[j],
+        index.size[j],
+        index.crc[j],
+    )

@@ -1,7 +1,9 @@
-"""One partition of somebody's log directory, read only: where its log begins and ends, what is decided, what a reader gets.
+"""One partition of somebody's log directory, read only: where its log begins and ends, what is decided,
+what a reader gets.
 
-Everything follows from the ``.log`` files. A producer snapshot saves the way back to the beginning when the last stable offset
-is wanted, and a ``.txnindex`` is compared with the markers in the log; missing or damaged ones change no answer.
+Everything follows from the ``.log`` files. A producer snapshot saves the way back to the beginning when
+the last stable offset is wanted, and a ``.txnindex`` is compared with the markers in the log; missing or
+damaged ones change no answer.
 """
 
 from __future__ import annotations
@@ -57,8 +59,8 @@ class PartitionSource(NamedTuple):
 class PartitionView:
     """A partition as it was when it was first looked at.
 
-    Offsets are those of Kafka: ``log_start_offset`` inclusive; ``log_end_offset``, ``high_watermark`` and ``last_stable_offset``
-    exclusive. ``isolation_level`` defaults to read_committed everywhere.
+    Offsets are those of Kafka: ``log_start_offset`` inclusive; ``log_end_offset``, ``high_watermark`` and
+    ``last_stable_offset`` exclusive. ``isolation_level`` defaults to read_committed everywhere.
     """
 
     def __init__(self, source: PartitionSource) -> None:
@@ -131,16 +133,18 @@ class PartitionView:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where a read_committed reader stops: the first offset of the oldest open transaction, else the log end.
+        """Where a read_committed reader stops: the first offset of the oldest open transaction, else the
+        log end.
 
-        On a disk the high watermark is not known exactly; like a broker that starts alone on this directory, this takes
-        everything in the log for replicated.
+        On a disk the high watermark is not known exactly; like a broker that starts alone on this
+        directory, this takes everything in the log for replicated.
         """
         return min(self._undecided.first_unstable_offset, self.log_end_offset)
 
     @property
     def open_transactions(self) -> list[TransactionRange]:
-        """Transactions without an end marker, oldest first. One that only a snapshot knows has no records."""
+        """Transactions without an end marker, oldest first. One that only a snapshot knows has no
+        records."""
         return self._undecided.open_transactions
 
     def newest_snapshot(self) -> tuple[int, list[ProducerStateEntry]] | None:
@@ -169,26 +173,36 @@ class PartitionView:
         return state
 
     def producers(self, *, now_ms: int) -> list[ProducerStateEntry]:
-        """The producers that DescribeProducers shows at ``now_ms``; the broker forgets idle ones after a day."""
+        """The producers that DescribeProducers shows at ``now_ms``; the broker forgets idle ones after a
+        day."""
         return self.producer_state().producers(now_ms)
 
     def survey(self, start_offset: int, end_offset: int, unit_bytes: int = UNIT_BYTES) -> Survey:
-        """Look over the headers of the batches in [start_offset, end_offset), and further until their transactions are decided."""
+        """Look over the headers of the batches in [start_offset, end_offset), and further until their
+        transactions are decided."""
         return survey(self.segments, start_offset, end_offset, unit_bytes)
 
-    def transactions(self, start_offset: int | None = None, end_offset: int | None = None) -> list[TransactionRange]:
-        """The transactions with records in [start_offset, end_offset): those that ended in the order of their markers, then open ones."""
+    def transactions(
+        self, start_offset: int | None = None, end_offset: int | None = None
+    ) -> list[TransactionRange]:
+        """The transactions with records in [start_offset, end_offset): those that ended in the order of
+        their markers, then open ones."""
         start = self.log_start_offset if start_offset is None else start_offset
         end = self.log_end_offset if end_offset is None else end_offset
         found = self.survey(start, end).transactions
         return [each for each in found if each.first_offset < end and each.last_offset >= start]
 
-    def aborted_transactions(self, start_offset: int | None = None, end_offset: int | None = None) -> list[TransactionRange]:
+    def aborted_transactions(
+        self, start_offset: int | None = None, end_offset: int | None = None
+    ) -> list[TransactionRange]:
         """The aborted ones among them."""
         return [each for each in self.transactions(start_offset, end_offset) if each.outcome == "aborted"]
 
-    def end_offset(self, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED, up_to: str = "log-end") -> int:
-        """Where a reader of that isolation level stops. ``up_to="high-watermark"`` also stops at the noted high watermark."""
+    def end_offset(
+        self, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED, up_to: str = "log-end"
+    ) -> int:
+        """Where a reader of that isolation level stops. ``up_to="high-watermark"`` also stops at the noted
+        high watermark."""
         if up_to not in ("log-end", "high-watermark"):
             raise ValueError(f"up_to must be log-end or high-watermark, not {up_to!r}")
         end = self.log_end_offset
@@ -209,8 +223,8 @@ class PartitionView:
     ) -> list[ReadUnit]:
         """The units of work that read [start_offset, end_offset), to the end the isolation level allows.
 
-        What the survey finds wrong on the way is added to ``findings``. Raises OffsetOutOfRangeError for a start below the log
-        start or beyond the log end.
+        What the survey finds wrong on the way is added to ``findings``. Raises OffsetOutOfRangeError for a
+        start below the log start or beyond the log end.
         """
         start = self._valid_start(start_offset)
         limit = self.end_offset(isolation_level, up_to)
@@ -245,12 +259,15 @@ class PartitionView:
     ) -> Iterator[RecordColumns]:
         """Records as columns, a chunk at a time, control records left out.
 
-        The columns are used again for the next chunk unless somebody still looks at them. In front of a damaged batch raises
-        CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the error, the batch is left out instead.
+        The columns are used again for the next chunk unless somebody still looks at them. In front of a
+        damaged batch raises CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the
+        error, the batch is left out instead.
         """
         handler = _handler(on_corrupt)
         decoder = ChunkDecoder() if decoder is None else decoder
-        units = self.plan(isolation_level=isolation_level, start_offset=start_offset, end_offset=end_offset, up_to=up_to)
+        units = self.plan(
+            isolation_level=isolation_level, start_offset=start_offset, end_offset=end_offset, up_to=up_to
+        )
         by_path = {segment.path: segment for segment in self.segments}
         for unit in units:
             yield from read_unit(by_path[unit.path], unit, decoder, handler)
@@ -300,8 +317,11 @@ class PartitionView:
     def offset_for_timestamp(
         self, timestamp: int, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED
     ) -> TimestampOffset | None:
-        """The first record at or after ``timestamp`` (milliseconds) below the end of the isolation level; None when there is none."""
-        return offset_for_timestamp(self.segments, timestamp, self.log_start_offset, self.end_offset(isolation_level))
+        """The first record at or after ``timestamp`` (milliseconds) below the end of the isolation level;
+        None when there is none."""
+        return offset_for_timestamp(
+            self.segments, timestamp, self.log_start_offset, self.end_offset(isolation_level)
+        )
 
     def close(self) -> None:
         """Give all files back."""

@@ -1,7 +1,9 @@
-"""What lies in a partition directory: segments and snapshots, with the leftovers of a crash seen as recovery would leave them.
+"""What lies in a partition directory: segments and snapshots, with the leftovers of a crash seen as
+recovery would leave them.
 
-Kafka (LogLoader) deletes ``.deleted`` and ``.cleaned`` files when it loads a partition and completes an interrupted swap:
-a ``.swap`` segment takes the place of the segments in its range of offsets. A reader never writes, so it only looks past them.
+Kafka (LogLoader) deletes ``.deleted`` and ``.cleaned`` files when it loads a partition and completes an
+interrupted swap: a ``.swap`` segment takes the place of the segments in its range of offsets. A reader
+never writes, so it only looks past them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot")
 
 
 class PartitionFiles(NamedTuple):
-    """Segments in offset order; ``snapshots`` maps offsets to paths; ``leftovers`` are names that recovery would delete or rename."""
+    """Segments in offset order; ``snapshots`` maps offsets to paths; ``leftovers`` are names that recovery
+    would delete or rename."""
 
     segments: list[Segment]
     snapshots: dict[int, str]
@@ -33,17 +36,31 @@ def list_partition(file_system: FileSystem, path: str, only_base_offset: int | N
         names = file_system.list(path)
     except OSError as error:
         raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
-    found = [(parsed, entry) for entry in names if not entry.is_directory and (parsed := parse_segment_file(entry.name))]
+    found = [
+        (parsed, entry)
+        for entry in names
+        if not entry.is_directory and (parsed := parse_segment_file(entry.name))
+    ]
     leftovers = [entry.name for parsed, entry in found if parsed.suffix]
-    current = {(parsed.base_offset, parsed.kind): entry for parsed, entry in found if not parsed.suffix}
+    current: Files = {
+        (parsed.base_offset, parsed.kind): entry for parsed, entry in found if not parsed.suffix
+    }
     _complete_swap(file_system, path, found, current)
     logs = sorted(base_offset for base_offset, kind in current if kind == "log")
     if only_base_offset is not None:
         logs = [base_offset for base_offset in logs if base_offset == only_base_offset]
     return PartitionFiles(
         [_segment(file_system, path, base_offset, current) for base_offset in logs],
-        {offset: file_system.join(path, entry.name) for (offset, kind), entry in current.items() if kind == "snapshot"},
-        sorted(entry.name for (base, kind), entry in current.items() if kind not in ("log", "snapshot") and base not in logs),
+        {
+            offset: file_system.join(path, entry.name)
+            for (offset, kind), entry in current.items()
+            if kind == "snapshot"
+        },
+        sorted(
+            entry.name
+            for (base, kind), entry in current.items()
+            if kind not in ("log", "snapshot") and base not in logs
+        ),
         leftovers,
     )
 
@@ -62,13 +79,15 @@ def _segment(file_system: FileSystem, path: str, base_offset: int, current: File
 
 
 def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Files) -> None:
-    """Put complete swap segments in the place of everything in their range [smallest base, largest next offset).
+    """Put complete swap segments in the place of everything in their range [smallest base, largest next
+    offset).
 
-    Those at or above the smallest ``.cleaned`` base are not complete: a crash while segments were split leaves both.
+    Those at or above the smallest ``.cleaned`` base are not complete: a crash while segments were split
+    leaves both.
     """
     cleaned = [parsed.base_offset for parsed, _ in found if parsed.suffix == ".cleaned"]
     limit = min(cleaned, default=1 << 63)
-    swapped = {
+    swapped: Files = {
         (parsed.base_offset, parsed.kind): entry
         for parsed, entry in found
         if parsed.suffix == ".swap" and parsed.base_offset < limit

@@ -1,14 +1,16 @@
 """What to read, in which pieces.
 
-A plan is made once and is pure data: units that name a segment, a range of its bytes on batch boundaries, a range of offsets,
-and the transactions to hide in it. Reading a unit (read.py) needs nothing else, so that a unit may run in another process, on another
-machine, a second time, and sees the same bytes and gives the same records.
+A plan is made once and is pure data: units that name a segment, a range of its bytes on batch boundaries,
+a range of offsets, and the transactions to hide in it. Reading a unit (read.py) needs nothing else, so
+that a unit may run in another process, on another machine, a second time, and sees the same bytes and
+gives the same records.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,7 +23,8 @@ UNIT_BYTES = 64 << 20
 
 
 class HiddenRange(NamedTuple):
-    """Transactional batches of a producer, with base offsets from first to last, that a read_committed reader does not see."""
+    """Transactional batches of a producer, with base offsets from first to last, that a read_committed
+    reader does not see."""
 
     producer_id: int
     first_offset: int
@@ -36,7 +39,8 @@ class Cut(NamedTuple):
 
 
 class DamagedBatch(NamedTuple):
-    """Damage that is known at planning time: reading stops in front of it. ``size`` 0: nothing behind it can be read."""
+    """Damage that is known at planning time: reading stops in front of it. ``size`` 0: nothing behind it
+    can be read."""
 
     position: int
     size: int
@@ -47,8 +51,8 @@ class DamagedBatch(NamedTuple):
 class SegmentMap(NamedTuple):
     """What planning must know of one segment.
 
-    ``cuts`` begin at position 0 and end behind the last whole batch; ``next_base_offset`` is where the next segment, or the rest of
-    the log, begins.
+    ``cuts`` begin at position 0 and end behind the last whole batch; ``next_base_offset`` is where the
+    next segment, or the rest of the log, begins.
     """
 
     path: str
@@ -58,7 +62,8 @@ class SegmentMap(NamedTuple):
 
 
 class ReadUnit(NamedTuple):
-    """One piece of work: decode the bytes [start_position, end_position) of a segment and keep offsets [start_offset, end_offset)."""
+    """One piece of work: decode the bytes [start_position, end_position) of a segment and keep offsets
+    [start_offset, end_offset)."""
 
     topic: str
     partition: int
@@ -72,7 +77,8 @@ class ReadUnit(NamedTuple):
 
 
 def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Sequence[int] = ()) -> list[Cut]:
-    """Batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before the segment.
+    """Batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before the
+    segment.
 
     Batches in ``misplaced`` have wrong offsets, which must not count.
     """
@@ -106,15 +112,23 @@ def read_units(
     ]
 
 
-def _units_of(segment: SegmentMap, hidden: list[HiddenRange], start_offset: int, end_offset: int) -> Iterator[ReadUnit]:
-    for begin, end in zip(segment.cuts, segment.cuts[1:], strict=False):
+def _units_of(
+    segment: SegmentMap, hidden: list[HiddenRange], start_offset: int, end_offset: int
+) -> Iterator[ReadUnit]:
+    for begin, end in pairwise(segment.cuts):
         low, high = max(start_offset, begin.next_offset), min(end_offset, end.next_offset)
         damage = tuple(each for each in segment.damage if begin.position <= each.position < end.position)
         touched = bool(damage) and begin.next_offset < end_offset and end.next_offset >= start_offset
         if low < high or touched:
-            overlapping = tuple(each for each in hidden if each.first_offset < high and each.last_offset >= begin.next_offset)
-            yield ReadUnit("", -1, segment.path, begin.position, end.position, low, max(low, high), overlapping, damage)
+            overlapping = tuple(
+                each for each in hidden if each.first_offset < high and each.last_offset >= begin.next_offset
+            )
+            yield ReadUnit(
+                "", -1, segment.path, begin.position, end.position, low, max(low, high), overlapping, damage
+            )
     last = segment.cuts[-1]
     tail = tuple(each for each in segment.damage if each.position >= last.position)
     if tail and start_offset < segment.next_base_offset and end_offset > last.next_offset:
-        yield ReadUnit("", -1, segment.path, last.position, last.position, last.next_offset, end_offset, (), tail)
+        yield ReadUnit(
+            "", -1, segment.path, last.position, last.position, last.next_offset, end_offset, (), tail
+        )

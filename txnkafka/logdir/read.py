@@ -1,4 +1,5 @@
-"""Reading one unit of a plan: bytes to columns. The same code runs in the caller's thread and in a Spark executor."""
+"""Reading one unit of a plan: bytes to columns. The same code runs in the caller's thread and in a Spark
+executor."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ __all__ = ["read_unit"]
 def read_unit(
     segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[RecordColumns]:
-    """The records of a unit, chunk by chunk, in columns that the next chunk uses again unless somebody still looks at them.
+    """The records of a unit, chunk by chunk, in columns that the next chunk uses again unless somebody
+    still looks at them.
 
-    Raises CorruptRecordError in front of a damaged batch, after everything before it was yielded; with ``on_corrupt`` the error is
-    handed over and the batch left out.
+    Raises CorruptRecordError in front of a damaged batch, after everything before it was yielded; with
+    ``on_corrupt`` the error is handed over and the batch left out.
     """
     handler = None if on_corrupt is None else lambda error: on_corrupt(_located(error, unit))
     try:
@@ -35,7 +37,9 @@ def _located(error: CorruptRecordError, unit: ReadUnit) -> CorruptRecordError:
     return error
 
 
-def _read(segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None) -> Iterator[RecordColumns]:
+def _read(
+    segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None
+) -> Iterator[RecordColumns]:
     position, next_offset = unit.start_position, unit.start_offset
     for damaged in (*unit.damage, None):
         end = unit.end_position if damaged is None else damaged.position
@@ -43,7 +47,9 @@ def _read(segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: O
             for begin, data, index in segment.windows(position, end):
                 _check_whole(index, end, data, begin)
                 yield from _window(begin, data, index, next_offset, unit, decoder, on_corrupt)
-                next_offset = max([next_offset, *([index.last_offset[len(index) - 1] + 1] if len(index) else [])])
+                next_offset = max(
+                    [next_offset, *([index.last_offset[len(index) - 1] + 1] if len(index) else [])]
+                )
         if damaged is not None:
             _report(damaged, on_corrupt)
             position = damaged.position + damaged.size
@@ -66,7 +72,8 @@ def _window(
 
 
 def _check_whole(index: BatchIndex, end: int, data: memoryview, begin: int) -> None:
-    """The plan's boundaries lie between whole batches; if they do not any more, the file was changed under the plan."""
+    """The plan's boundaries lie between whole batches; if they do not any more, the file was changed under
+    the plan."""
     at_end = begin + len(data) >= end
     if index.stop == "garbage" or (at_end and index.end_position < end):
         raise CorruptRecordError(

@@ -1,8 +1,9 @@
 """One segment of a partition: its files, and access to the bytes of its log.
 
-The size is taken once, when the directory is listed: whatever a broker appends later is not seen, so that every pass over
-the segment sees the same bytes. Bytes are either mapped (closed segments of a directory no broker holds) or read into a buffer that
-is used again; nothing here relies on bytes staying as they were when somebody looked at them before.
+The size is taken once, when the directory is listed: whatever a broker appends later is not seen, so that
+every pass over the segment sees the same bytes. Bytes are either mapped (closed segments of a directory no
+broker holds) or read into a buffer that is used again; nothing here relies on bytes staying as they were
+when somebody looked at them before.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import FileSystem, ReadableFile
 from txnkafka.errors import CorruptRecordError, LogDirError
 
-__all__ = ["MAX_BATCH_BYTES", "WINDOW_BYTES", "Segment"]
+__all__ = ["MAX_BATCH_BYTES", "MAX_OPEN_SEGMENTS", "WINDOW_BYTES", "Segment"]
 
 WINDOW_BYTES = 256 << 10  # larger reads into a reused buffer are slower, see docs/performance.md
 MAPPED_WINDOW_BYTES = 64 << 20
+MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
 MAX_BATCH_BYTES = 1 << 30  # a batch larger than this is taken for damage, not read into memory
 
 
 class Segment:
-    """The files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``, ``snapshot``) to paths."""
+    """The files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``,
+    ``snapshot``) to paths."""
 
     def __init__(self, file_system: FileSystem, base_offset: int, files: dict[str, str], size: int) -> None:
         self.file_system = file_system
@@ -32,6 +35,7 @@ class Segment:
         self._file: ReadableFile | None = None
         self._mapping: memoryview | None = None
         self._buffer = bytearray()
+        self._index: BatchIndex | None = None
 
     @property
     def path(self) -> str:
@@ -39,7 +43,8 @@ class Segment:
         return self.files["log"]
 
     def read(self, position: int, length: int) -> memoryview:
-        """Bytes of the log; valid until the next read. Fewer than asked for when the file has become shorter."""
+        """Bytes of the log; valid until the next read. Fewer than asked for when the file has become
+        shorter."""
         if self._file is None:
             self._open()
         if self._mapping is not None:
@@ -64,14 +69,15 @@ class Segment:
         """Give the file back; it is opened again when it is needed."""
         if self._file is not None:
             self._file.close()
-        self._file = self._mapping = None
+        self._file = self._mapping = self._index = None
         self._buffer = bytearray()
 
     def windows(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, memoryview, BatchIndex]]:
-        """(position, bytes, batches in them) from a batch boundary to ``end``, each window with whole batches only.
+        """(position, bytes, batches in them) from a batch boundary to ``end``, each window with whole
+        batches only.
 
-        The last window's index says how the bytes end. A window is about 256 KiB when the file is read, 64 MiB when it is mapped,
-        or one batch if that is larger.
+        The last window's index says how the bytes end. A window is about 256 KiB when the file is read, 64
+        MiB when it is mapped, or one batch if that is larger.
         """
         end = self.size if end is None else min(end, self.size)
         size = MAPPED_WINDOW_BYTES if self.mapped else WINDOW_BYTES
@@ -105,8 +111,13 @@ class Segment:
         return wanted
 
     def scan(self) -> BatchIndex:
-        """All batches of the segment."""
-        whole = BatchIndex()
-        for _, _, index in self.windows():
-            whole.extend(index)
-        return whole
+        """All batches of the segment; remembered until ``close``."""
+        if self._index is None:
+            self._index = BatchIndex()
+            for _, _, index in self.windows():
+                self._index.extend(index)
+        return self._index
+
+    def remember(self, index: BatchIndex) -> None:
+        """Somebody has scanned the segment already, and cut its size to whole batches."""
+        self.size, self._index = index.end_position, index

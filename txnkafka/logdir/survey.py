@@ -1,7 +1,8 @@
-"""The pass over batch headers that comes before reading: transactions and their outcome, damage that headers show, places to cut.
+"""The pass over batch headers that comes before reading: transactions and their outcome, damage that
+headers show, places to cut.
 
-A transaction's outcome stands behind its data, possibly segments later, so the survey goes on beyond the wanted offsets until
-every transaction with data among them is decided, or the log ends.
+A transaction's outcome stands behind its data, possibly segments later, so the survey goes on beyond the
+wanted offsets until every transaction with data among them is decided, or the log ends.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.order import misplaced_batches
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
-from txnkafka.logdir.segment import Segment
+from txnkafka.logdir.segment import MAX_OPEN_SEGMENTS, Segment
 from txnkafka.model import TopicPartition
 from txnkafka.storage import AbortedTxn, parse_txn_index
 
@@ -24,8 +25,8 @@ TXN_INDEX_LIMIT = 1 << 30
 
 
 class Survey(NamedTuple):
-    """``transactions`` ended in the order of their markers, then the open ones; ``index_only`` are aborted transactions that a
-    ``.txnindex`` names and the log contradicts."""
+    """``transactions`` ended in the order of their markers, then the open ones; ``index_only`` are aborted
+    transactions that a ``.txnindex`` names and the log contradicts."""
 
     segments: list[SegmentMap]
     transactions: list[TransactionRange]
@@ -33,16 +34,22 @@ class Survey(NamedTuple):
     findings: list[Finding]
 
     def hidden(self) -> list[HiddenRange]:
-        """What a read_committed reader does not see: everything transactional that is not known to be committed."""
-        ranges = [each for each in self.transactions if each.outcome != "committed"]
-        return [HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in (*ranges, *self.index_only)]
+        """What a read_committed reader does not see: everything transactional that is not known to be
+        committed."""
+        return [
+            HiddenRange(each.producer_id, each.first_offset, each.last_offset)
+            for each in self.transactions
+            if each.outcome != "committed"
+        ] + [HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in self.index_only]
 
     def units(
         self, topic_partition: TopicPartition, start_offset: int, end_offset: int, *, read_committed: bool
     ) -> list[ReadUnit]:
         """The plan that reads [start_offset, end_offset)."""
         hidden = self.hidden() if read_committed else []
-        return read_units(*topic_partition, self.segments, hidden, start_offset=start_offset, end_offset=end_offset)
+        return read_units(
+            *topic_partition, self.segments, hidden, start_offset=start_offset, end_offset=end_offset
+        )
 
 
 def segment_containing(segments: list[Segment], offset: int) -> int:
@@ -70,14 +77,21 @@ def survey(segments: list[Segment], start_offset: int, end_offset: int, unit_byt
         misplaced = misplaced_batches(index, expected)
         damage = _damage(index, misplaced, last=i == len(segments) - 1)
         next_base = segments[i + 1].base_offset if i + 1 < len(segments) else 1 << 62
-        result.segments.append(SegmentMap(segment.path, cuts_of(index, expected, unit_bytes, misplaced), next_base, damage))
+        result.segments.append(
+            SegmentMap(segment.path, cuts_of(index, expected, unit_bytes, misplaced), next_base, damage)
+        )
         _feed(scan, index, misplaced)
         _compare_txn_index(segment, scan, result)
-        segment.close()
+        if len(segments) > MAX_OPEN_SEGMENTS:
+            segment.close()
         previous = index
     result.transactions.extend(scan.ended)
     result.transactions.extend(scan.open_transactions())
-    held_back = [each for each in result.transactions if each.outcome in ("undecided", "open") and each.first_offset < end_offset]
+    held_back = [
+        each
+        for each in result.transactions
+        if each.outcome in ("undecided", "open") and each.first_offset < end_offset
+    ]
     result.findings.extend(_undecided(each) for each in held_back)
     return result
 
@@ -96,7 +110,8 @@ def _feed(scan: TransactionScan, index: BatchIndex, misplaced: list[int]) -> Non
 def is_hole(index: BatchIndex, next_offset: int, base_offset: int) -> bool:
     """True when segments are missing between ``index`` and a segment at ``base_offset``.
 
-    The cleaner leaves gaps too, but then the segment before the gap has gaps itself: cleaned segments keep their base offsets.
+    The cleaner leaves gaps too, but then the segment before the gap has gaps itself: cleaned segments keep
+    their base offsets.
     """
     if base_offset <= next_offset or not len(index):
         return False
@@ -109,12 +124,17 @@ def _damage(index: BatchIndex, misplaced: Iterable[int], *, last: bool) -> list[
     found = [DamagedBatch(index.position[i], index.size[i], index.base_offset[i], reason) for i in misplaced]
     if index.stop != "end" and not last:
         end = index.last_offset[len(index) - 1] + 1 if len(index) else -1
-        found.append(DamagedBatch(index.end_position, 0, end, f"the segment is damaged from here on: {index.stop_reason}"))
+        found.append(
+            DamagedBatch(
+                index.end_position, 0, end, f"the segment is damaged from here on: {index.stop_reason}"
+            )
+        )
     return found
 
 
 def _compare_txn_index(segment: Segment, scan: TransactionScan, result: Survey) -> None:
-    """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the log contradicts."""
+    """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
+    log contradicts."""
     path = segment.files.get("txnindex")
     if path is None:
         return
@@ -125,7 +145,11 @@ def _compare_txn_index(segment: Segment, scan: TransactionScan, result: Survey) 
     committed = [each for each in scan.ended if each.outcome == "committed"] if entries else []
     for entry in entries:
         for each in committed:
-            if each.producer_id == entry.producer_id and each.first_offset <= entry.last_offset and entry.first_offset <= each.last_offset:
+            if (
+                each.producer_id == entry.producer_id
+                and each.first_offset <= entry.last_offset
+                and entry.first_offset <= each.last_offset
+            ):
                 result.index_only.append(entry)
                 result.findings.append(_contradiction(path, entry, each))
                 break
@@ -134,7 +158,8 @@ def _compare_txn_index(segment: Segment, scan: TransactionScan, result: Survey) 
 def _contradiction(path: str, entry: AbortedTxn, committed: TransactionRange) -> Finding:
     return Finding(
         path, None, "error", "txnindex-contradicts-log",
-        f"the index says that producer {entry.producer_id} aborted offsets {entry.first_offset} to {entry.last_offset}, "
+        f"the index says that producer {entry.producer_id} aborted "
+        f"offsets {entry.first_offset} to {entry.last_offset}, "
         f"but the log has a COMMIT marker for {committed.first_offset} to {committed.last_offset}; "
         "hidden from read_committed, as a broker would hide it",
         "delete the .txnindex and let the broker rebuild it, or read without it",
@@ -144,7 +169,8 @@ def _contradiction(path: str, entry: AbortedTxn, committed: TransactionRange) ->
 def _hole(segment: Segment, next_offset: int) -> Finding:
     return Finding(
         segment.path, None, "error", "missing-segment",
-        f"offsets {next_offset} to {segment.base_offset - 1} are missing: the segment before this one is gone",
+        f"offsets {next_offset} to {segment.base_offset - 1} are missing: "
+        "the segment before this one is gone",
         "restore the missing segment from a replica or a backup",
     )  # fmt: skip
 
@@ -152,7 +178,8 @@ def _hole(segment: Segment, next_offset: int) -> Finding:
 def _undecided(transaction: TransactionRange) -> Finding:
     return Finding(
         "", None, "error", "undecided-transaction",
-        f"the end marker of producer {transaction.producer_id}'s transaction at offsets {transaction.first_offset} to "
-        f"{transaction.last_offset} is missing: its {transaction.records} records are held back from read_committed",
+        f"the end marker of producer {transaction.producer_id}'s transaction at offsets "
+        f"{transaction.first_offset} to {transaction.last_offset} is missing: "
+        f"its {transaction.records} records are held back from read_committed",
         "restore the missing segment, or read these offsets with read_uncommitted",
     )  # fmt: skip

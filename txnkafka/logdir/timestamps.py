@@ -1,7 +1,8 @@
 """Offsets by time, as ListOffsets answers them.
 
-The answer is the first record, in offset order, whose timestamp is not below the target. Timestamps need not grow with offsets, so
-this is not where "everything later" begins. End markers count as well: they have offsets and timestamps.
+The answer is the first record, in offset order, whose timestamp is not below the target. Timestamps need
+not grow with offsets, so this is not where "everything later" begins. End markers count as well: they have
+offsets and timestamps.
 Source: org.apache.kafka.storage.internals.log.LogSegment.findOffsetByTimestamp.
 """
 
@@ -22,7 +23,8 @@ BOUNDED = 2  # what a selection says of a batch whose records are to be filtered
 
 
 class TimestampOffset(NamedTuple):
-    """A record found by its time; ``timestamp`` in milliseconds, ``leader_epoch`` None where the batch has none."""
+    """A record found by its time; ``timestamp`` in milliseconds, ``leader_epoch`` None where the batch has
+    none."""
 
     offset: int
     timestamp: int
@@ -32,7 +34,8 @@ class TimestampOffset(NamedTuple):
 def offset_for_timestamp(
     segments: list[Segment], timestamp: int, log_start_offset: int, end_offset: int
 ) -> TimestampOffset | None:
-    """The first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is none."""
+    """The first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is
+    none."""
     for segment in segments:
         index = segment.scan()
         for i, max_timestamp in enumerate(index.max_timestamp):

@@ -1,8 +1,9 @@
 """Which transactions are open at the end of a log, and where that leaves the last stable offset.
 
-The newest producer snapshot says which were open at its offset; headers behind it say what happened since. Headers alone do as well
-when there is no snapshot. Only the snapshot knows an open transaction whose records were deleted (DeleteRecords, retention): it
-holds the last stable offset at the log start. Source: ProducerStateManager.firstUnstableOffset, UnifiedLog.
+The newest producer snapshot says which were open at its offset; headers behind it say what happened since.
+Headers alone do as well when there is no snapshot. Only the snapshot knows an open transaction whose
+records were deleted (DeleteRecords, retention): it holds the last stable offset at the log start. Source:
+ProducerStateManager.firstUnstableOffset, UnifiedLog.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka._core.scan import BatchIndex
-from txnkafka.logdir.segment import Segment
+from txnkafka.logdir.segment import MAX_OPEN_SEGMENTS, Segment
 from txnkafka.logdir.survey import is_hole, segment_containing
 from txnkafka.storage import ProducerStateEntry
 
@@ -21,7 +22,8 @@ NEVER = (1 << 63) - 1
 
 
 class Undecided(NamedTuple):
-    """Open transactions, oldest first, and the offset from which on nothing is stable (the largest offset when none is open)."""
+    """Open transactions, oldest first, and the offset from which on nothing is stable (the largest offset
+    when none is open)."""
 
     open_transactions: list[TransactionRange]
     first_unstable_offset: int
@@ -33,7 +35,10 @@ def find_undecided(
     """Open transactions at the end of ``segments``."""
     snapshot_offset, entries = snapshot if snapshot is not None else (log_start_offset, [])
     known = {entry.producer_id: entry for entry in entries if entry.has_open_transaction}
-    start = max(log_start_offset, min([snapshot_offset, *(entry.current_txn_first_offset for entry in known.values())]))
+    start = max(
+        log_start_offset,
+        min([snapshot_offset, *(entry.current_txn_first_offset for entry in known.values())]),
+    )
     scan = TransactionScan(start)
     previous: BatchIndex | None = None
     for segment in segments[segment_containing(segments, start) :]:
@@ -41,7 +46,8 @@ def find_undecided(
             scan.hole()
         previous = segment.scan()
         scan.feed(previous)
-        segment.close()
+        if len(segments) > MAX_OPEN_SEGMENTS:
+            segment.close()
     still_open = {
         producer_id: max(entry.current_txn_first_offset, log_start_offset)
         for producer_id, entry in known.items()
@@ -62,7 +68,16 @@ def find_undecided(
 
 def _only_in_snapshot(entry: ProducerStateEntry, first_offset: int) -> TransactionRange:
     return TransactionRange(
-        entry.producer_id, entry.producer_epoch, first_offset, first_offset, -1, entry.last_timestamp, 0, 0, 0, "open"
+        entry.producer_id,
+        entry.producer_epoch,
+        first_offset,
+        first_offset,
+        -1,
+        entry.last_timestamp,
+        0,
+        0,
+        0,
+        "open",
     )
 
 

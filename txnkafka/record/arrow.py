@@ -1,6 +1,7 @@
 """Record columns as Arrow record batches, with the column names of Spark's Kafka source.
 
-Keys, values and headers are handed over without a copy; as long as the Arrow arrays live, the arena behind them is not used again.
+Keys, values and headers are handed over without a copy; as long as the Arrow arrays live, the arena behind
+them is not used again.
 pyarrow and numpy are imported when the first batch is made.
 """
 
@@ -41,7 +42,8 @@ def arrow_schema(names: Sequence[str] = COLUMN_NAMES, *, timestamp_unit: str = "
 
 
 def to_arrow(columns: RecordColumns, topic_partition: TopicPartition, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns that ``schema`` names (see ``arrow_schema``), which must hold copies, and headers if it names those."""
+    """The columns that ``schema`` names (see ``arrow_schema``), which must hold copies, and headers if it
+    names those."""
     import pyarrow as pa
 
     arrays = [_COLUMNS[field.name](columns, topic_partition, field.type) for field in schema]
@@ -126,7 +128,9 @@ def _headers(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa
     )
     fields = [kind.value_type.field(0), kind.value_type.field(1)]
     structs = pa.StructArray.from_arrays([_text(names), values], fields=fields)
-    return pa.Array.from_buffers(kind, len(columns), [None, _buffer(columns.header_offsets)], children=[structs])
+    return pa.Array.from_buffers(
+        kind, len(columns), [None, _buffer(columns.header_offsets)], children=[structs]
+    )
 
 
 def _text(names: pa.Array) -> pa.Array:

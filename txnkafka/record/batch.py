@@ -6,6 +6,7 @@ Objects cost more than decoding does; they are for people and tests. Bulk work s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from txnkafka._core.columns import RecordColumns
@@ -19,8 +20,9 @@ Header = tuple[str, bytes | None]
 class Record(NamedTuple):
     """One record as a consumer returns it.
 
-    ``timestamp`` is in milliseconds (-1: none), ``headers`` keep order and duplicates, ``leader_epoch`` is None where the
-    batch has none. A header key that is not UTF-8 has U+FFFD in place of what is not, as Java's consumer does it.
+    ``timestamp`` is in milliseconds (-1: none), ``headers`` keep order and duplicates, ``leader_epoch`` is
+    None where the batch has none. A header key that is not UTF-8 has U+FFFD in place of what is not, as
+    Java's consumer does it.
     """
 
     offset: int
@@ -51,7 +53,8 @@ def _view(buffer: object) -> memoryview:
 
 
 def records_of(columns: RecordColumns) -> Iterator[Record]:
-    """The records in ``columns``, which must hold copies. The columns are free again when the first record is returned."""
+    """The records in ``columns``, which must hold copies. The columns are free again when the first record
+    is returned."""
     keys = _Blobs(_view(columns.key_offsets), _view(columns.key_data), _optional(columns.key_validity))
     values = _Blobs(
         _view(columns.value_offsets), _view(columns.value_data), _optional(columns.value_validity)
@@ -82,7 +85,7 @@ def _headers(columns: RecordColumns) -> Iterator[list[Header]]:
         _optional(columns.header_value_validity),
     )
     bounds = _view(columns.header_offsets).tolist()
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         yield [((names[i] or b"").decode("utf-8", "replace"), values[i]) for i in range(begin, end)]
 
 

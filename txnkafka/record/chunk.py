@@ -1,18 +1,19 @@
 """From selected batches to columns, a chunk at a time.
 
-A chunk is about a megabyte of batches: enough that a call costs nothing, little enough that the bytes are still in the cache
-when they are decoded. Uncompressed batches are decoded where they lie; compressed ones are first decompressed into one buffer.
+A chunk is about a megabyte of batches: enough that a call costs nothing, little enough that the bytes are
+still in the cache when they are decoded. Uncompressed batches are decoded where they lie; compressed ones
+are first decompressed into one buffer.
 Every batch's CRC is checked before anything else is believed of it.
 
-Invariant: what is yielded is exactly the selected records in offset order up to the first damaged batch; the error comes with the
-next step, never instead of good records before it.
+Invariant: what is yielded is exactly the selected records in offset order up to the first damaged batch;
+the error comes with the next step, never instead of good records before it.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.decode import check_crcs, corrupt_batch, decode_batches, decode_regions, next_run
@@ -32,11 +33,13 @@ ReadBytes = Callable[[int, int], memoryview]
 OnCorrupt = Callable[[CorruptRecordError], None]
 
 
-class SelectedBatches(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SelectedBatches:
     """What to decode of one file.
 
-    ``read(position, length)`` gives the file's bytes, ``selection`` one byte per batch of ``index`` (``read_committed.select``);
-    of batches selected as bounded only offsets in [start_offset, end_offset) count.
+    ``read(position, length)`` gives the file's bytes, ``selection`` one byte per batch of ``index``
+    (``read_committed.select``); of batches selected as bounded only offsets in [start_offset, end_offset)
+    count.
     """
 
     read: ReadBytes
@@ -56,9 +59,10 @@ class SelectedBatches(NamedTuple):
 class ChunkDecoder:
     """Decodes batches of one file after another. For one thread at a time.
 
-    ``headers`` and ``views`` as in RecordColumns. With views, ``source`` is what the positions of the last chunk count from.
-    Columns are reused as long as nobody looks at them any more; whoever keeps a buffer keeps that memory, and the next chunk
-    gets fresh columns.
+    ``headers`` and ``views`` as in RecordColumns. With views, ``source`` is what the positions of the last
+    chunk count from.
+    Columns are reused as long as nobody looks at them any more; whoever keeps a buffer keeps that memory,
+    and the next chunk gets fresh columns.
     """
 
     def __init__(self, *, headers: bool = False, views: bool = False, chunk_bytes: int = CHUNK_BYTES) -> None:
@@ -98,19 +102,35 @@ class ChunkDecoder:
         return self.columns
 
     def _decode(self, kind: int, batches: SelectedBatches, first: int, end: int) -> int:
-        """Decode a run into the columns; returns the batch to go on with. Raises only for batch ``first``."""
+        """Decode a run into the columns; returns the batch to go on with. Raises only for batch
+        ``first``."""
         if kind == COMPRESSED:
             return self._decode_compressed(batches, first, end)
         position, self.source = batches.bytes_of(first, end)
-        bounds = {
-            "position": position,
-            "start_offset": batches.start_offset,
-            "end_offset": batches.end_offset,
-        }
-        arguments = (self.source, batches.index, batches.selection, first, end, self.columns)
         if kind == LEGACY:
-            return decode_legacy(*arguments, self.decompressor, **bounds)
-        return decode_batches(*arguments, **bounds)
+            return decode_legacy(
+                self.source,
+                batches.index,
+                batches.selection,
+                first,
+                end,
+                self.columns,
+                self.decompressor,
+                position=position,
+                start_offset=batches.start_offset,
+                end_offset=batches.end_offset,
+            )
+        return decode_batches(
+            self.source,
+            batches.index,
+            batches.selection,
+            first,
+            end,
+            self.columns,
+            position=position,
+            start_offset=batches.start_offset,
+            end_offset=batches.end_offset,
+        )
 
     def _decode_compressed(self, batches: SelectedBatches, first: int, end: int) -> int:
         position, source = batches.bytes_of(first, end)
@@ -134,7 +154,8 @@ class ChunkDecoder:
     def _decompress(
         self, source: memoryview, position: int, batches: SelectedBatches, first: int, end: int
     ) -> array[int]:
-        """Begin and end of each batch's records in the decompressor's buffer, until a batch fails or the chunk is full."""
+        """Begin and end of each batch's records in the decompressor's buffer, until a batch fails or the
+        chunk is full."""
         regions = array("q")
         decompressor = self.decompressor
         decompressor.reset()
