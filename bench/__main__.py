@@ -82,7 +82,7 @@ def _wanted(options: argparse.Namespace) -> list[Contest]:
 
 
 def _missed(outcomes: list[Outcome]) -> str:
-    missed = sum(outcome.met(each) is False for outcome in outcomes for each in outcome.contest.comparisons)
+    missed = sum(outcome.missed for outcome in outcomes)
     return f"{missed} goals missed." if missed else "All goals met."
 
 

@@ -123,6 +123,19 @@ class Outcome:
             return None
         return statistics.median(self.ratios(comparison)) >= comparison.goal
 
+    def nanoseconds(self, side: str) -> list[float]:
+        """CPU time a unit, of each round."""
+        return [cpu * 1e9 / self.units for cpu in self.sides[side].cpu]
+
+    def within(self, side: str, limit: float) -> bool:
+        return statistics.median(self.nanoseconds(side)) <= limit
+
+    @property
+    def missed(self) -> int:
+        """The number of goals and limits that were not reached."""
+        goals = sum(self.met(each) is False for each in self.contest.comparisons)
+        return goals + sum(not self.within(*each) for each in self.contest.limits)
+
 
 @contextlib.contextmanager
 def timed(timing: list[tuple[float, float]]) -> Iterator[None]:

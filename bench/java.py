@@ -24,7 +24,7 @@ CLASSES = BUILD / "bench" / "classes"
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 COLLECTOR = ["-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
 # Fixed and touched beforehand, or first touches of memory are charged to whichever round meets them.
-MEMORY = ["-Xms640m", "-Xmx640m", "-Xmn256m", "-XX:+AlwaysPreTouch"]
+MEMORY = ["-Xms448m", "-Xmx448m", "-Xmn160m", "-XX:+AlwaysPreTouch"]
 TOOL_OPTIONS = [
     "-Xmx256M",
     *COLLECTOR,

@@ -44,14 +44,14 @@ class ReaderSide:
 
     def _pass(self) -> int:
         count = 0
-        for batch in self._batches():
+        for batch in self.batches():
             for record in batch:
                 # taking them is the work
                 record.offset, record.timestamp, record.key, record.value  # noqa: B018
                 count += 1
         return count
 
-    def _batches(self) -> Iterator[Any]:
+    def batches(self) -> Iterator[Any]:
         records = self.reader()(self._data)
         batch = records.next_batch()
         while batch is not None:
@@ -63,7 +63,7 @@ class ReaderSide:
 
     def digest(self) -> Digest:
         builder = DigestBuilder()
-        for batch in self._batches():
+        for batch in self.batches():
             for record in batch:
                 builder.add_record(record.offset, record.timestamp, record.key, record.value)
         return builder.digest()

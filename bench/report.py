@@ -41,18 +41,10 @@ def _ratio_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         median = f"{statistics.median(ratios):.2f}x"
         yield name, each.subject, each.against, median, spread, goal, _verdict(outcome.met(each))
     for side, limit in outcome.contest.limits:
-        rates = [_rate(outcome, cpu) for cpu in outcome.sides[side].cpu]
-        median_rate = statistics.median(rates)
+        rates = outcome.nanoseconds(side)
         spread = f"{min(rates):.1f} to {max(rates):.1f}"
-        yield (
-            name,
-            side,
-            "",
-            f"{median_rate:.1f} ns",
-            spread,
-            f"≤ {limit:g} ns",
-            _verdict(median_rate <= limit),
-        )
+        verdict = _verdict(outcome.within(side, limit))
+        yield name, side, "", f"{statistics.median(rates):.1f} ns", spread, f"≤ {limit:g} ns", verdict
 
 
 def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:

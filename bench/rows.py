@@ -12,6 +12,7 @@ from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
 from bench.peers import AiokafkaSide, KafkaPythonSide
 from bench.segments import MIB, Input, ready
+from bench.spark import SparkSide
 
 __all__ = ["FULL", "QUICK", "Plan", "contests"]
 
@@ -27,31 +28,61 @@ COPY_COMMITTED, VIEW_COMMITTED = How(committed=True), How(views=True, committed=
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes in bytes of log and rounds."""
+    """Bytes of log for each kind of contest, rounds, and which variants."""
 
-    rounds: int
-    process_rounds: int
     decode: int
     compressed: int
     committed: int
     verify: int
     cat: int
+    spark: int
+    rounds: int
+    process_rounds: int
     hot_repeat: int
+    hot_shapes: tuple[str, ...]
     compressed_shapes: tuple[str, ...]
+    aborted: tuple[int, ...]
 
 
-FULL = Plan(9, 9, 128 * MIB, 32 * MIB, 128 * MIB, 1000 * MIB, 128 * MIB, 64, ("100", "1024"))
-QUICK = Plan(5, 3, 48 * MIB, 8 * MIB, 48 * MIB, 128 * MIB, 16 * MIB, 32, ("100",))
+FULL = Plan(
+    decode=128 * MIB,
+    compressed=32 * MIB,
+    committed=128 * MIB,
+    verify=1000 * MIB,
+    cat=128 * MIB,
+    spark=256 * MIB,
+    rounds=9,
+    process_rounds=9,
+    hot_repeat=64,
+    hot_shapes=("10", "100", "1024"),
+    compressed_shapes=("100", "1024"),
+    aborted=(0, 10, 50, 90),
+)
+QUICK = Plan(
+    decode=48 * MIB,
+    compressed=8 * MIB,
+    committed=48 * MIB,
+    verify=128 * MIB,
+    cat=16 * MIB,
+    spark=16 * MIB,
+    rounds=5,
+    process_rounds=3,
+    hot_repeat=32,
+    hot_shapes=("100", "1024"),
+    compressed_shapes=("100",),
+    aborted=(0, 50),
+)
 
 
 def contests(plan: Plan) -> list[Contest]:
     """All of them."""
     found: list[Contest] = [_decode(plan, shape) for shape in NAMES]
-    found += [_hot(plan, shape) for shape in ("10", "100", "1024")]
+    found += [_hot(plan, shape) for shape in plan.hot_shapes]
     found += [_compressed(plan, shape, codec) for shape in plan.compressed_shapes for codec in CODECS]
     found.append(_scan(plan))
-    found += [_committed(plan, percent) for percent in (0, 10, 50, 90)]
+    found += [_committed(plan, percent) for percent in plan.aborted]
     found += [_verify(plan), _cat(plan)]
+    found += [_spark(plan, work) for work in ("rows", "aggregate")]
     return found
 
 
@@ -168,6 +199,22 @@ def _cat(plan: Plan) -> Contest:
     name = f"cat as JSON lines, {plan.cat // MIB} MiB, whole process"
     note = "cat prints keys and values as base64, kafka-dump-log --print-data-log as text."
     return _commands(name, source, sides, [Comparison("txnkafka cat", "kafka-dump-log", 8.0)], plan, note)
+
+
+def _spark(plan: Plan, work: str) -> Contest:
+    source = Input("100", plan.spark, partitions=4)
+
+    def sides() -> Sequence[Side]:
+        ready(source)
+        return [
+            SparkSide(reader, work, source.log_dir, source.records) for reader in ("txnkafka", "aiokafka")
+        ]
+
+    names = {"rows": "Spark, rows to SQL", "aggregate": "Spark, filtered aggregate in the workers"}
+    comparisons = [Comparison(f"txnkafka {work}", f"aiokafka {work}")]
+    note = "Spark: one core; aiokafka in Python workers stands beside it, Spark's own source needs a broker."
+    rounds = plan.process_rounds
+    return Contest(names[work], "records", lambda: source.records, sides, comparisons, rounds, note)
 
 
 def _contest(

@@ -57,6 +57,7 @@ def test_ratios_are_taken_within_each_round_and_the_median_decides_the_goal() ->
     assert outcome.met(outcome.contest.comparisons[0]) is True
     assert outcome.met(Comparison("ours", "theirs", 4.1)) is False
     assert outcome.met(Comparison("ours", "theirs")) is None
+    assert outcome.missed == 0
 
 
 def test_other_digests_fail_the_run_and_still_close_the_sides() -> None:
@@ -99,4 +100,6 @@ def test_the_report_shows_rates_ratios_goals_and_the_machine() -> None:
 def test_a_limit_is_nanoseconds_a_unit(limit: float, verdict: str) -> None:
     sides = [FakeSide("ours", [0.001] * 3, [])]
     limited = Contest("fake", "batches", lambda: 2000, lambda: sides, [], rounds=3, limits=[("ours", limit)])
-    assert as_text(run_contest(limited)).endswith(verdict)
+    outcome = run_contest(limited)
+    assert as_text(outcome).endswith(verdict)
+    assert outcome.missed == (verdict == "MISSED")
