@@ -1,8 +1,9 @@
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, type_check_only
 
 from txnkafka._core.scan import BatchIndex
 
+@type_check_only
 class HiddenRange(Protocol):
     @property
     def producer_id(self) -> int: ...
@@ -27,7 +28,7 @@ class TransactionScan:
     ended: list[TransactionRange]
     markers: dict[int, int]
     next_offset: int
-    def __init__(self, next_offset: int = 0) -> None: ...
+    def __new__(cls, next_offset: int = 0) -> TransactionScan: ...
     def hole(self) -> None: ...
     def open_transactions(self) -> list[TransactionRange]: ...
     def feed(self, index: BatchIndex, start: int = 0, stop: int | None = None) -> None: ...

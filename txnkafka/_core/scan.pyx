@@ -131,6 +131,10 @@ cdef class BatchIndex:
             e.control_type, e.coordinator_epoch,
         )
 
+    def __iter__(self):
+        for i in range(self.count):
+            yield self[i]
+
     def find(self, int64_t offset):
         """Index of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when there is
         none."""
