@@ -28,7 +28,17 @@ from txnkafka.wire.scalars import (
     read_uvarint,
     short,
 )
-from txnkafka.wire.schema import ZERO_UUID, Array, Field, Message, SchemaError, Struct, Type, in_versions
+from txnkafka.wire.schema import (
+    ZERO_UUID,
+    Array,
+    Field,
+    Message,
+    SchemaError,
+    Struct,
+    Type,
+    Zero,
+    in_versions,
+)
 
 __all__ = ["UNKNOWN_TAGGED_FIELDS", "read_message", "reader_of"]
 
@@ -178,15 +188,13 @@ def _nullable_struct(read_struct: Read, *, null: int) -> Compiled:
 
 
 def _default(field: Field, version: int) -> Default:
-    if field.default is not None:
+    if field.default is not Zero.VALUE:
         return lambda: field.default
     kind = field.type
     if isinstance(kind, Struct):
         present = [inner for inner in kind.fields if in_versions(version, inner.versions)]
         parts = [(inner.name, _default(inner, version)) for inner in present]
         return lambda: {name: default() for name, default in parts}
-    if in_versions(version, field.nullable):
-        return lambda: None
     if isinstance(kind, Array):
         return list
     zero = _ZERO.get(kind.name, 0)

@@ -9,6 +9,7 @@ Version ranges are Kafka's text: ``"0+"``, ``"1-3"``, ``"2"``, and ``""`` for no
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,6 +33,7 @@ __all__ = [
     "SchemaError",
     "Struct",
     "Type",
+    "Zero",
     "in_versions",
 ]
 
@@ -113,12 +115,17 @@ class Struct:
 Type = Scalar | Array | Struct
 
 
+class Zero(enum.Enum):
+    """Stands for the zero value of a field's type: 0, false, "", zero uuid, nothing in it."""
+
+    VALUE = enum.auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field: in ``versions``, null allowed in ``nullable``, positional unless it has a ``tag``.
 
-    Without a ``default`` it is null where the field may be null, else the type's zero value; for a struct
-    always the struct of its fields' defaults.
+    The ``default`` None is null; the zero value of a struct is the struct of its fields' defaults.
     """
 
     name: str
@@ -126,7 +133,7 @@ class Field:
     versions: str = "0+"
     tag: int | None = None
     nullable: str = ""
-    default: int | str | bool | None = None
+    default: int | str | bool | Zero | None = Zero.VALUE
 
 
 @dataclass(frozen=True, eq=False)

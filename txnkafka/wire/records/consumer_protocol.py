@@ -22,15 +22,15 @@ _TOPIC_PARTITIONS: Final = Array.of(
 
 SUBSCRIPTION: Final = Message("consumer_protocol_subscription", "0-3").of(
     Field("topics", Array(STRING)),
-    Field("user_data", BYTES, nullable="0+"),
+    Field("user_data", BYTES, nullable="0+", default=None),
     Field("owned_partitions", _TOPIC_PARTITIONS, "1+"),
     Field("generation_id", INT32, "2+", default=-1),
-    Field("rack_id", STRING, "3+", nullable="3+"),
+    Field("rack_id", STRING, "3+", nullable="3+", default=None),
 )
 
 ASSIGNMENT: Final = Message("consumer_protocol_assignment", "0-3").of(
     Field("assigned_partitions", _TOPIC_PARTITIONS),
-    Field("user_data", BYTES, nullable="0+"),
+    Field("user_data", BYTES, nullable="0+", default=None),
 )
 
 

@@ -96,9 +96,16 @@ _OFFSET_COMMIT: Final = Message(OFFSET_COMMIT_TYPE, "0-4", flexible="4+").of(
     Field("topic_id", UUID, "4+", tag=0),
 )
 
+# Of 0.8.2: key and value had one version number, so a key of type 0 has a value of version 0.
+_LEGACY_OFFSET_COMMIT: Final = Message(OFFSET_COMMIT_TYPE, "0").of(
+    Field("offset", INT64),
+    Field("metadata", STRING),
+    Field("commit_timestamp", INT64),
+)
+
 _CLASSIC_MEMBERS: Final = Array.of(
     Field("member_id", STRING),
-    Field("group_instance_id", STRING, "3+", nullable="0+"),
+    Field("group_instance_id", STRING, "3+", nullable="0+", default=None),
     Field("client_id", STRING),
     Field("client_host", STRING),
     Field("rebalance_timeout", INT32, "1+", default=-1),
@@ -215,7 +222,7 @@ _GROUP_KEY: Final = Message("group_key", "0").of(Field("group_id", STRING))
 _CLASSIC_GROUP_KEY: Final = Message("group_metadata_key", "0").of(Field("group", STRING))
 
 TYPES: Final = {
-    0: CoordinatorRecord(_OFFSET_COMMIT_KEY, _OFFSET_COMMIT),
+    0: CoordinatorRecord(_OFFSET_COMMIT_KEY, _LEGACY_OFFSET_COMMIT),
     1: CoordinatorRecord(_OFFSET_COMMIT_KEY, _OFFSET_COMMIT),
     2: CoordinatorRecord(_CLASSIC_GROUP_KEY, _CLASSIC_GROUP),
     3: CoordinatorRecord(_GROUP_KEY, _GROUP),

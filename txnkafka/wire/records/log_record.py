@@ -44,8 +44,9 @@ class LogRecord:
 
     @property
     def is_tombstone(self) -> bool:
-        """The record deletes what its key names."""
-        return self.value is None and self.value_version is None and self.raw_value is None
+        """The record of a coordinator deletes what its key names."""
+        has_key = self.key is not None or self.raw_key is not None
+        return has_key and self.value is None and self.value_version is None and self.raw_value is None
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON: known bytes in base64 as in Kafka's own dumps, what is unknown in hex."""

@@ -83,7 +83,7 @@ RECORDS: Final = {
         Field("fenced", BOOL, default=True),
         Field("in_controlled_shutdown", BOOL, "1+"),
         Field("log_dirs", Array(UUID), "3+", tag=0),
-        Field("cordoned_log_dirs", Array(UUID), "4+", tag=1, nullable="0+"),
+        Field("cordoned_log_dirs", Array(UUID), "4+", tag=1, nullable="0+", default=None),
     ),
     1: Message("unregister_broker_record", "0", flexible="0+").of(
         Field("broker_id", INT32),
@@ -105,8 +105,8 @@ RECORDS: Final = {
         Field("leader_epoch", INT32, default=-1),
         Field("partition_epoch", INT32, default=-1),
         Field("directories", Array(UUID), "1+"),
-        Field("eligible_leader_replicas", Array(INT32), "2+", tag=1, nullable="0+"),
-        Field("last_known_elr", Array(INT32), "2+", tag=2, nullable="0+"),
+        Field("eligible_leader_replicas", Array(INT32), "2+", tag=1, nullable="0+", default=None),
+        Field("last_known_elr", Array(INT32), "2+", tag=2, nullable="0+", default=None),
     ),
     4: Message("config_record", "0", flexible="0+").of(
         Field("resource_type", INT8),
@@ -117,15 +117,15 @@ RECORDS: Final = {
     5: Message("partition_change_record", "0-2", flexible="0+").of(
         Field("partition_id", INT32, default=-1),
         Field("topic_id", UUID),
-        Field("isr", Array(INT32), tag=0, nullable="0+"),
+        Field("isr", Array(INT32), tag=0, nullable="0+", default=None),
         Field("leader", INT32, tag=1, default=-2),
-        Field("replicas", Array(INT32), tag=2, nullable="0+"),
-        Field("removing_replicas", Array(INT32), tag=3, nullable="0+"),
-        Field("adding_replicas", Array(INT32), tag=4, nullable="0+"),
+        Field("replicas", Array(INT32), tag=2, nullable="0+", default=None),
+        Field("removing_replicas", Array(INT32), tag=3, nullable="0+", default=None),
+        Field("adding_replicas", Array(INT32), tag=4, nullable="0+", default=None),
         Field("leader_recovery_state", INT8, tag=5, default=-1),
-        Field("directories", Array(UUID), "1+", tag=8, nullable="0+"),
-        Field("eligible_leader_replicas", Array(INT32), "2+", tag=6, nullable="0+"),
-        Field("last_known_elr", Array(INT32), "2+", tag=7, nullable="0+"),
+        Field("directories", Array(UUID), "1+", tag=8, nullable="0+", default=None),
+        Field("eligible_leader_replicas", Array(INT32), "2+", tag=6, nullable="0+", default=None),
+        Field("last_known_elr", Array(INT32), "2+", tag=7, nullable="0+", default=None),
     ),
     7: Message("fence_broker_record", "0", flexible="0+").of(
         Field("id", INT32),
@@ -176,7 +176,7 @@ RECORDS: Final = {
         Field("fenced", INT8, tag=0),
         Field("in_controlled_shutdown", INT8, "1+", tag=1),
         Field("log_dirs", Array(UUID), "2+", tag=2),
-        Field("cordoned_log_dirs", Array(UUID), "3+", tag=3, nullable="0+"),
+        Field("cordoned_log_dirs", Array(UUID), "3+", tag=3, nullable="0+", default=None),
     ),
     18: Message("access_control_entry_record", "0", flexible="0+").of(
         Field("id", UUID),
@@ -200,11 +200,11 @@ RECORDS: Final = {
         Field("mechanism", INT8),
     ),
     23: Message("begin_transaction_record", "0", flexible="0+").of(
-        Field("name", STRING, tag=0, nullable="0+"),
+        Field("name", STRING, tag=0, nullable="0+", default=None),
     ),
     24: Message("end_transaction_record", "0", flexible="0+").of(),
     25: Message("abort_transaction_record", "0", flexible="0+").of(
-        Field("reason", STRING, tag=0, nullable="0+"),
+        Field("reason", STRING, tag=0, nullable="0+", default=None),
     ),
     26: Message("remove_delegation_token_record", "0", flexible="0+").of(
         Field("token_id", STRING),
