@@ -8,6 +8,7 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isal import igzip_lib
 
 from tests.models.builder import compress
 from tests.models.framing import XERIAL_HEADER, gzip_member, lz4_block, lz4_frame, zstd_frame
@@ -17,6 +18,7 @@ from txnkafka.record.output_buffer import RETAINED_CAPACITY
 
 ALL_CODECS = list(CompressionType)
 MIB = 1 << 20
+REAL_INFLATE = igzip_lib.IgzipDecompressor
 
 
 def content_of(decompressor: Decompressor, region: tuple[int, int]) -> bytes:
@@ -155,9 +157,35 @@ def test_a_bomb_costs_bounded_memory(name: str) -> None:
     assert decompressor.end == 0
 
 
-def test_thousands_of_gzip_members_take_time_in_proportion() -> None:
+class WatchedInflate:
+    """An isal decompressor that notes how much it is given at once: it keeps a copy of what it does not need."""
+
+    largest = 0
+
+    def __init__(self, flag: int) -> None:
+        self._inflate = REAL_INFLATE(flag)
+
+    def decompress(self, data: memoryview, max_length: int) -> bytes:
+        WatchedInflate.largest = max(WatchedInflate.largest, len(data))
+        return self._inflate.decompress(data, max_length)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inflate, name)
+
+
+def test_thousands_of_gzip_members_take_time_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     """60,000 members: copying the rest of the payload for each of them would be 36 GB."""
     members = 60_000
     payload = gzip_member(b"a") * members
+    monkeypatch.setattr(igzip_lib, "IgzipDecompressor", WatchedInflate)
     decompressor = Decompressor()
     assert content_of(decompressor, decompressor.append(1, payload)) == b"a" * members
+    assert 0 < WatchedInflate.largest <= 64 << 10 < len(payload)
+
+
+@pytest.mark.parametrize("frame", ["single segment", "window descriptor"])
+def test_a_zstd_window_is_looked_at_before_anything_is_decoded(frame: str) -> None:
+    size = (1 << 27) + 1
+    headers = {"single segment": b"\xe0" + struct.pack("<Q", size), "window descriptor": b"\0\x89"}
+    with pytest.raises(CorruptRecordError, match="window of"):
+        Decompressor().append(4, b"\x28\xb5\x2f\xfd" + headers[frame] + b"\1\0\0")
