@@ -158,7 +158,7 @@ def test_a_bomb_costs_bounded_memory(name: str) -> None:
 
 
 class WatchedInflate:
-    """An isal decompressor that notes how much it is given at once: it keeps a copy of what it does not need."""
+    """An isal decompressor that notes how much it is given at once: it copies what it does not need."""
 
     largest = 0
 
