@@ -10,7 +10,7 @@ import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.common.protocol.Readable;
 
-/** From "class TAB version TAB JSON" to "hex TAB JSON", line by line, through Kafka's own generated classes. */
+/** Lines of class, version and JSON to lines of hex and JSON, through the classes that Kafka generates. */
 public class KafkaEncoder {
     public static void main(String[] arguments) throws Exception {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, "UTF-8"));

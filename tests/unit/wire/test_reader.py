@@ -87,6 +87,12 @@ def test_types_with_a_length(kind: Type, plain: str, compact: str, value: Any) -
     assert read_one(kind, FLEXIBLE, bytes.fromhex(compact + "00")) == value
 
 
+def test_the_longest_string() -> None:
+    text = "x" * 32767
+    assert read_one(STRING, PLAIN, b"\x7f\xff" + text.encode()) == text
+    assert read_one(STRING, FLEXIBLE, b"\x80\x80\x02" + text.encode() + b"\0") == text
+
+
 @pytest.mark.parametrize(
     ("kind", "plain", "compact"),
     [
