@@ -1,8 +1,8 @@
 """The golden cases: log directories that a real Kafka wrote, with the answers it gave about them.
 
-The archive is unpacked once per content into build/golden (ignored by git), by whoever comes first. Nothing is
-computed here: each answer is read from the file in which the broker's, the consumer's or the tools' own words
-stand. README.md beside this file says what the files hold.
+The archive is unpacked once per content into build/golden (ignored by git), by whoever comes first. Nothing
+is computed here: each answer is read from the file in which the broker's, the consumer's or the tools' own
+words stand. README.md beside this file says what the files hold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Makes golden.tar.xz from a folder of cases: ``python -m tests.golden.pack FOLDER``.
 
-The same folder always gives the same tar: members in a fixed order, no owners, no times. Files of the same name
-stand next to each other, because the damaged cases repeat one directory and then compress to almost nothing.
+The same folder always gives the same tar: members in a fixed order, no owners, no times. Files of the same
+name stand next to each other, because the damaged cases repeat one directory and then compress to almost
+nothing.
 """
 
 from __future__ import annotations

@@ -1,0 +1,215 @@
+"""What the reader must answer for each broken directory.
+
+Every ``crash_*`` case is one damage to ``crash/logs`` (killed, so a broker recovers it), every ``clean_*``
+case one damage to ``crash/recovered`` (stopped cleanly, so a broker trusts it). Where the broker repairs or
+is right, the answer is its own. Where it shows or hides what it should not, the answer is what an intact
+log says, and ``better`` is the reason; DIVERGENCES.md lists these.
+
+An answer is told by the case whose consumer got these records, so that no row holds anything that our own
+code computed. The numbers of records are written down once more beside it, so that a row cannot drift with
+what it refers to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.golden.cases import Case, case
+from txnkafka.model import TopicPartition
+
+__all__ = ["DAMAGED", "TABLE", "Answer", "Corrupt", "Row"]
+
+Json = Any
+
+DAMAGED = TopicPartition("crash", 0)
+LAST_SEGMENT, OLD_SEGMENT = f"{86:020}.log", f"{16:020}.log"
+
+
+@dataclass(frozen=True)
+class Corrupt:
+    """A batch in front of which reading stops; ``offsets`` are those that its records had."""
+
+    file: str
+    position: int
+    offsets: range
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Records as the consumer of case ``like`` got them, up to the damage.
+
+    ``counts`` are their numbers in read_committed and read_uncommitted.
+    """
+
+    like: str
+    counts: tuple[int, int]
+    last_stable_offset: int
+    log_end_offset: int
+    log_start_offset: int = 0
+    corrupt: Corrupt | None = None
+
+    def limit(self, isolation_level: str) -> int:
+        """Where a reader of that level stops when nothing is damaged."""
+        return self.last_stable_offset if isolation_level == "read_committed" else self.log_end_offset
+
+    def meets_damage(self, isolation_level: str) -> bool:
+        """Whether a read from the beginning comes to the damaged batch."""
+        return self.corrupt is not None and self.corrupt.offsets.start < self.limit(isolation_level)
+
+    def records(self, isolation_level: str) -> list[Json]:
+        """What is delivered, in front of the damage if there is one."""
+        found = case(self.like).expected_records(DAMAGED, isolation_level)
+        end = self.corrupt.offsets.start if self.corrupt else self.log_end_offset
+        return [record for record in found if record["offset"] < end]
+
+    def records_around(self, isolation_level: str) -> list[Json]:
+        """What on_corrupt="skip" delivers: all but the damaged batch."""
+        lost = self.corrupt.offsets if self.corrupt else range(0)
+        found = case(self.like).expected_records(DAMAGED, isolation_level)
+        return [record for record in found if record["offset"] not in lost]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One directory of one case. ``better`` says why the answer is not the broker's, where it is not.
+
+    ``findings`` are files that ``verify`` must name, by the end of their names; "" is any file.
+    """
+
+    name: str
+    answer: Answer
+    better: str = ""
+    directory: str = "logs"
+    findings: tuple[str, ...] = field(default=())
+
+    @property
+    def case(self) -> Case:
+        return case(self.name)
+
+    @property
+    def path(self) -> str:
+        """The directory to read."""
+        return str(self.case.root / self.directory)
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.directory}"
+
+
+INTACT = Answer("crash", (31, 74), last_stable_offset=64, log_end_offset=93)
+WITHOUT_LAST_BATCH = Answer("crash_torn_tail", (31, 73), last_stable_offset=64, log_end_offset=92)
+BATCH_OF_88 = Corrupt(LAST_SEGMENT, 274, range(88, 92))
+BROKEN_AT_88 = Answer("crash", (31, 69), last_stable_offset=64, log_end_offset=93, corrupt=BATCH_OF_88)
+EMPTY = Answer("clean_other_topic_id", (0, 0), last_stable_offset=0, log_end_offset=0)
+
+LOG_SAYS_SO = "the log itself has every marker: aborted data is told by markers, not only by the index"
+NEVER_TRUSTED = "the log end is where the batches end, whatever an offset index says"
+STILL_OPEN = "the log shows transactions without an end marker: no missing snapshot decides them"
+NOT_ITS_BUSINESS = "the broker refuses to start; the log is intact, and what is wrong is a finding"
+
+
+def _same(name: str, answer: Answer, better: str = "", findings: tuple[str, ...] = ()) -> list[Row]:
+    """The same answer for the broken directory and for what the broker made of it."""
+    return [Row(name, answer, better, "logs", findings), Row(name, answer, better, "recovered")]
+
+
+def _stray(name: str, findings: tuple[str, ...]) -> list[Row]:
+    """The broker puts the log aside under another name and begins an empty one."""
+    better = "the broker starts with an empty log instead; the batches are all there"
+    (aside,) = (path.name for path in (case(name).root / "recovered").glob("*-stray"))
+    return [
+        Row(name, INTACT, better, "logs", findings),
+        Row(name, EMPTY, "", "recovered"),
+        Row(name, INTACT, better, f"recovered/{aside}"),
+    ]
+
+
+TABLE: list[Row] = [
+    # Derived files of a killed broker: recovery rebuilds them, the log says everything.
+    *_same("crash_all_derived_gone", INTACT),
+    *_same("crash_bad_snapshot", INTACT, findings=(".snapshot",)),
+    *_same("crash_no_index", INTACT),
+    *_same("crash_no_snapshot", INTACT),
+    *_same("crash_no_timeindex", INTACT),
+    *_same("crash_no_recovery_point", INTACT),
+    *_same(
+        "crash_no_txnindex",
+        INTACT,
+        f"below the recovery point it is not rebuilt; {LOG_SAYS_SO}",
+        (".txnindex",),
+    ),
+    # The tail of a killed broker: cut where recovery cuts.
+    *_same("crash_torn_tail", WITHOUT_LAST_BATCH, findings=(LAST_SEGMENT,)),
+    *_same("crash_torn_header", WITHOUT_LAST_BATCH, findings=(LAST_SEGMENT,)),
+    *_same("crash_torn_crc", WITHOUT_LAST_BATCH, findings=(LAST_SEGMENT,)),
+    *_same("crash_huge_length", WITHOUT_LAST_BATCH, findings=(LAST_SEGMENT,)),
+    *_same("crash_zero_tail", INTACT, findings=(LAST_SEGMENT,)),
+    *_same("crash_garbage_tail", INTACT, findings=(LAST_SEGMENT,)),
+    *_same("crash_repeated_tail", INTACT, findings=(LAST_SEGMENT,)),
+    *_same(
+        "crash_flip_last_payload",
+        Answer("crash_flip_last_payload", (31, 69), last_stable_offset=64, log_end_offset=88),
+        findings=(LAST_SEGMENT,),
+    ),
+    # Bits that no CRC covers: recovery accepts them.
+    *_same("crash_bad_magic", BROKEN_AT_88, findings=(LAST_SEGMENT,)),
+    *_same(
+        "crash_flip_last_epoch",
+        Answer("crash_flip_last_epoch", (31, 74), last_stable_offset=64, log_end_offset=93),
+        findings=(LAST_SEGMENT,),
+    ),
+    *_same(
+        "crash_flip_last_offset",
+        BROKEN_AT_88,
+        "no batch between 87 and 92 is at 32856: the consumer delivers it there and drops the next",
+        (LAST_SEGMENT,),
+    ),
+    # A wrong CRC where no recovery looks.
+    *_same(
+        "crash_flip_old_payload",
+        Answer("crash", (15, 19), 64, 93, corrupt=Corrupt(OLD_SEGMENT, 639, range(23, 25))),
+        findings=(OLD_SEGMENT,),
+    ),
+    *_same("clean_flip_last_payload", BROKEN_AT_88, findings=(LAST_SEGMENT,)),
+    # The tail after a clean stop.
+    *_same(
+        "clean_torn_tail",
+        WITHOUT_LAST_BATCH,
+        "the broker loses whole batches in front of the cut, back to an index entry",
+        (LAST_SEGMENT,),
+    ),
+    *_same("clean_zero_tail", INTACT, NOT_ITS_BUSINESS, (LAST_SEGMENT,)),
+    # Offset and time indexes.
+    *_same("clean_no_index", INTACT),
+    *_same("clean_no_timeindex", INTACT),
+    *_same("clean_bad_timeindex", INTACT, findings=(".timeindex",)),
+    *_same("clean_bad_index", INTACT, NEVER_TRUSTED, (".index",)),
+    *_same("clean_lying_index", INTACT, NEVER_TRUSTED, (".index",)),
+    # Transaction indexes.
+    *_same("clean_no_txnindex", INTACT, LOG_SAYS_SO, (".txnindex",)),
+    *_same("clean_bad_txnindex", INTACT, findings=(".txnindex",)),
+    *_same("clean_torn_txnindex", INTACT, findings=(".txnindex",)),
+    *_same("clean_lying_txnindex", Answer("clean_lying_txnindex", (26, 74), 64, 93), findings=(".txnindex",)),
+    # Producer snapshots.
+    *_same("clean_no_last_snapshot", INTACT),
+    *_same("clean_old_snapshot_only", INTACT),
+    *_same("clean_bad_snapshot", INTACT, findings=(".snapshot",)),
+    *_same("clean_no_snapshot", INTACT, STILL_OPEN),
+    # Everything derived at once, and what makes the broker rebuild it.
+    *_same("clean_no_marker", INTACT),
+    *_same("clean_repair", INTACT),
+    # Checkpoints.
+    *_same("clean_no_checkpoints", INTACT),
+    *_same("clean_bad_recovery_point", INTACT, findings=("recovery-point-offset-checkpoint",)),
+    *_same("clean_bad_log_start", Answer("clean_bad_log_start", (25, 64), 64, 93, log_start_offset=10)),
+    *_same("clean_hw_behind", INTACT),
+    *_same("clean_no_leader_epoch", INTACT),
+    *_same("clean_bad_leader_epoch", INTACT, NOT_ITS_BUSINESS, ("leader-epoch-checkpoint",)),
+    # Identity.
+    *_same("clean_no_meta_properties", INTACT, NOT_ITS_BUSINESS),
+    *_same("clean_other_cluster", INTACT, NOT_ITS_BUSINESS),
+    *_stray("clean_no_partition_metadata", ("partition.metadata",)),
+    *_stray("clean_other_topic_id", ()),
+    # The log itself.
+    *_same("clean_missing_segment", Answer("clean_missing_segment", (28, 63), 64, 93), findings=("",)),
+]

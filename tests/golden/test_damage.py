@@ -1,0 +1,109 @@
+"""Broken directories: for each the answer of the table in damage.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden.answers import producer_row, read
+from tests.golden.cases import ISOLATION_LEVELS, cases
+from tests.golden.damage import DAMAGED, INTACT, TABLE, Corrupt, Row
+from txnkafka import CorruptRecordError, LogDir
+from txnkafka.logdir import PartitionView
+
+each_row = pytest.mark.parametrize("row", TABLE, ids=str)
+each_level = pytest.mark.parametrize("isolation_level", ISOLATION_LEVELS)
+
+
+def view(row: Row) -> PartitionView:
+    return LogDir(row.path).partition(*DAMAGED)
+
+
+def check_error(error: CorruptRecordError | None, corrupt: Corrupt | None) -> None:
+    if corrupt is None:
+        assert error is None
+        return
+    assert error is not None
+    assert error.file is not None
+    assert error.file.endswith(f"/{corrupt.file}")
+    assert (error.topic, error.partition) == DAMAGED
+    assert error.position == corrupt.position
+
+
+def test_the_table_has_every_broken_directory() -> None:
+    broken = {
+        (case.name, directory) for case in cases() if case.damage for directory in ("logs", "recovered")
+    }
+    assert broken == {(row.name, row.directory) for row in TABLE if "/" not in row.directory}
+
+
+@each_row
+def test_a_row_says_why_where_its_answer_is_not_the_brokers(row: Row) -> None:
+    """Without a reason the answer must be what the broker's own consumer got."""
+    if row.better:
+        return
+    facts = row.case.facts(DAMAGED)
+    answer = row.answer
+    assert [row.case.expected_records(DAMAGED, level) for level in ISOLATION_LEVELS] == [
+        answer.records(level) for level in ISOLATION_LEVELS
+    ]
+    assert (answer.log_start_offset, answer.last_stable_offset, answer.log_end_offset) == (
+        facts["log_start_offset"],
+        facts["lso"],
+        facts["high_watermark"],
+    )
+    assert [answer.meets_damage(level) for level in ISOLATION_LEVELS] == [
+        "error" in facts["consumer"][level] for level in ISOLATION_LEVELS
+    ]
+
+
+@each_row
+def test_a_row_counts_what_it_refers_to(row: Row) -> None:
+    assert tuple(len(row.answer.records(level)) for level in ISOLATION_LEVELS) == row.answer.counts
+
+
+@each_row
+def test_offsets(row: Row) -> None:
+    found = view(row)
+    answer = row.answer
+    assert (found.log_start_offset, found.last_stable_offset, found.log_end_offset) == (
+        answer.log_start_offset,
+        answer.last_stable_offset,
+        answer.log_end_offset,
+    )
+
+
+@each_level
+@each_row
+def test_records_in_front_of_the_damage(row: Row, isolation_level: str) -> None:
+    found, error = read(view(row), isolation_level)
+    assert found == row.answer.records(isolation_level)
+    check_error(error, row.answer.corrupt if row.answer.meets_damage(isolation_level) else None)
+
+
+@each_level
+@each_row
+def test_records_around_the_damage(row: Row, isolation_level: str) -> None:
+    found, error = read(view(row), isolation_level, on_corrupt="skip")
+    assert error is None
+    assert found == row.answer.records_around(isolation_level)
+
+
+@each_row
+def test_records_from_behind_the_damage(row: Row) -> None:
+    if row.answer.corrupt is None:
+        return
+    behind = row.answer.corrupt.offsets.stop
+    found, error = read(view(row), "read_uncommitted", start_offset=behind)
+    assert error is None
+    whole = row.answer.records_around("read_uncommitted")
+    assert found == [record for record in whole if record["offset"] >= behind]
+
+
+@pytest.mark.parametrize("row", [row for row in TABLE if row.answer is INTACT], ids=str)
+def test_producers_as_if_nothing_were_broken(row: Row) -> None:
+    found = view(row).producers(now_ms=row.case.recorded_at_ms)
+    expected = cases_by_name["crash"].facts(DAMAGED)["describe_producers"]
+    assert sorted(map(producer_row, found), key=lambda each: each["producer_id"]) == expected
+
+
+cases_by_name = {case.name: case for case in cases()}

@@ -1,0 +1,91 @@
+"""Offsets by time, as ListOffsets answered, and where it did not find what is there.
+
+What is there is told by the records and markers: the first one, in offset order, that is not older.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.golden.cases import ISOLATION_LEVELS
+from tests.golden.directories import ANSWERED, Directory, each_answered
+
+NOTHING = {"offset": -1, "timestamp": -1, "leader_epoch": None}
+
+# The broker looks only into the first segment that may have something as young, and finds none there.
+OVERLOOKED = {
+    (
+        "kafka_2_8",
+        "trimmed-0",
+    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    (
+        "kafka_3_3",
+        "trimmed-0",
+    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    (
+        "kafka_3_9",
+        "trimmed-0",
+    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    (
+        "legacy_on_4",
+        "upgraded-0",
+    ): "that segment has no timestamps at all, so its age is taken from the file's",
+}
+
+Json = Any
+
+
+def asked(directory: Directory) -> list[dict[str, Json]]:
+    answers = directory.case.facts(directory.partition).get("offsets_for_times", [])
+    return [each for each in answers if each["spec"].isdigit()]
+
+
+def found(directory: Directory, timestamp: int, isolation_level: str) -> dict[str, Json]:
+    answer = directory.view().offset_for_timestamp(timestamp, isolation_level)
+    return NOTHING if answer is None else answer._asdict()
+
+
+def dated(directory: Directory) -> Iterator[dict[str, Json]]:
+    """Everything with an offset and a time: the consumer's records, and the dump tool's markers."""
+    yield from directory.case.expected_records(directory.partition, "read_uncommitted")
+    for name, dump in directory.case.dump(directory.partition).items():
+        if name.endswith(".log"):
+            for row in dump["rows"]:
+                batch = dict(zip(dump["columns"], row, strict=True))
+                if batch["isControl"]:
+                    yield {
+                        "offset": batch["baseOffset"],
+                        "timestamp": batch["CreateTime"],
+                        "leader_epoch": batch["partitionLeaderEpoch"],
+                    }
+
+
+@each_answered
+def test_offsets_for_times(directory: Directory) -> None:
+    if (directory.case.name, str(directory.partition)) in OVERLOOKED:
+        return
+    for answer in asked(directory):
+        for level in ISOLATION_LEVELS:
+            assert found(directory, int(answer["spec"]), level) == answer[level], (answer["spec"], level)
+
+
+def test_what_the_broker_overlooks() -> None:
+    for directory in ANSWERED:
+        if (directory.case.name, str(directory.partition)) not in OVERLOOKED:
+            continue
+        facts = directory.case.facts(directory.partition)
+        there = sorted(dated(directory), key=lambda each: each["offset"])
+        assert any(answer["read_uncommitted"] == NOTHING for answer in asked(directory))
+        for answer in asked(directory):
+            timestamp = int(answer["spec"])
+            first = next(
+                (
+                    {name: each[name] for name in NOTHING}
+                    for each in there
+                    if each["timestamp"] >= timestamp and each["offset"] >= facts["log_start_offset"]
+                ),
+                NOTHING,
+            )
+            for level, end in zip(ISOLATION_LEVELS, (facts["lso"], facts["high_watermark"]), strict=True):
+                assert found(directory, timestamp, level) == (first if first["offset"] < end else NOTHING)
