@@ -1,0 +1,218 @@
+"""``cat`` of one partition: what to read, the text of it, and what a reader must know beside it.
+
+Text is made by the compiled core from columns, a chunk at a time. Whatever goes wrong in one partition is
+reported and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from txnkafka._core.text import TextWriter
+from txnkafka.cli.output import json_text, printable
+from txnkafka.cli.times import iso_time
+from txnkafka.errors import CorruptRecordError, KafkaError
+from txnkafka.logdir import read_unit
+from txnkafka.record.batch import Record, records_of
+from txnkafka.record.chunk import ChunkDecoder
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from txnkafka._core.columns import RecordColumns
+    from txnkafka.cli.output import Messages
+    from txnkafka.logdir import Finding, LogDir, PartitionView
+    from txnkafka.model import TopicPartition
+
+__all__ = ["Printer", "Wanted"]
+
+FINDINGS, COULD_NOT = 1, 2
+HELD_BACK = "undecided-transaction"
+
+
+class Wanted(NamedTuple):
+    """The options of ``cat``."""
+
+    isolation_level: str
+    start_offset: int | None
+    end_offset: int | None
+    start_time: int | None
+    end_time: int | None
+    max_records: int | None
+    up_to: str
+    on_corrupt: str
+    format: str
+    encoding: Literal["utf8", "base64"]
+
+    @property
+    def read_committed(self) -> bool:
+        return self.isolation_level == "read_committed"
+
+
+class Printer:
+    """Prints one partition after the other; ``max_records`` counts across them."""
+
+    def __init__(self, wanted: Wanted, messages: Messages) -> None:
+        self._wanted = wanted
+        self._messages = messages
+        self._decoder = ChunkDecoder(headers=True)
+        self._left = wanted.max_records
+        self._status = 0
+        if wanted.format == "csv":
+            sys.stdout.buffer.write(TextWriter("", 0, encoding=wanted.encoding).csv_header)
+
+    def print_partition(self, log_dir: LogDir, topic_partition: TopicPartition) -> int:
+        """Print the records of a partition; returns the exit status."""
+        self._status = 0
+        if self._left == 0:
+            return 0
+        try:
+            view = log_dir.partition(*topic_partition)
+            try:
+                self._print(view)
+            finally:
+                view.close()
+        except CorruptRecordError as error:
+            self._fail(FINDINGS, f"{_where(error)}; --on-corrupt skip reads on behind it")
+        except KafkaError as error:
+            self._fail(COULD_NOT, str(error))
+        return self._status
+
+    def _fail(self, status: int, text: str) -> None:
+        self._status = max(self._status, status)
+        self._messages.error(text)
+
+    def _print(self, view: PartitionView) -> None:
+        self._say_where_it_ends(view)
+        bounds = self._bounds(view)
+        if bounds is None:
+            return
+        text = _text_of(view.topic_partition, self._wanted)
+        count = 0
+        for columns in self._limited(view, *bounds):
+            count += len(columns)
+            for piece in text(columns):
+                sys.stdout.buffer.write(piece)
+        self._messages.detail(f"{view.topic_partition}: {count} records")
+
+    def _bounds(self, view: PartitionView) -> tuple[int | None, int | None] | None:
+        """First offset and the offset to stop at; None when nothing is as young as the start time."""
+        start, end, level = self._wanted.start_offset, self._wanted.end_offset, self._wanted.isolation_level
+        if self._wanted.start_time is not None:
+            first = view.offset_for_timestamp(self._wanted.start_time, level)
+            if first is None:
+                return None
+            start = first.offset
+        if self._wanted.end_time is not None:
+            first = view.offset_for_timestamp(self._wanted.end_time, level)
+            end = None if first is None else first.offset
+        return start, end
+
+    def _limited(self, view: PartitionView, start: int | None, end: int | None) -> Iterator[RecordColumns]:
+        """What there is to print, no more records than are left."""
+        for columns in self._read(view, start, end):
+            if self._left is not None and len(columns) > self._left:
+                yield from self._beginning(view, columns)
+                return
+            yield columns
+            if self._left is not None:
+                self._left -= len(columns)
+                if self._left == 0:
+                    return
+
+    def _beginning(self, view: PartitionView, columns: RecordColumns) -> Iterator[RecordColumns]:
+        """The first records of a chunk that has too many: columns cannot be cut, so they are read again."""
+        left, self._left = self._left or 0, 0
+        offsets = memoryview(columns.offsets)
+        start, end = offsets[0], offsets[left - 1] + 1
+        offsets.release()
+        level = self._wanted.isolation_level
+        parts = view.read(isolation_level=level, start_offset=start, end_offset=end, decoder=self._decoder)
+        for part in parts:
+            yield part
+            left -= len(part)
+            if left <= 0:
+                return
+
+    def _read(self, view: PartitionView, start: int | None, end: int | None) -> Iterator[RecordColumns]:
+        wanted = self._wanted
+        found: list[Finding] = []
+        units = view.plan(
+            isolation_level=wanted.isolation_level,
+            start_offset=start,
+            end_offset=end,
+            up_to=wanted.up_to,
+            findings=found,
+        )
+        for finding in found:
+            # read_uncommitted holds nothing back
+            if wanted.read_committed or finding.code != HELD_BACK:
+                self._report(finding, view)
+        handler = self._left_out if wanted.on_corrupt == "skip" else None
+        by_path = {segment.path: segment for segment in view.segments}
+        for unit in units:
+            yield from read_unit(by_path[unit.path], unit, self._decoder, handler)
+
+    def _left_out(self, error: CorruptRecordError) -> None:
+        self._fail(FINDINGS, f"left out: {_where(error)}")
+
+    def _report(self, finding: Finding, view: PartitionView) -> None:
+        self._messages.finding(finding, str(view.topic_partition))
+        if finding.severity == "error":
+            self._status = max(self._status, FINDINGS)
+
+    def _say_where_it_ends(self, view: PartitionView) -> None:
+        wanted = self._wanted
+        for finding in view.tail_findings:
+            self._report(finding, view)
+        end = view.end_offset(wanted.isolation_level, wanted.up_to)
+        name, log_end = view.topic_partition, view.log_end_offset
+        high_watermark = view.high_watermark
+        if wanted.up_to == "log-end" and high_watermark is not None and high_watermark < end:
+            self._messages.note(
+                f"{name}: offsets {high_watermark} to {end - 1} lie above the high watermark that the broker "
+                "noted last; --up-to high-watermark leaves them out"
+            )
+        if wanted.read_committed and view.last_stable_offset < log_end:
+            count = len(view.open_transactions)
+            self._messages.note(
+                f"{name}: read up to the last stable offset {view.last_stable_offset}, the log ends at "
+                f"{log_end}: {count} open transaction{'s' * (count != 1)}; 'txnkafka lso' says more"
+            )
+
+
+def _where(error: CorruptRecordError) -> str:
+    """The error without the advice that is meant for Python."""
+    return f"{str(error).removesuffix(error.remedy).removesuffix('. ')}"
+
+
+def _text_of(topic_partition: TopicPartition, wanted: Wanted) -> Callable[[RecordColumns], Iterable[Buffer]]:
+    if wanted.format == "text":
+        return lambda columns: _lines(topic_partition, records_of(columns), wanted.encoding)
+    writer = TextWriter(*topic_partition, encoding=wanted.encoding)
+    return writer.csv_rows if wanted.format == "csv" else writer.json_lines
+
+
+def _lines(topic_partition: TopicPartition, records: Iterable[Record], encoding: str) -> Iterator[bytes]:
+    for record in records:
+        headers = " ".join(f"{printable(name)}={_shown(value, encoding)}" for name, value in record.headers)
+        line = (
+            f"{topic_partition}@{record.offset} {iso_time(record.timestamp)} "
+            f"{_shown(record.key, encoding)} {_shown(record.value, encoding)}"
+        )
+        yield f"{line} {headers}".rstrip().encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _shown(value: bytes | None, encoding: str) -> str:
+    """A quoted string, ``null``, or ``base64:`` and that."""
+    if value is None:
+        return "null"
+    if encoding == "utf8":
+        try:
+            return printable(json_text(value.decode()))
+        except UnicodeDecodeError:
+            pass  # not text
+    return f"base64:{b64encode(value).decode()}"

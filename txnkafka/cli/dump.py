@@ -1,0 +1,146 @@
+"""``txnkafka dump``: what is in the files of a log directory, as it stands there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from txnkafka.cli.output import json_text, printable, write_json, write_text
+from txnkafka.cli.times import iso_time
+
+if TYPE_CHECKING:
+    from txnkafka.cli.dump_log import LogOptions, Row
+    from txnkafka.cli.output import Messages
+
+__all__ = ["dump"]
+
+FINDINGS, COULD_NOT = 1, 2
+TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
+
+
+@click.command(short_help="Print what is in the files of a log directory.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--records", is_flag=True, help="Print the records of each batch too.")
+@click.option(
+    "--decoder",
+    type=click.Choice(["auto", "transaction-log", "offsets", "metadata", "none"]),
+    default="auto",
+    show_default=True,
+    help="How records are read with --records; auto goes by the name of the directory.",
+)
+@click.option(
+    "--encoding",
+    type=click.Choice(["utf8", "base64"]),
+    default="utf8",
+    show_default=True,
+    help="utf8 shows as text what is text, and marks what had to become base64.",
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "wide", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="text leaves out fields that say nothing, wide shows them all.",
+)
+@click.pass_obj
+def dump(
+    messages: Messages, /, *, files: tuple[str, ...], output_format: str, decoder: str, **options: Any
+) -> int:
+    """Print what is in FILE..., known by their names: segments, indexes, snapshots, checkpoints and the rest.
+
+    Every batch is checked against its CRC. What Kafka's own logs hold (transactions, consumer offsets,
+    cluster metadata) is decoded with --records.
+
+    Exit status: 1 when something is damaged, 2 when a file could not be read.
+    """
+    from txnkafka.cli.dump_log import LogOptions
+
+    dumper = Dumper(messages, LogOptions(decoder=None if decoder == "none" else decoder, **options))
+    rows = dumper.rows(files)
+    if output_format == "json":
+        _write_array(rows)
+    elif output_format == "jsonl":
+        for row in rows:
+            write_json(row)
+    else:
+        _write_lines(rows, wide=output_format == "wide")
+    return dumper.status
+
+
+class Dumper:
+    """The rows of one file after the other, and the exit status they lead to."""
+
+    def __init__(self, messages: Messages, options: LogOptions) -> None:
+        from txnkafka.env import LocalFileSystem
+
+        self.status = 0
+        self._messages = messages
+        self._options = options
+        self._file_system = LocalFileSystem()
+
+    def rows(self, paths: tuple[str, ...]) -> Iterator[Row]:
+        """All rows; what cannot be read is said on stderr."""
+        from txnkafka.errors import LogDirError
+
+        for path in paths:
+            try:
+                yield from self._rows_of(path)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self._fail(f"cannot read {path}: {error.strerror or error}")
+            except LogDirError as error:
+                self._fail(str(error))
+
+    def _rows_of(self, path: str) -> Iterator[Row]:
+        from txnkafka.cli.dump_files import file_rows
+        from txnkafka.errors import LogDirError
+
+        if self._file_system.is_directory(path):
+            raise LogDirError(f"{path} is a directory; dump takes files, as in {os.path.join(path, '*.log')}")
+        parent = os.path.basename(os.path.dirname(os.path.abspath(path)))
+        for row in file_rows(self._file_system, path, parent, self._options):
+            if row["type"] == "finding":
+                self.status = max(self.status, FINDINGS)
+            yield row
+
+    def _fail(self, text: str) -> None:
+        self.status = COULD_NOT
+        self._messages.error(text)
+
+
+def _write_array(rows: Iterator[Row]) -> None:
+    """One document, written as it grows."""
+    separator = "["
+    for row in rows:
+        write_text(f"{separator}{json_text(row)}")
+        separator = ","
+    write_text("]" if separator == "," else "[]")
+
+
+def _write_lines(rows: Iterator[Row], *, wide: bool) -> None:
+    file = None
+    for row in rows:
+        if row["file"] != file:
+            file = row["file"]
+            write_text(printable(f"{file}:"))
+        fields = (
+            f"{name}={_shown(name, value)}"
+            for name, value in row.items()
+            if name not in ("type", "file") and (wide or _says_something(name, value))
+        )
+        write_text("  ".join([("| " if row["type"].endswith("record") else "") + row["type"], *fields]))
+
+
+def _says_something(name: str, value: object) -> bool:
+    return name in ("key", "value", "is_valid") or not (value is None or value is False or value in (-1, []))
+
+
+def _shown(name: str, value: object) -> str:
+    if name in TIMES and isinstance(value, int) and value >= 0:
+        return f"{value} ({iso_time(value)})"
+    return printable(json_text(value))

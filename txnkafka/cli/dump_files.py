@@ -1,0 +1,212 @@
+"""Every kind of file in a log directory as rows: which reader a name calls for, and what it says.
+
+A row is a dictionary with a ``type``, the ``file``, and Kafka's field names in snake_case. What is wrong with
+a file is a row of type ``finding``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.cli.dump_log import LogOptions, Row, finding_row, log_rows
+from txnkafka.errors import CorruptFileError, LogDirError
+from txnkafka.logdir import Finding
+from txnkafka.model import NO_OFFSET
+from txnkafka.storage import (
+    CLEAN_SHUTDOWN_FILE,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    OffsetIndex,
+    TimeIndex,
+    parse_clean_shutdown,
+    parse_leader_epoch_checkpoint,
+    parse_meta_properties,
+    parse_offset_checkpoint,
+    parse_partition_directory,
+    parse_partition_metadata,
+    parse_producer_snapshot,
+    parse_txn_index,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.env import FileSystem
+    from txnkafka.storage import ProducerStateEntry
+
+__all__ = ["file_rows"]
+
+FILE_LIMIT = 1 << 30
+LARGEST_SEGMENT = (1 << 31) - 1
+OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE = 8, 12
+REMEDY = "'txnkafka verify' compares it with the log; a broker that starts rebuilds it if it is missing"
+SUFFIXES = (".deleted", ".cleaned", ".swap", ".part", ".tmp")
+SEGMENT_FILE = re.compile(r"([0-9]{20})\.(?:index|timeindex|txnindex)")
+QUORUM_STATE = "quorum-state"
+COORDINATOR_TOPICS = {
+    "__transaction_state": "transaction-log",
+    "__consumer_offsets": "offsets",
+    "__cluster_metadata": "metadata",
+}
+
+
+def file_rows(file_system: FileSystem, path: str, parent: str, options: LogOptions) -> Iterator[Row]:
+    """The rows of the file at ``path``, whose directory is called ``parent``; raises OSError and LogDirError.
+
+    The decoder ``auto`` goes by the directory's name.
+    """
+    name = path.rpartition("/")[2]
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    kind = name.rpartition(".")[2]
+    if kind in ("log", "checkpoint"):
+        decoder = _decoder(kind, parent) if options.decoder == "auto" else options.decoder
+        base_offset = int(name[:20]) if name[:20].isdecimal() else 0
+        yield from log_rows(file_system, path, base_offset, options._replace(decoder=decoder))
+        return
+    rows = _rows_of(name, kind, path)
+    data = file_system.read(path, FILE_LIMIT)
+    try:
+        for row in rows(data):
+            yield {"type": row.pop("type"), "file": path, **row}
+    except CorruptFileError as error:
+        yield finding_row(Finding(path, error.position, "error", "corrupt-file", error.reason, REMEDY))
+
+
+def _decoder(kind: str, parent: str) -> str | None:
+    if kind == "checkpoint":
+        return "metadata"
+    parsed = parse_partition_directory(parent)
+    return COORDINATOR_TOPICS.get(parsed.topic_partition.topic) if parsed else None
+
+
+def _rows_of(name: str, kind: str, path: str) -> Rows:
+    """Who reads a file of that name."""
+    if kind == "snapshot":
+        return _producers
+    if name in WHOLE_FILES:
+        return WHOLE_FILES[name]
+    if kind not in INDEXES:
+        raise LogDirError(
+            f"{path} is no file of Kafka's that this command knows by its name; it knows {KNOWN}"
+        )
+    if not SEGMENT_FILE.fullmatch(name):
+        raise LogDirError(f"{path}: the name of an index must be a base offset with 20 digits and .{kind}")
+    return partial(INDEXES[kind], base_offset=int(name[:20]))
+
+
+def _offset_index(data: bytes, base_offset: int) -> Iterator[Row]:
+    index = OffsetIndex(data, base_offset)
+    for entry in index:
+        yield {"type": "offset_index_entry", **entry._asdict()}
+    for problem in index.problems(LARGEST_SEGMENT):
+        yield _problem("bad-index", problem.entry * OFFSET_ENTRY_SIZE, problem.text)
+
+
+def _time_index(data: bytes, base_offset: int) -> Iterator[Row]:
+    index = TimeIndex(data, base_offset)
+    for entry in index:
+        yield {"type": "time_index_entry", **entry._asdict()}
+    for problem in index.problems():
+        yield _problem("bad-timeindex", problem.entry * TIME_ENTRY_SIZE, problem.text)
+
+
+def _txn_index(data: bytes, base_offset: int) -> Iterator[Row]:
+    entries, problems = parse_txn_index(data, base_offset)
+    for entry in entries:
+        yield {"type": "aborted_txn", **entry._asdict()}
+    for problem in problems:
+        yield _problem("bad-txnindex", problem.position, problem.text)
+
+
+def _problem(code: str, position: int, text: str) -> Row:
+    row = finding_row(Finding("", position, "warning", code, text, REMEDY))
+    del row["file"]
+    return row
+
+
+def _producers(data: bytes) -> Iterator[Row]:
+    return map(_producer, parse_producer_snapshot(data))
+
+
+def _producer(entry: ProducerStateEntry) -> Row:
+    """Kafka's spelling of a producer; its last batch is None when only an end marker was seen."""
+    has_batch = entry.last_offset != NO_OFFSET
+    first = entry.current_txn_first_offset
+    return {
+        "type": "producer",
+        "producer_id": entry.producer_id,
+        "producer_epoch": entry.producer_epoch,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "current_txn_first_offset": first if entry.has_open_transaction else None,
+        "last_timestamp": entry.last_timestamp,
+        "first_sequence": entry.first_sequence if has_batch else None,
+        "last_sequence": entry.last_sequence if has_batch else None,
+        "last_offset": entry.last_offset if has_batch else None,
+        "offset_delta": entry.offset_delta if has_batch else None,
+    }
+
+
+def _offset_checkpoint(data: bytes) -> Iterator[Row]:
+    for (topic, partition), offset in parse_offset_checkpoint(data).items():
+        yield {"type": "checkpoint_entry", "topic": topic, "partition": partition, "offset": offset}
+
+
+def _leader_epochs(data: bytes) -> Iterator[Row]:
+    for entry in parse_leader_epoch_checkpoint(data):
+        yield {"type": "leader_epoch_entry", **entry._asdict()}
+
+
+def _partition_metadata(data: bytes) -> Iterator[Row]:
+    yield {"type": "partition_metadata", **parse_partition_metadata(data)._asdict()}
+
+
+def _meta_properties(data: bytes) -> Iterator[Row]:
+    yield {"type": "meta_properties", **parse_meta_properties(data)._asdict()}
+
+
+def _clean_shutdown(data: bytes) -> Iterator[Row]:
+    yield {"type": "clean_shutdown", **parse_clean_shutdown(data)._asdict()}
+
+
+def _quorum_state(data: bytes) -> Iterator[Row]:
+    """The fields differ between versions of Kafka, so whatever is there is shown."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        raise CorruptFileError("not a JSON object", position=0) from None
+    if not isinstance(content, dict):
+        raise CorruptFileError("not a JSON object", position=0)
+    yield {"type": "quorum_state", **{_snake_case(name): value for name, value in content.items()}}
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0]}", name).lower()
+
+
+Rows = Callable[[bytes], Iterator[Row]]
+
+INDEXES: Final = {"index": _offset_index, "timeindex": _time_index, "txnindex": _txn_index}
+
+WHOLE_FILES: Final[dict[str, Rows]] = {
+    RECOVERY_POINT_CHECKPOINT: _offset_checkpoint,
+    HIGH_WATERMARK_CHECKPOINT: _offset_checkpoint,
+    LOG_START_OFFSET_CHECKPOINT: _offset_checkpoint,
+    CLEANER_OFFSET_CHECKPOINT: _offset_checkpoint,
+    LEADER_EPOCH_CHECKPOINT: _leader_epochs,
+    PARTITION_METADATA: _partition_metadata,
+    META_PROPERTIES: _meta_properties,
+    CLEAN_SHUTDOWN_FILE: _clean_shutdown,
+    QUORUM_STATE: _quorum_state,
+}
+
+KNOWN: Final = ", ".join(
+    ["*.log, *.checkpoint", *(f"*.{kind}" for kind in (*INDEXES, "snapshot")), *WHOLE_FILES]
+)

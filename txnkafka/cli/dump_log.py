@@ -1,0 +1,254 @@
+"""Batches and records of ``.log`` and ``.checkpoint`` files as rows, damage included.
+
+A row is a dictionary with a ``type`` and Kafka's field names in snake_case. A wrong CRC stops nothing here:
+such a batch is shown with ``is_valid`` false and a finding follows it. Bytes that are no batch end the file.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txnkafka._core.decode import check_crcs
+from txnkafka._core.scan import BatchHeader, BatchIndex, scan
+from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir import Finding, Segment
+from txnkafka.model import TimestampType
+from txnkafka.record import CompressionType, ControlRecordType
+from txnkafka.record.batch import Record, records_of
+from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
+from txnkafka.wire.records import (
+    decode_control_body,
+    decode_group_log,
+    decode_metadata,
+    decode_transaction_log,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.env import FileSystem
+    from txnkafka.wire.records import LogRecord
+
+__all__ = ["DECODERS", "LogOptions", "Row", "finding_row", "log_rows"]
+
+Row = dict[str, Any]
+
+CODEC_BITS, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
+COMPRESSION_TYPES = {each.value: each.label for each in CompressionType}
+CONTROL_TYPES = {each.value: each.name for each in ControlRecordType if each >= 0}
+END_MARKERS = ("ABORT", "COMMIT")
+LARGEST_SEQUENCE = 2**31 - 1
+MAGIC_OFFSET, LARGEST_MAGIC = 16, 2
+LEGACY_CRC_END = 16  # in magic 0 and 1 the CRC-32 covers everything behind itself
+BATCH_REMEDY = "restore the file from a replica or a backup if these records are needed"
+TAIL_REMEDY = "nothing to do at the end of a log whose broker was killed; else restore the file"
+STOPS = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
+
+DECODERS: dict[str, Callable[[Record], LogRecord]] = {
+    "transaction-log": lambda record: decode_transaction_log(record.key, record.value),
+    "offsets": lambda record: decode_group_log(record.key, record.value),
+    "metadata": lambda record: decode_metadata(record.value),
+}
+
+
+class LogOptions(NamedTuple):
+    """``records``: show them too; ``decoder``: one of DECODERS or None; ``encoding``: of keys and values."""
+
+    records: bool = False
+    decoder: str | None = None
+    encoding: str = "utf8"
+
+
+def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogOptions) -> Iterator[Row]:
+    """The rows of one file of batches; raises OSError and LogDirError when it cannot be read."""
+    segment = Segment(file_system, base_offset, {"log": path}, _size(file_system, path))
+    decoder = ChunkDecoder(headers=True)
+    try:
+        index = BatchIndex()
+        for position, data, index in segment.windows():
+            for header, is_valid in zip(index, _validity(position, data, index), strict=True):
+                batch = data[header.position - position :][: header.size]
+                magic = batch[MAGIC_OFFSET]
+                yield _batch_row(path, header, is_valid) | {"magic": magic}
+                if not is_valid:
+                    yield _damage(path, header.position, "the CRC of the batch does not match its bytes")
+                elif magic > LARGEST_MAGIC:
+                    yield _damage(
+                        path, header.position, f"magic {magic} is not known, the CRC holds for magic 2"
+                    )
+                elif options.records:
+                    yield from _record_rows(path, header, batch, decoder, options)
+        if index.stop != "end":
+            reason = f"no more batches can be read: {index.stop_reason}"
+            finding = Finding(path, index.end_position, "warning", STOPS[index.stop], reason, TAIL_REMEDY)
+            yield finding_row(finding)
+    except CorruptRecordError as error:
+        yield _damage(path, error.position, error.reason)
+    finally:
+        segment.close()
+
+
+def finding_row(finding: Finding) -> Row:
+    """A finding as a row."""
+    return {"type": "finding", **finding._asdict()}
+
+
+def _damage(path: str, position: int | None, reason: str) -> Row:
+    return finding_row(Finding(path, position, "error", "corrupt-batch", reason, BATCH_REMEDY))
+
+
+def _size(file_system: FileSystem, path: str) -> int:
+    file = file_system.open(path)
+    try:
+        return file.size()
+    finally:
+        file.close()
+
+
+def _validity(position: int, data: memoryview, index: BatchIndex) -> list[bool]:
+    """Whether the CRC of each batch holds."""
+    valid = [True] * len(index)
+    i = 0
+    while (i := check_crcs(data, index, i, len(index), position=position)) < len(index):
+        valid[i] = False
+        i += 1
+    for i, magic in enumerate(index.magic):
+        if magic > LARGEST_MAGIC:
+            valid[i] = True  # else it would not be in the index
+        elif magic < LARGEST_MAGIC:
+            begin = index.position[i] - position
+            valid[i] = zlib.crc32(data[begin + LEGACY_CRC_END : begin + index.size[i]]) == index.crc[i]
+    return valid
+
+
+def _batch_row(path: str, header: BatchHeader, is_valid: bool) -> Row:
+    row: Row = {"type": "batch", "file": path, "position": header.position, "size": header.size}
+    attributes = header.attributes
+    row |= _extent(header)
+    row["timestamp_type"] = _timestamp_type(header).label
+    row["max_timestamp"] = header.max_timestamp
+    row["magic"] = header.magic
+    row["compression"] = _compression(attributes & CODEC_BITS)
+    row["crc"] = header.crc
+    row["is_valid"] = is_valid
+    known = attributes & CONTROL and header.control_type >= 0
+    row["control_type"] = _control_type(header.control_type) if known else None
+    row["coordinator_epoch"] = header.coordinator_epoch if row["control_type"] in END_MARKERS else None
+    return row
+
+
+def _extent(header: BatchHeader) -> Row:
+    """Which records, and whose; None where the format has no such field."""
+    if header.magic < 2:
+        plain = header.count >= 0  # a wrapper is known by its last offset only
+        names = ("base_sequence", "last_sequence", "producer_id", "producer_epoch", "partition_leader_epoch")
+        return {
+            "base_offset": header.base_offset if plain else None,
+            "last_offset": header.last_offset,
+            "count": header.count if plain else None,
+            **dict.fromkeys(names),
+            "is_transactional": False,
+            "is_control": False,
+            "delete_horizon_ms": None,
+        }
+    return {
+        "base_offset": header.base_offset,
+        "last_offset": header.last_offset,
+        "count": header.count,
+        "base_sequence": header.base_sequence,
+        "last_sequence": _sequence(header, header.last_offset),
+        "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch,
+        "partition_leader_epoch": header.partition_leader_epoch,
+        "is_transactional": bool(header.attributes & TRANSACTIONAL),
+        "is_control": bool(header.attributes & CONTROL),
+        "delete_horizon_ms": header.base_timestamp if header.attributes & DELETE_HORIZON else None,
+    }
+
+
+def _sequence(header: BatchHeader, offset: int) -> int | None:
+    if header.magic < 2:
+        return None
+    if header.base_sequence < 0:
+        return -1
+    return (header.base_sequence + offset - header.base_offset) & LARGEST_SEQUENCE
+
+
+def _timestamp_type(header: BatchHeader) -> TimestampType:
+    if header.magic == 0:
+        return TimestampType.NO_TIMESTAMP_TYPE
+    return TimestampType.LOG_APPEND_TIME if header.attributes & LOG_APPEND_TIME else TimestampType.CREATE_TIME
+
+
+def _compression(codec: int) -> str:
+    return COMPRESSION_TYPES.get(codec, f"UNKNOWN({codec})")
+
+
+def _control_type(number: int) -> str:
+    return CONTROL_TYPES.get(number, f"UNKNOWN({number})")
+
+
+def _record_rows(
+    path: str, header: BatchHeader, data: memoryview, decoder: ChunkDecoder, options: LogOptions
+) -> Iterator[Row]:
+    index = scan(data, position=header.position)
+    batches = SelectedBatches(lambda _position, _length: data, index, bytearray(b"\1"))
+    try:
+        for columns in decoder.chunks(batches):
+            for record in records_of(columns):
+                yield _record_row(path, header, record, options)
+    except CorruptRecordError as error:
+        yield _damage(path, header.position, error.reason)
+
+
+def _record_row(path: str, header: BatchHeader, record: Record, options: LogOptions) -> Row:
+    is_control = bool(header.magic >= 2 and header.attributes & CONTROL)
+    row: Row = {"type": "control_record" if is_control else "record", "file": path, "offset": record.offset}
+    row["timestamp"], row["timestamp_type"] = record.timestamp, record.timestamp_type.label
+    row["key_size"] = -1 if record.key is None else len(record.key)
+    row["value_size"] = -1 if record.value is None else len(record.value)
+    row["sequence"] = _sequence(header, record.offset)
+    if is_control:
+        return row | _control(record)
+    row["headers"] = [[name, _header_value(value, options.encoding)] for name, value in record.headers]
+    if options.decoder is not None:
+        return row | {"decoded": DECODERS[options.decoder](record).as_dict()}
+    return row | _text("key", record.key, options.encoding) | _text("value", record.value, options.encoding)
+
+
+def _control(record: Record) -> Row:
+    """What a control record says; a key that says nothing is shown in hex."""
+    key = record.key
+    if key is None or len(key) < 4:
+        wrong = "the key is too short for a type"
+        value = None if record.value is None else record.value.hex()
+        return {"control_type": None, "error": wrong, "raw_key": key and key.hex(), "raw_value": value}
+    number = int.from_bytes(key[2:4], "big", signed=True)
+    body = decode_control_body(number, record.value).as_dict()
+    rest: Row = {name: body[name] for name in ("error", "raw_value") if name in body}
+    version = int.from_bytes(key[:2], "big", signed=True)
+    return {
+        "control_type": _control_type(number),
+        "key_version": version,
+        "value_version": body["value_version"],
+        "value": body["value"],
+        **rest,
+    }
+
+
+def _text(name: str, value: bytes | None, encoding: str) -> Row:
+    """``name`` as text, or in base64; what had to be encoded says so."""
+    if value is None:
+        return {name: None}
+    if encoding == "base64":
+        return {name: b64encode(value).decode()}
+    try:
+        return {name: value.decode()}
+    except UnicodeDecodeError:
+        return {name: b64encode(value).decode(), f"{name}_encoding": "base64"}
+
+
+def _header_value(value: bytes | None, encoding: str) -> object:
+    shown = _text("value", value, encoding)
+    return {"base64": shown["value"]} if len(shown) > 1 else shown["value"]

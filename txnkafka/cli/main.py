@@ -1,0 +1,108 @@
+"""The ``txnkafka`` command: loads only the command that is wanted, and turns errors into one line.
+
+Exit status: 0 fine, 1 there are findings, 2 it could not be done. A command returns its status.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from txnkafka.cli.output import Messages
+
+__all__ = ["cli", "main"]
+
+COULD_NOT = 2
+COMMANDS = ("ls", "cat", "dump", "verify", "lso")
+TRACEBACK = "TXNKAFKA_TRACEBACK"
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are the functions of the same name in the modules of the same name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, in the order in which they are explained."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"txnkafka.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        import txnkafka
+
+        click.echo(f"txnkafka {txnkafka.__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.option("-q", "--quiet", is_flag=True, help="Errors only on stderr.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and stop.",
+)
+@click.pass_context
+def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
+    """Read the log directories of Kafka brokers: exact, fast, without a broker.
+
+    Exit status: 0 fine, 1 there are findings, 2 it could not be done.
+    """
+    ctx.obj = Messages(-1 if quiet else int(verbose))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its exit status."""
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone; nothing must be written any more, not even when Python shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = COULD_NOT
+    sys.exit(status)
+
+
+def _run(arguments: list[str] | None) -> int:
+    from txnkafka.errors import KafkaError
+
+    messages = Messages()
+    try:
+        return cli.main(arguments, prog_name="txnkafka", standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        messages.error("interrupted")
+    except BrokenPipeError:
+        raise
+    except KafkaError as error:
+        messages.error(str(error))
+    except OSError as error:
+        messages.error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        messages.error(
+            f"this is a bug in txnkafka ({type(error).__name__}: {error}); "
+            f"run the command again with {TRACEBACK}=1 and report what it prints"
+        )
+    return COULD_NOT
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What commands print: data on stdout, everything else on stderr.
+
+Output is UTF-8 whatever the locale says. Names that are no Unicode (a directory may be called anything) come
+out with backslashes, which is valid inside JSON strings too. rich is loaded only for a table on a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from txnkafka.logdir import Finding
+
+__all__ = ["FORMATS", "Messages", "json_text", "printable", "write_json", "write_table", "write_text"]
+
+FORMATS = ("text", "wide", "json", "jsonl")
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def json_text(value: object) -> str:
+    """``value`` as JSON in one line."""
+    return _encoder.encode(value)
+
+
+def write_text(text: str) -> None:
+    """A line of text on stdout."""
+    sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+def write_json(value: object) -> None:
+    """A line of JSON on stdout: a whole document, or one of many lines."""
+    write_text(json_text(value))
+
+
+def printable(text: str) -> str:
+    """``text`` with everything escaped that a terminal might take for a command."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def write_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table on stdout; numbers are aligned to the right. None is shown as ``-``."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    right = [bool(cells) and all(_is_numeric(row[i]) for row in cells) for i in range(len(names))]
+    if sys.stdout.isatty():
+        _write_rich(names, cells, right)
+        return
+    widths = [max(len(name), *(len(row[i]) for row in cells), 0) for i, name in enumerate(names)]
+    for row in [list(names), *cells]:
+        padded = (
+            cell.rjust(width) if align else cell.ljust(width)
+            for cell, width, align in zip(row, widths, right, strict=True)
+        )
+        write_text("  ".join(padded).rstrip())
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return printable(str(value))
+
+
+def _is_numeric(cell: str) -> bool:
+    return cell == "-" or cell[:1].isdigit() or (cell[:1] == "-" and cell[1:].isdigit())
+
+
+def _write_rich(names: Sequence[str], cells: list[list[str]], right: list[bool]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name, align in zip(names, right, strict=True):
+        table.add_column(name, justify="right" if align else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
+    sys.stdout.flush()
+    Console(file=sys.stdout).print(table)
+
+
+class Messages:
+    """Notes and errors on stderr, a line each. ``verbosity``: -1 errors only, 0 notes too, 1 details too."""
+
+    def __init__(self, verbosity: int = 0) -> None:
+        self.verbosity = verbosity
+
+    def error(self, text: str) -> None:
+        """Something that could not be done, or is wrong with the data."""
+        self._write("error", text)
+
+    def warning(self, text: str) -> None:
+        """Something that is not as it should be but changed no answer."""
+        if self.verbosity >= 0:
+            self._write("warning", text)
+
+    def note(self, text: str) -> None:
+        """Something that a reader of the answer should know."""
+        if self.verbosity >= 0:
+            self._write("note", text)
+
+    def detail(self, text: str) -> None:
+        """Something for the curious (-v)."""
+        if self.verbosity >= 1:
+            self._write("note", text)
+
+    def finding(self, finding: Finding, subject: str = "") -> None:
+        """A finding; ``subject`` names what it is about when it has no file."""
+        where = finding.file or subject
+        if finding.position is not None:
+            where += f" at position {finding.position}"
+        text = f"{where}: {finding.message} [{finding.code}]; {finding.remedy}"
+        {"error": self.error, "warning": self.warning}.get(finding.severity, self.note)(text)
+
+    def _write(self, kind: str, text: str) -> None:
+        # What is on stdout belongs before what is said about it.
+        sys.stdout.flush()
+        line = printable(" ".join(text.splitlines()))
+        sys.stderr.write(f"txnkafka: {kind}: {line}\n")
+        sys.stderr.flush()
