@@ -1,10 +1,11 @@
-from typing import Protocol
+from typing import Protocol, type_check_only
 
 from typing_extensions import Buffer
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.scan import BatchIndex
 
+@type_check_only
 class WrapperDecompressor(Protocol):
     @property
     def buffer(self) -> memoryview: ...

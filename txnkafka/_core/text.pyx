@@ -3,8 +3,8 @@
     {"topic":…,"partition":…,"offset":…,"timestamp":…,"timestamp_type":"CreateTime","key":…,"value":…,
      "headers":[[name,value],…],"leader_epoch":…}
 
-Text is made in pieces of a few hundred KiB. Two buffers are used in turn, so memory stays bounded and in cache
-whatever the columns hold; the interpreter's lock is released for the whole piece.
+Text is made in pieces of a few hundred KiB. Two buffers are used in turn, so memory stays bounded and in
+cache whatever the columns hold; the interpreter's lock is released for the whole piece.
 
 Invariant: before a record is written, the buffer has room for the longest text its bytes can become (text.h
 says how long), so nothing is checked while writing. A piece that somebody looks at is never written again.
