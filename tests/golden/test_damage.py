@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.golden.answers import producer_row, read
-from tests.golden.cases import ISOLATION_LEVELS, cases
+from tests.golden.cases import ISOLATION_LEVELS, case, cases
 from tests.golden.damage import DAMAGED, INTACT, TABLE, Corrupt, Row
 from txnkafka import CorruptRecordError, LogDir
 from txnkafka.logdir import PartitionView
@@ -99,11 +99,14 @@ def test_records_from_behind_the_damage(row: Row) -> None:
     assert found == [record for record in whole if record["offset"] >= behind]
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if row.answer is INTACT], ids=str)
+# Started without snapshots after a clean stop, the broker forgot its producers, and wrote that down.
+FORGOTTEN = "clean_no_snapshot/recovered"
+REMEMBERED = [row for row in TABLE if row.answer is INTACT and str(row) != FORGOTTEN]
+
+
+@pytest.mark.parametrize("row", REMEMBERED, ids=str)
 def test_producers_as_if_nothing_were_broken(row: Row) -> None:
-    found = view(row).producers(now_ms=row.case.recorded_at_ms)
-    expected = cases_by_name["crash"].facts(DAMAGED)["describe_producers"]
+    intact = case("crash")
+    found = view(row).producers(now_ms=intact.recorded_at_ms)
+    expected = intact.facts(DAMAGED)["describe_producers"]
     assert sorted(map(producer_row, found), key=lambda each: each["producer_id"]) == expected
-
-
-cases_by_name = {case.name: case for case in cases()}
