@@ -114,10 +114,10 @@ def decode_batch(batch: bytes) -> list[Record]:
         raise InvalidBatchError("CRC")
     if header.count < 0:
         raise InvalidBatchError("negative record count")
-    if header.attributes & CODEC > 4:
-        raise InvalidBatchError("codec")
     if header.count == 0:
         return []
+    if header.attributes & CODEC > 4:
+        raise InvalidBatchError("codec")
     try:
         records = decompress(header.attributes & CODEC, batch[HEADER_SIZE:])
         return _decode_records(header, records)

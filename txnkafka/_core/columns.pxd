@@ -60,7 +60,7 @@ cdef class RecordColumns:
     cdef readonly bint with_headers
     cdef readonly bint views
     cdef Py_ssize_t exports         # buffers handed out and not released
-    cdef bint busy                  # a call is filling the arena
+    cdef int busy                  # a call is filling the arena
 
     # Room for that many more records, bytes (keys, values and headers together) and batches.
     cdef int reserve(self, Py_ssize_t records, Py_ssize_t data_bytes, Py_ssize_t batches) except -1

@@ -13,6 +13,8 @@ from libc.stdint cimport int8_t, int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
+from txnkafka._core.atomic cimport atomic_add, atomic_exchange
+
 cdef Py_ssize_t MAX_DATA = 0x7FFFFFFF - COLUMN_SLACK
 
 
@@ -43,10 +45,10 @@ cdef class ColumnBuffer:
         view.strides = self.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
         view.suboffsets = NULL
         view.internal = NULL
-        self.owner.exports += 1
+        atomic_add(&self.owner.exports, 1)
 
     def __releasebuffer__(self, Py_buffer* view):
-        self.owner.exports -= 1
+        atomic_add(&self.owner.exports, -1)
 
     def __len__(self):
         return self.length
@@ -192,13 +194,12 @@ cdef class RecordColumns:
         return 0
 
     cdef int acquire(self) except -1:
-        if self.exports or self.busy:
+        if self.exports or atomic_exchange(&self.busy, 1):
             raise BufferError("these columns are still in use; release the buffers or use other columns")
-        self.busy = True
         return 0
 
     cdef void release(self) noexcept:
-        self.busy = False
+        atomic_exchange(&self.busy, 0)
 
     cdef void end_run(self, int32_t leader_epoch, int8_t timestamp_type) noexcept nogil:
         cdef int32_t begin = self.runs.ends[self.runs.count - 1] if self.runs.count else 0

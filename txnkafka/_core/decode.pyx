@@ -318,6 +318,8 @@ cdef int decode_one(Chunk* chunk, BatchEntry* e, const uint8_t* records, const u
                     RecordColumns columns) noexcept nogil:
     cdef record_batch batch
     cdef int error
+    if e.count == 0:
+        return RECORD_OK            # as in Kafka: an empty batch is never looked into
     if e.count < 0 or e.count > (end - records) // MIN_RECORD_SIZE:
         return RECORD_COUNT
     batch.records = records

@@ -178,7 +178,7 @@ TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end,
 }
 
 /* The headers of a record that read_record has accepted. */
-static void copy_headers(struct record_sink *sink, const struct record_fields *r, const uint8_t *stop) {
+static inline void copy_headers(struct record_sink *sink, const struct record_fields *r, const uint8_t *stop) {
     const uint8_t *p = r->headers;
     size_t h = sink->header_count;
     for (int32_t i = 0; i < r->header_count; i++, h++) {
@@ -269,7 +269,7 @@ failed:
     return error;
 }
 
-static int walk_batch(const struct record_batch *batch, struct record_sink *sink, int views, int headers, int bounded) {
+static inline int walk_batch(const struct record_batch *batch, struct record_sink *sink, int views, int headers, int bounded) {
     switch ((views ? 4 : 0) | (headers ? 2 : 0) | (bounded ? 1 : 0)) {
     case 0: return walk_records(batch, sink, 0, 0, 0);
     case 1: return walk_records(batch, sink, 0, 0, 1);

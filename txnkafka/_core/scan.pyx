@@ -16,6 +16,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
+from txnkafka._core.atomic cimport atomic_add
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_varint, read_varlong
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 
@@ -75,10 +76,10 @@ cdef class EntryColumn:
         view.strides = self.strides
         view.suboffsets = NULL
         view.internal = NULL
-        self.owner.exports += 1
+        atomic_add(&self.owner.exports, 1)
 
     def __releasebuffer__(self, Py_buffer* view):
-        self.owner.exports -= 1
+        atomic_add(&self.owner.exports, -1)
 
 
 cdef object entry_column(BatchIndex owner, void* first, bytes format, Py_ssize_t itemsize):

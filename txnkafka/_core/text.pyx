@@ -17,6 +17,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
+from txnkafka._core.atomic cimport atomic_add
 from txnkafka._core.columns cimport RecordColumns, RunColumns, record_sink
 
 cdef extern from "text.h" nogil:
@@ -75,10 +76,10 @@ cdef class Piece:
 
     def __getbuffer__(self, Py_buffer* view, int flags):
         PyBuffer_FillInfo(view, self, self.memory, self.filled, 1, flags)
-        self.exports += 1
+        atomic_add(&self.exports, 1)
 
     def __releasebuffer__(self, Py_buffer* view):
-        self.exports -= 1
+        atomic_add(&self.exports, -1)
 
     cdef int reserve(self, Py_ssize_t size) except -1:
         if size <= self.capacity:
@@ -158,19 +159,19 @@ cdef class TextWriter:
         cdef Piece piece
         if columns.busy:
             raise BufferError("these columns are being filled by another thread")
-        columns.exports += 1
+        atomic_add(&columns.exports, 1)
         try:
             while i < <Py_ssize_t>columns.sink.count:
                 piece = self.unused_piece()
-                piece.exports += 1
+                atomic_add(&piece.exports, 1)
                 try:
                     i = self.fill(piece, columns, form, i)
                     text = memoryview(piece)
                 finally:
-                    piece.exports -= 1
+                    atomic_add(&piece.exports, -1)
                 yield text
         finally:
-            columns.exports -= 1
+            atomic_add(&columns.exports, -1)
 
     cdef Piece unused_piece(self):
         # A loop holds one piece while it asks for the next; whoever keeps a piece longer keeps its memory.

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.record.batch import header_key
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -140,7 +142,7 @@ def _text(names: pa.Array) -> pa.Array:
     try:
         return names.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([name.decode("utf-8", "replace") for name in names.to_pylist()], pa.string())
+        return pa.array([header_key(name) for name in names.to_pylist()], pa.string())
 
 
 _COLUMNS: dict[str, Callable[[RecordColumns, TopicPartition, Any], Any]] = {

@@ -5,6 +5,7 @@ Objects cost more than decoding does; they are for people and tests. Bulk work s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -12,7 +13,9 @@ from typing import NamedTuple
 from txnkafka._core.columns import RecordColumns
 from txnkafka.model import TimestampType
 
-__all__ = ["Record", "records_of"]
+__all__ = ["Record", "header_key", "records_of"]
+
+_ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 
 Header = tuple[str, bytes | None]
 
@@ -32,6 +35,15 @@ class Record(NamedTuple):
     value: bytes | None
     headers: list[Header]
     leader_epoch: int | None
+
+
+def header_key(content: bytes) -> str:
+    """A header key as text: what is not UTF-8 becomes U+FFFD where and as often as Java's String has it."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        # Java takes an encoded surrogate for one malformed character, Python for three
+        return _ENCODED_SURROGATE.sub(b"\xef\xbf\xbd", content).decode("utf-8", "replace")
 
 
 class _Blobs:
@@ -86,7 +98,7 @@ def _headers(columns: RecordColumns) -> Iterator[list[Header]]:
     )
     bounds = _view(columns.header_offsets).tolist()
     for begin, end in pairwise(bounds):
-        yield [((names[i] or b"").decode("utf-8", "replace"), values[i]) for i in range(begin, end)]
+        yield [(header_key(names[i] or b""), values[i]) for i in range(begin, end)]
 
 
 def _records(

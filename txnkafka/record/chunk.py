@@ -106,10 +106,10 @@ class ChunkDecoder:
         ``first``."""
         if kind == COMPRESSED:
             return self._decode_compressed(batches, first, end)
-        position, self.source = batches.bytes_of(first, end)
         if kind == LEGACY:
-            return decode_legacy(
-                self.source,
+            position, source = batches.bytes_of(first, end)
+            following = decode_legacy(
+                source,
                 batches.index,
                 batches.selection,
                 first,
@@ -120,6 +120,9 @@ class ChunkDecoder:
                 start_offset=batches.start_offset,
                 end_offset=batches.end_offset,
             )
+            self.source = self.decompressor.buffer
+            return following
+        position, self.source = batches.bytes_of(first, end)
         return decode_batches(
             self.source,
             batches.index,
@@ -159,7 +162,8 @@ class ChunkDecoder:
         regions = array("q")
         decompressor = self.decompressor
         decompressor.reset()
-        positions, sizes, attributes = batches.index.position, batches.index.size, batches.index.attributes
+        index = batches.index
+        positions, sizes, attributes = index.position, index.size, index.attributes
         for i in range(first, end):
             if not batches.selection[i]:
                 regions.extend((0, 0))
@@ -173,6 +177,6 @@ class ChunkDecoder:
             except CorruptRecordError as error:
                 if i > first:
                     break
-                error.position, error.offset = positions[i], batches.index.base_offset[i]
+                error.position, error.offset = positions[i], index.base_offset[i]
                 raise
         return regions

@@ -1,0 +1,155 @@
+"""The header pass: what it says of whole batches, and where it stops."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.models.builder import Batch, PlainRecord, end_marker, legacy_entry, legacy_wrapper
+from tests.models.fetch_filter import scan_log
+from txnkafka._core.scan import BatchIndex, scan
+
+RECORDS = [PlainRecord(b"k", b"v", 1000), PlainRecord(None, b"", 998)]
+
+
+def two_batches() -> bytes:
+    first = Batch(records=RECORDS, base_offset=5, partition_leader_epoch=3).encode()
+    second = Batch(
+        records=RECORDS, base_offset=7, transactional=True, producer_id=9, producer_epoch=2, base_sequence=4
+    ).encode()
+    return first + second
+
+
+def test_every_field_of_a_header() -> None:
+    data = two_batches()
+    index = scan(data, position=100)
+    assert [tuple(each) for each in index] == [
+        tuple(each._replace(position=each.position + 100)) for each in scan_log(data)[0]
+    ]
+    assert (index.stop, index.end_position, index.stop_reason) == ("end", 100 + len(data), "")
+    for name in index[0]._fields:
+        column = getattr(index, "record_count" if name == "count" else name)
+        assert list(column) == [getattr(header, name) for header in index]
+
+
+def test_columns_are_strided_buffers_that_hold_the_index_still() -> None:
+    index = scan(two_batches())
+    column = index.base_offset
+    assert column.tolist() == [5, 7]
+    assert column.strides[0] > column.itemsize
+    with pytest.raises(BufferError, match="still looked at"):
+        scan(two_batches(), index=index)
+    with pytest.raises(BufferError, match="still looked at"):
+        index.truncate(0, "end", "")
+    column.release()
+    scan(two_batches(), position=index.end_position, index=index)
+    assert list(index.position) == [0, 79, 158, 237] or len(index) == 4
+
+
+def test_a_marker_says_its_type_and_coordinator_epoch() -> None:
+    marker = end_marker(1, coordinator_epoch=42, base_offset=3, producer_id=7, producer_epoch=1)
+    header = scan(marker)[0]
+    assert (header.control_type, header.coordinator_epoch, header.count) == (1, 42, 1)
+
+
+@pytest.mark.parametrize(
+    ("tail", "stop", "reason"),
+    [
+        (b"\0" * 300, "zeros", "300 zero bytes to the end"),
+        (b"\0" * 5, "zeros", "5 zero bytes to the end"),
+        (b"\0\0\1", "torn", "the last 3 bytes are the beginning of a batch header"),
+        (Batch(records=RECORDS).encode()[:-1], "torn", "only 76 bytes follow"),
+        (
+            b"\0" * 8 + b"\x7f\xff\xff\xff" + b"\0" * 4 + b"\2" + b"\0" * 50,
+            "torn",
+            "a batch of 2147483659 bytes",
+        ),
+        (b"\1" + b"\0" * 60, "garbage", "no batch begins here: length 0"),
+        (b"\0" * 8 + b"\xff\xff\xff\xff" + b"\0" * 60, "garbage", "length -1"),
+        (b"\0" * 11 + b"\x20" + b"\0" * 4 + b"\2" + b"\0" * 60, "garbage", "length 32, magic 2"),
+        (b"\0" * 11 + b"\x31" + b"\0" * 4 + b"\3" + b"\0" * 60, "garbage", "magic 3"),
+    ],
+)
+def test_where_it_stops(tail: bytes, stop: str, reason: str) -> None:
+    data = two_batches()
+    index = scan(data + tail)
+    assert (len(index), index.end_position, index.stop) == (2, len(data), stop)
+    assert reason in index.stop_reason
+
+
+def test_a_flipped_magic_keeps_the_batch_in_its_place() -> None:
+    data = bytearray(two_batches())
+    data[16] = 9
+    index = scan(data)
+    assert list(index.magic) == [127, 2]
+    assert list(index.base_offset) == [5, 7]
+
+
+def test_legacy_entries_and_wrappers() -> None:
+    entries = legacy_entry(offset=3, magic=0, key=b"k", value=b"v") + legacy_entry(
+        offset=4, magic=1, key=None, value=b"v", timestamp=77
+    )
+    wrapper = legacy_wrapper(
+        [legacy_entry(offset=i, magic=1, key=b"k", value=b"v", timestamp=5) for i in (0, 1)],
+        offset=6,
+        magic=1,
+        codec=1,
+        timestamp=5,
+    )
+    index = scan(entries + wrapper)
+    assert list(index.magic) == [0, 1, 1]
+    assert list(index.last_offset) == [3, 4, 6]
+    assert list(index.record_count) == [1, 1, -1]
+    assert list(index.max_timestamp) == [-1, 77, 5]
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_as_the_model_sees_them(data: bytes) -> None:
+    index = scan(data)
+    headers, stop, end = scan_log(data)
+    assert ([tuple(each) for each in index], index.stop, index.end_position) == (
+        [tuple(h) for h in headers],
+        stop,
+        end,
+    )
+
+
+@given(st.integers(0, 8 * 158 - 1), st.integers(0, 158))
+def test_damaged_batches_as_the_model_sees_them(bit: int, length: int) -> None:
+    data = bytearray(two_batches())
+    data[bit // 8 % len(data)] ^= 1 << bit % 8
+    for bytes_ in (bytes(data), bytes(data[:length])):
+        index = scan(bytes_)
+        headers, stop, end = scan_log(bytes_)
+        assert ([tuple(each) for each in index], index.stop, index.end_position) == (
+            [tuple(h) for h in headers],
+            stop,
+            end,
+        )
+
+
+def test_find_truncate_extend_and_disorder() -> None:
+    data = b"".join(Batch(records=RECORDS, base_offset=offset).encode() for offset in (0, 2, 10, 4))
+    index = scan(data)
+    assert [index.find(offset) for offset in (0, 1, 2, 9, 10, 11)] == [0, 0, 1, 2, 2, 2]
+    assert index.disorder(0) == 3
+    assert index.disorder(1) == 0
+    assert index.disorder(12, 3) == 3
+    index.truncate(3, "crc", "because")
+    assert (len(index), index.end_position, index.stop, index.stop_reason) == (
+        3,
+        3 * len(data) // 4,
+        "crc",
+        "because",
+    )
+    assert index.disorder(0) == 3
+    whole = BatchIndex()
+    whole.extend(index)
+    whole.extend(scan(data[index.end_position :], position=index.end_position))
+    assert [tuple(each) for each in whole] == [tuple(each) for each in scan(data)]
+    with pytest.raises(IndexError):
+        index[3]
+    with pytest.raises(IndexError, match="cannot keep 9 of 3 batches"):
+        index.truncate(9, "end", "")
+    assert index[-1].base_offset == 10
