@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from txnkafka.env import FileSystem, LocalFileSystem
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
@@ -31,6 +32,11 @@ from txnkafka.storage import (
     parse_partition_metadata,
     parse_segment_file,
 )
+
+if TYPE_CHECKING:
+    from txnkafka.logdir.coordinator import CoordinatorView
+    from txnkafka.logdir.groups import GroupsView, PendingOffset
+    from txnkafka.wire.records import OffsetAndMetadata, TransactionMetadata
 
 __all__ = ["LogDir", "TopicView"]
 
@@ -102,6 +108,32 @@ class LogDir:
         for each in self.topic_partitions:
             if topic is None or each.topic == topic:
                 yield self.partition(*each)
+
+    @cached_property
+    def coordinator(self) -> CoordinatorView:
+        """What the ``__transaction_state`` partitions here say; loaded once."""
+        from txnkafka.logdir.coordinator import TRANSACTION_STATE_TOPIC, replay_transaction_log
+
+        return replay_transaction_log(self.partitions(TRANSACTION_STATE_TOPIC))
+
+    @cached_property
+    def groups(self) -> GroupsView:
+        """What the ``__consumer_offsets`` partitions here say; loaded once."""
+        from txnkafka.logdir.groups import CONSUMER_OFFSETS_TOPIC, replay_offsets_log
+
+        return replay_offsets_log(self.partitions(CONSUMER_OFFSETS_TOPIC))
+
+    def transactional_ids(self) -> dict[str, TransactionMetadata]:
+        """The state of every transactional id that the ``__transaction_state`` partitions here know."""
+        return dict(self.coordinator.transactions)
+
+    def committed_offsets(self) -> dict[tuple[str, TopicPartition], OffsetAndMetadata]:
+        """The committed offset of each (group, topic partition)."""
+        return dict(self.groups.committed)
+
+    def pending_offsets(self) -> dict[tuple[str, TopicPartition], list[PendingOffset]]:
+        """Offsets committed in transactions that are still open; a stable answer waits for their end."""
+        return {key: list(pending) for key, pending in self.groups.pending.items()}
 
     def _add(self, path: str) -> None:
         path = str(path)

@@ -19,71 +19,77 @@ __all__ = ["read_unit"]
 def read_unit(
     segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[RecordColumns]:
-    """The records of a unit, chunk by chunk, in columns that the next chunk uses again unless somebody
-    still looks at them.
+    """The records of a unit, chunk by chunk, in columns that the next chunk uses again unless somebody still
+    looks at them.
 
     Raises CorruptRecordError in front of a damaged batch, after everything before it was yielded; with
     ``on_corrupt`` the error is handed over and the batch left out.
     """
-    handler = None if on_corrupt is None else lambda error: on_corrupt(_located(error, unit))
+    reading = _Reading(segment, unit, decoder, on_corrupt)
     try:
-        yield from _read(segment, unit, decoder, handler)
+        yield from reading.chunks()
     except CorruptRecordError as error:
-        raise _located(error, unit) from error.__cause__
+        reading.locate(error)
+        raise
 
 
-def _located(error: CorruptRecordError, unit: ReadUnit) -> CorruptRecordError:
-    error.locate(file=unit.path, topic=unit.topic, partition=unit.partition)
-    return error
+class _Reading:
+    def __init__(
+        self, segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None
+    ) -> None:
+        self.segment = segment
+        self.unit = unit
+        self.decoder = decoder
+        self.next_offset = unit.start_offset
+        self._report = on_corrupt
+        self.on_corrupt = None if on_corrupt is None else self._hand_over
 
+    def locate(self, error: CorruptRecordError) -> None:
+        error.locate(file=self.unit.path, topic=self.unit.topic, partition=self.unit.partition)
 
-def _read(
-    segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None
-) -> Iterator[RecordColumns]:
-    position, next_offset = unit.start_position, unit.start_offset
-    for damaged in (*unit.damage, None):
-        end = unit.end_position if damaged is None else damaged.position
-        if position < end:
-            for begin, data, index in segment.windows(position, end):
-                _check_whole(index, end, data, begin)
-                yield from _window(begin, data, index, next_offset, unit, decoder, on_corrupt)
-                next_offset = max(
-                    [next_offset, *([index.last_offset[len(index) - 1] + 1] if len(index) else [])]
-                )
-        if damaged is not None:
-            _report(damaged, on_corrupt)
+    def _hand_over(self, error: CorruptRecordError) -> None:
+        assert self._report is not None
+        self.locate(error)
+        self._report(error)
+
+    def chunks(self) -> Iterator[RecordColumns]:
+        """Stretches between damage that the plan knows of, then that damage."""
+        position = self.unit.start_position
+        for damaged in self.unit.damage:
+            yield from self._stretch(position, damaged.position)
+            self._damaged(damaged)
             position = damaged.position + damaged.size
+        yield from self._stretch(position, self.unit.end_position)
+
+    def _stretch(self, start: int, end: int) -> Iterator[RecordColumns]:
+        if start >= end:
+            return
+        for position, data, index in self.segment.windows(start, end):
+            yield from self._window(position, data, index)
+            _check_whole(index, end, position + len(data))
+            if len(index):
+                self.next_offset = max(self.next_offset, index.last_offset[len(index) - 1] + 1)
+
+    def _window(self, position: int, data: memoryview, index: BatchIndex) -> Iterator[RecordColumns]:
+        def read(at: int, length: int) -> memoryview:
+            return data[at - position : at - position + length]
+
+        unit = self.unit
+        selection = select(index, unit.hidden, start_offset=self.next_offset, end_offset=unit.end_offset)
+        batches = SelectedBatches(read, index, selection, self.next_offset, unit.end_offset)
+        return self.decoder.chunks(batches, self.on_corrupt)
+
+    def _damaged(self, damaged: DamagedBatch) -> None:
+        error = CorruptRecordError(damaged.reason, position=damaged.position, offset=damaged.offset)
+        if self.on_corrupt is None:
+            raise error
+        self.on_corrupt(error)
 
 
-def _window(
-    position: int,
-    data: memoryview,
-    index: BatchIndex,
-    next_offset: int,
-    unit: ReadUnit,
-    decoder: ChunkDecoder,
-    on_corrupt: OnCorrupt | None,
-) -> Iterator[RecordColumns]:
-    def read(at: int, length: int) -> memoryview:
-        return data[at - position : at - position + length]
-
-    selection = select(index, unit.hidden, start_offset=next_offset, end_offset=unit.end_offset)
-    return decoder.chunks(SelectedBatches(read, index, selection, next_offset, unit.end_offset), on_corrupt)
-
-
-def _check_whole(index: BatchIndex, end: int, data: memoryview, begin: int) -> None:
-    """The plan's boundaries lie between whole batches; if they do not any more, the file was changed under
-    the plan."""
-    at_end = begin + len(data) >= end
-    if index.stop == "garbage" or (at_end and index.end_position < end):
+def _check_whole(index: BatchIndex, end: int, data_end: int) -> None:
+    """The plan's boundaries lie between whole batches; if not any more, the file was changed under the plan."""
+    if index.stop in ("garbage", "zeros") or (data_end >= end and index.end_position < end):
         raise CorruptRecordError(
-            f"the file is not what it was when the read was planned: {index.stop_reason or 'it is shorter'}",
+            f"the file is not what it was when the read was planned: {index.stop_reason}",
             position=index.end_position,
         )
-
-
-def _report(damaged: DamagedBatch, on_corrupt: OnCorrupt | None) -> None:
-    error = CorruptRecordError(damaged.reason, position=damaged.position, offset=damaged.offset)
-    if on_corrupt is None:
-        raise error
-    on_corrupt(error)

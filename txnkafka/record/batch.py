@@ -46,73 +46,44 @@ def header_key(content: bytes) -> str:
         return _ENCODED_SURROGATE.sub(b"\xef\xbf\xbd", content).decode("utf-8", "replace")
 
 
-class _Blobs:
-    """One column of byte strings, by number."""
-
-    def __init__(self, offsets: memoryview, data: memoryview, validity: memoryview | None) -> None:
-        self.offsets = offsets.tolist()
-        self.data = bytes(data)
-        self.validity = None if validity is None else bytes(validity)
-
-    def __getitem__(self, i: int) -> bytes | None:
-        if self.validity is not None and not self.validity[i >> 3] >> (i & 7) & 1:
-            return None
-        return self.data[self.offsets[i] : self.offsets[i + 1]]
-
-
 def _view(buffer: object) -> memoryview:
     return memoryview(buffer)  # type: ignore[arg-type]  # mypy knows buffers only from 3.12 on
 
 
 def records_of(columns: RecordColumns) -> Iterator[Record]:
-    """The records in ``columns``, which must hold copies. The columns are free again when the first record
-    is returned."""
-    keys = _Blobs(_view(columns.key_offsets), _view(columns.key_data), _optional(columns.key_validity))
-    values = _Blobs(
-        _view(columns.value_offsets), _view(columns.value_data), _optional(columns.value_validity)
-    )
+    """The records in ``columns``, which must hold copies. The columns are free again when this returns."""
     offsets = _view(columns.offsets).tolist()
-    timestamps = _view(columns.timestamps).tolist()
-    headers = list(_headers(columns)) if columns.with_headers else [[] for _ in offsets]
-    runs = list(
-        zip(
-            _view(columns.run_ends).tolist(),
-            _view(columns.run_leader_epochs).tolist(),
-            _view(columns.run_timestamp_types).tolist(),
-            strict=True,
-        )
-    )
-    return _records(offsets, timestamps, keys, values, headers, runs)
+    keys = _blobs(columns.key_offsets, columns.key_data, columns.key_validity)
+    values = _blobs(columns.value_offsets, columns.value_data, columns.value_validity)
+    headers = _headers(columns) if columns.with_headers else [[] for _ in offsets]
+    kinds, epochs = _of_runs(columns)
+    return map(Record, offsets, _view(columns.timestamps).tolist(), kinds, keys, values, headers, epochs)
 
 
-def _optional(buffer: object | None) -> memoryview | None:
-    return None if buffer is None else _view(buffer)
+def _blobs(offsets: object, data: object, validity: object | None) -> list[bytes | None]:
+    """One column of byte strings."""
+    content = bytes(_view(data))
+    found: list[bytes | None] = [content[begin:end] for begin, end in pairwise(_view(offsets).tolist())]
+    if validity is not None:
+        bits = bytes(_view(validity))
+        found = [each if bits[i >> 3] >> (i & 7) & 1 else None for i, each in enumerate(found)]
+    return found
 
 
-def _headers(columns: RecordColumns) -> Iterator[list[Header]]:
-    names = _Blobs(_view(columns.header_key_offsets), _view(columns.header_key_data), None)
-    values = _Blobs(
-        _view(columns.header_value_offsets),
-        _view(columns.header_value_data),
-        _optional(columns.header_value_validity),
-    )
-    bounds = _view(columns.header_offsets).tolist()
-    for begin, end in pairwise(bounds):
-        yield [(header_key(names[i] or b""), values[i]) for i in range(begin, end)]
+def _headers(columns: RecordColumns) -> list[list[Header]]:
+    keys = _blobs(columns.header_key_offsets, columns.header_key_data, None)
+    values = _blobs(columns.header_value_offsets, columns.header_value_data, columns.header_value_validity)
+    headers = [(header_key(key or b""), value) for key, value in zip(keys, values, strict=True)]
+    return [headers[begin:end] for begin, end in pairwise(_view(columns.header_offsets).tolist())]
 
 
-def _records(
-    offsets: list[int],
-    timestamps: list[int],
-    keys: _Blobs,
-    values: _Blobs,
-    headers: list[list[Header]],
-    runs: list[tuple[int, int, int]],
-) -> Iterator[Record]:
-    begin = 0
-    for end, leader_epoch, timestamp_type in runs:
-        kind = TimestampType(timestamp_type)
-        epoch = None if leader_epoch < 0 else leader_epoch
-        for i in range(begin, end):
-            yield Record(offsets[i], timestamps[i], kind, keys[i], values[i], headers[i], epoch)
-        begin = end
+def _of_runs(columns: RecordColumns) -> tuple[list[TimestampType], list[int | None]]:
+    """Timestamp type and leader epoch of each record."""
+    kinds: list[TimestampType] = []
+    epochs: list[int | None] = []
+    runs = (columns.run_ends, columns.run_leader_epochs, columns.run_timestamp_types)
+    for end, epoch, kind in zip(*(_view(run).tolist() for run in runs), strict=True):
+        count = end - len(kinds)
+        kinds += [TimestampType(kind)] * count
+        epochs += [None if epoch < 0 else epoch] * count
+    return kinds, epochs
