@@ -6,10 +6,11 @@
  *   armv8       ARMv8 with the CRC extension: the same three lanes
  *   table       everything else: eight bytes at a time through tables
  *
- * Segments are read once, from memory that is rarely in cache, so the wide loops prefetch 4 KiB ahead, and the
- * lanes are short: lanes of a kilobyte and more defeat the hardware prefetcher and halve the speed.
+ * Segments are read once, from memory that is rarely in cache, so the wide loops prefetch 4 KiB ahead, and
+ * the lanes are short: lanes of a kilobyte and more defeat the hardware prefetcher and halve the speed.
  *
- * All functions take and return the finished value, as zlib's crc32() does: crc32c(0, "123456789") = 0xe3069283. */
+ * All functions take and return the finished value, as zlib's crc32() does: crc32c(0, "123456789") =
+ * 0xe3069283. */
 #ifndef TXNKAFKA_CRC32C_H
 #define TXNKAFKA_CRC32C_H
 
@@ -32,8 +33,8 @@
 #endif
 
 #define CRC_POLYNOMIAL 0x82F63B78u
-#define CRC_LANE 256
-#define CRC_PREFETCH 4096
+#define CRC_LANE       256
+#define CRC_PREFETCH   4096
 
 typedef uint32_t (*crc32c_function)(uint32_t value, const uint8_t *p, size_t n);
 
@@ -41,7 +42,7 @@ static uint32_t crc_table[8][256];
 /* Polynomials are stored bit-reflected: bit 31 is x^0. */
 static uint32_t crc_lane_shift[2][4][256]; /* a CRC moved on by one and by two lanes of zero bytes */
 static uint64_t crc_lane_factor[2];        /* the same as factors for carry-less multiplication */
-static uint64_t crc_fold[8][2];            /* factors that move 128 bits on by i + 1 times 128 bits; [7] by 2048 */
+static uint64_t crc_fold[8][2]; /* factors that move 128 bits on by i + 1 times 128 bits; [7] by 2048 */
 
 static uint32_t crc_multiply(uint32_t a, uint32_t b) {
     uint32_t product = 0;
@@ -110,8 +111,10 @@ CRC_SSE static uint32_t crc32c_sse42(uint32_t value, const uint8_t *p, size_t n)
                 c = _mm_crc32_u64(c, z);
             }
         }
-        __m128i first = _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)a), _mm_cvtsi64_si128((int64_t)crc_lane_factor[1]), 0);
-        __m128i second = _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)b), _mm_cvtsi64_si128((int64_t)crc_lane_factor[0]), 0);
+        __m128i first = _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)a),
+                                             _mm_cvtsi64_si128((int64_t)crc_lane_factor[1]), 0);
+        __m128i second = _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)b),
+                                              _mm_cvtsi64_si128((int64_t)crc_lane_factor[0]), 0);
         a = c ^ _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(_mm_xor_si128(first, second)));
         p += 2 * CRC_LANE;
         n -= 3 * CRC_LANE;
@@ -121,8 +124,9 @@ CRC_SSE static uint32_t crc32c_sse42(uint32_t value, const uint8_t *p, size_t n)
 
 #define CRC_LOAD(p) _mm512_loadu_si512((const void *)(p))
 /* a moved on by the factor's distance, added to x */
-#define CRC_FOLD(a, factor, x) \
-    _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(a, factor, 0x00), _mm512_clmulepi64_epi128(a, factor, 0x11), x, 0x96)
+#define CRC_FOLD(a, factor, x)                                                                               \
+    _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(a, factor, 0x00),                                     \
+                              _mm512_clmulepi64_epi128(a, factor, 0x11), x, 0x96)
 #define CRC_FACTOR(i) _mm_set_epi64x((int64_t)crc_fold[i][1], (int64_t)crc_fold[i][0])
 
 CRC_512 static uint32_t crc32c_vpclmulqdq(uint32_t value, const uint8_t *p, size_t n) {
@@ -136,7 +140,8 @@ CRC_512 static uint32_t crc32c_vpclmulqdq(uint32_t value, const uint8_t *p, size
         __m512i by_2048 = _mm512_broadcast_i32x4(CRC_FACTOR(7));
         __m512i b = CRC_LOAD(p), c = CRC_LOAD(p + 64), d = CRC_LOAD(p + 128);
         for (p += 192, n -= 192; n >= 256; p += 256, n -= 256) {
-            for (int line = 0; line < 256; line += 64) _mm_prefetch((const char *)p + CRC_PREFETCH + line, _MM_HINT_T0);
+            for (int line = 0; line < 256; line += 64)
+                _mm_prefetch((const char *)p + CRC_PREFETCH + line, _MM_HINT_T0);
             sum = CRC_FOLD(sum, by_2048, CRC_LOAD(p));
             b = CRC_FOLD(b, by_2048, CRC_LOAD(p + 64));
             c = CRC_FOLD(c, by_2048, CRC_LOAD(p + 128));
@@ -146,11 +151,14 @@ CRC_512 static uint32_t crc32c_vpclmulqdq(uint32_t value, const uint8_t *p, size
     }
     for (; n >= 64; p += 64, n -= 64) sum = CRC_FOLD(sum, by_512, CRC_LOAD(p));
     /* four lanes to one: lane i is 3 - i times 128 bits away from the last */
-    __m512i factors = _mm512_set_epi64(0, 0, (int64_t)crc_fold[0][1], (int64_t)crc_fold[0][0], (int64_t)crc_fold[1][1],
-                                       (int64_t)crc_fold[1][0], (int64_t)crc_fold[2][1], (int64_t)crc_fold[2][0]);
-    __m512i moved = _mm512_xor_si512(_mm512_clmulepi64_epi128(sum, factors, 0x00), _mm512_clmulepi64_epi128(sum, factors, 0x11));
-    __m128i last = _mm_xor_si128(_mm_xor_si128(_mm512_extracti32x4_epi32(moved, 0), _mm512_extracti32x4_epi32(moved, 1)),
-                                 _mm_xor_si128(_mm512_extracti32x4_epi32(moved, 2), _mm512_extracti32x4_epi32(sum, 3)));
+    __m512i factors =
+        _mm512_set_epi64(0, 0, (int64_t)crc_fold[0][1], (int64_t)crc_fold[0][0], (int64_t)crc_fold[1][1],
+                         (int64_t)crc_fold[1][0], (int64_t)crc_fold[2][1], (int64_t)crc_fold[2][0]);
+    __m512i moved = _mm512_xor_si512(_mm512_clmulepi64_epi128(sum, factors, 0x00),
+                                     _mm512_clmulepi64_epi128(sum, factors, 0x11));
+    __m128i last =
+        _mm_xor_si128(_mm_xor_si128(_mm512_extracti32x4_epi32(moved, 0), _mm512_extracti32x4_epi32(moved, 1)),
+                      _mm_xor_si128(_mm512_extracti32x4_epi32(moved, 2), _mm512_extracti32x4_epi32(sum, 3)));
     uint64_t wide = _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(last));
     return ~crc_sse_rest((uint32_t)_mm_crc32_u64(wide, (uint64_t)_mm_extract_epi64(last, 1)), p, n);
 }
@@ -164,7 +172,8 @@ CRC_512 static uint32_t crc32c_vpclmulqdq(uint32_t value, const uint8_t *p, size
 #endif
 
 static inline uint32_t crc_shift(const uint32_t table[4][256], uint32_t crc) {
-    return table[0][crc & 255] ^ table[1][(crc >> 8) & 255] ^ table[2][(crc >> 16) & 255] ^ table[3][crc >> 24];
+    return table[0][crc & 255] ^ table[1][(crc >> 8) & 255] ^ table[2][(crc >> 16) & 255] ^
+           table[3][crc >> 24];
 }
 
 CRC_ARM static uint32_t crc32c_armv8(uint32_t value, const uint8_t *p, size_t n) {
@@ -200,7 +209,10 @@ CRC_ARM static uint32_t crc32c_armv8(uint32_t value, const uint8_t *p, size_t n)
 #endif
 
 /* Names in order of preference; NULL where this machine cannot run it. */
-static struct { const char *name; crc32c_function function; } crc_implementations[3];
+static struct {
+    const char *name;
+    crc32c_function function;
+} crc_implementations[3];
 static int crc_implementation_count = 0;
 static crc32c_function crc_chosen = crc32c_table;
 
@@ -217,12 +229,14 @@ static void crc_initialize(void) {
         crc_table[0][i] = c;
     }
     for (int k = 1; k < 8; k++)
-        for (int i = 0; i < 256; i++) crc_table[k][i] = crc_table[0][crc_table[k - 1][i] & 255] ^ (crc_table[k - 1][i] >> 8);
+        for (int i = 0; i < 256; i++)
+            crc_table[k][i] = crc_table[0][crc_table[k - 1][i] & 255] ^ (crc_table[k - 1][i] >> 8);
     for (int lanes = 0; lanes < 2; lanes++) {
         uint64_t bits = 8ull * CRC_LANE * (uint64_t)(lanes + 1);
         uint32_t power = crc_x_power(bits);
         for (int k = 0; k < 4; k++)
-            for (uint32_t i = 0; i < 256; i++) crc_lane_shift[lanes][k][i] = crc_multiply(i << (8 * k), power);
+            for (uint32_t i = 0; i < 256; i++)
+                crc_lane_shift[lanes][k][i] = crc_multiply(i << (8 * k), power);
         /* the CRC instruction that reduces the product multiplies by x^32, a reflected product by x */
         crc_lane_factor[lanes] = crc_x_power(bits - 33);
     }
@@ -234,8 +248,9 @@ static void crc_initialize(void) {
 #if TXNKAFKA_CRC_X86
     __builtin_cpu_init();
     int sse = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
-    if (sse && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("vpclmulqdq"))
+    if (sse && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("vpclmulqdq"))
         crc_offer("vpclmulqdq", crc32c_vpclmulqdq);
     if (sse) crc_offer("sse42", crc32c_sse42);
 #elif TXNKAFKA_CRC_ARM

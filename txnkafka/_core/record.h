@@ -1,33 +1,35 @@
 /* The walk over the records of one magic 2 batch, into columns.
  *
- *   length varint | attributes i8 | timestampDelta varlong | offsetDelta varint | keyLength varint, key |
- *   valueLength varint, value | headersCount varint | headers: keyLength varint, key, valueLength varint, value
+ *   length varint | attributes i8 | timestampDelta varlong | offsetDelta varint |
+ *   keyLength varint, key | valueLength varint, value | headersCount varint |
+ *   headers: keyLength varint, key, valueLength varint, value
  *
- * The rules are those of the full reader, org.apache.kafka.common.record.internal.DefaultRecord.readFrom: a record must be
- * exactly as long as it says, a negative key, value or header value length is null, a header key is never null.
+ * The rules are those of the full reader, org.apache.kafka.common.record.internal.DefaultRecord.readFrom: a
+ * record must be exactly as long as it says, a negative key, value or header value length is null, a header
+ * key is never null.
  *
- * Three ends are kept apart: a record's own end and the end of its batch decide what is valid; `limit`, the end of the readable
- * bytes, decides whether the unchecked fast path may look ahead. */
+ * Three ends are kept apart: a record's own end and the end of its batch decide what is valid; `limit`, the
+ * end of the readable bytes, decides whether the unchecked fast path may look ahead. */
 #ifndef TXNKAFKA_RECORD_H
 #define TXNKAFKA_RECORD_H
 
-#include <string.h>
 #include "varint.h"
+#include <string.h>
 
-#define RECORD_LOOKAHEAD 64   /* readable bytes that the fast path wants behind a record's first byte */
-#define RECORD_PREFETCH 4096  /* where the walk asks for bytes that it will come to, usually in the next batch */
-#define COLUMN_SLACK 128      /* bytes behind the end of every data column that a copy may scribble on */
-#define MIN_RECORD_SIZE 7     /* length, attributes, two deltas, two null lengths, no headers: a byte each */
+#define RECORD_LOOKAHEAD 64 /* readable bytes that the fast path wants behind a record's first byte */
+#define RECORD_PREFETCH 4096 /* how far ahead the walk asks for bytes: usually the next batch */
+#define COLUMN_SLACK    128 /* bytes behind the end of every data column that a copy may scribble on */
+#define MIN_RECORD_SIZE 7   /* length, attributes, two deltas, two null lengths, no headers: a byte each */
 
 enum record_error {
     RECORD_OK = 0,
-    RECORD_LENGTH,        /* negative, or past the end of the batch */
-    RECORD_FIELD,         /* a varint or a field does not fit into its record */
-    RECORD_HEADERS,       /* header count negative or larger than the record */
-    RECORD_HEADER_KEY,    /* negative header key length */
-    RECORD_SIZE,          /* fields end before or behind the declared length */
-    RECORD_COUNT,         /* fewer records than the batch header says */
-    RECORD_TRAILING,      /* bytes left behind the last record */
+    RECORD_LENGTH,     /* negative, or past the end of the batch */
+    RECORD_FIELD,      /* a varint or a field does not fit into its record */
+    RECORD_HEADERS,    /* header count negative or larger than the record */
+    RECORD_HEADER_KEY, /* negative header key length */
+    RECORD_SIZE,       /* fields end before or behind the declared length */
+    RECORD_COUNT,      /* fewer records than the batch header says */
+    RECORD_TRAILING,   /* bytes left behind the last record */
 };
 
 struct record_sink { /* where records go: the arrays of a RecordColumns, and how far they are filled */
@@ -43,11 +45,11 @@ struct record_sink { /* where records go: the arrays of a RecordColumns, and how
 };
 
 struct record_batch {
-    const uint8_t *records, *end;   /* the records, decompressed */
-    const uint8_t *source, *limit;  /* the readable bytes around them; views count from `source` */
+    const uint8_t *records, *end;  /* the records, decompressed */
+    const uint8_t *source, *limit; /* the readable bytes around them; views count from `source` */
     int64_t base_offset, base_timestamp;
-    int64_t append_time;            /* LogAppendTime of all records ... */
-    int has_append_time;            /* ... where this is set */
+    int64_t append_time; /* LogAppendTime of all records ... */
+    int has_append_time; /* ... where this is set */
     int32_t count;
     int64_t start_offset, end_offset; /* records outside [start, end) are left out of a bounded walk */
 };
@@ -75,7 +77,8 @@ TXNKAFKA_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t n, cons
     } while (done < n);
 }
 
-/* Bits are set once for the whole capacity when the first null is seen, so that rows without nulls cost nothing. */
+/* Bits are set once for the whole capacity when the first null is seen, so that rows without nulls cost
+ * nothing. */
 TXNKAFKA_INLINE void clear_validity(uint8_t *validity, size_t capacity, size_t *nulls, size_t i) {
     if ((*nulls)++ == 0) memset(validity, 0xff, (capacity + 7) / 8);
     validity[i >> 3] &= (uint8_t)~(1u << (i & 7));
@@ -95,9 +98,10 @@ TXNKAFKA_INLINE const uint8_t *fast_varint(const uint8_t *p, const uint8_t *end,
     return read_varint(p, end, value);
 }
 
-/* Everything up to the value length, when at least RECORD_LOOKAHEAD bytes are readable at p (5 + 1 + 10 + 5 + 5 at most). */
-TXNKAFKA_INLINE const uint8_t *fields_fast(const uint8_t *p, const uint8_t *limit, int32_t *length, const uint8_t **start,
-                                           struct record_fields *r) {
+/* Everything up to the value length, when at least RECORD_LOOKAHEAD bytes are readable at p (5 + 1 + 10 + 5 +
+ * 5 at most). */
+TXNKAFKA_INLINE const uint8_t *fields_fast(const uint8_t *p, const uint8_t *limit, int32_t *length,
+                                           const uint8_t **start, struct record_fields *r) {
     if (!(p = fast_varint(p, limit, length))) return NULL;
     *start = p;
     p += 1; /* attributes: any value is accepted */
@@ -110,8 +114,8 @@ TXNKAFKA_INLINE const uint8_t *fields_fast(const uint8_t *p, const uint8_t *limi
     return fast_varint(p, limit, &r->key_length);
 }
 
-TXNKAFKA_INLINE const uint8_t *fields_checked(const uint8_t *p, const uint8_t *end, int32_t *length, const uint8_t **start,
-                                              struct record_fields *r) {
+TXNKAFKA_INLINE const uint8_t *fields_checked(const uint8_t *p, const uint8_t *end, int32_t *length,
+                                              const uint8_t **start, struct record_fields *r) {
     if (!(p = read_varint(p, end, length))) return NULL;
     *start = p;
     if (p >= end) return NULL;
@@ -122,8 +126,8 @@ TXNKAFKA_INLINE const uint8_t *fields_checked(const uint8_t *p, const uint8_t *e
 }
 
 /* Reads one record; returns the byte behind it, or NULL with *error set. */
-TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end, const uint8_t *limit, struct record_fields *r,
-                                           int *error) {
+TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
+                                           struct record_fields *r, int *error) {
     int32_t length;
     const uint8_t *start;
     if (TXNKAFKA_LIKELY(limit - p >= RECORD_LOOKAHEAD))
@@ -142,7 +146,8 @@ TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end,
         if (TXNKAFKA_UNLIKELY(r->key_length > stop - p)) return NULL;
         p += r->key_length;
     }
-    if (TXNKAFKA_UNLIKELY(stop - p < 2)) return NULL; /* value length and header count: a byte each at least */
+    if (TXNKAFKA_UNLIKELY(stop - p < 2))
+        return NULL; /* value length and header count: a byte each at least */
     if (!(p = fast_varint(p, stop, &r->value_length))) return NULL;
     r->value = p;
     if (r->value_length > 0) {
@@ -178,7 +183,8 @@ TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end,
 }
 
 /* The headers of a record that read_record has accepted. */
-static inline void copy_headers(struct record_sink *sink, const struct record_fields *r, const uint8_t *stop) {
+static inline void copy_headers(struct record_sink *sink, const struct record_fields *r,
+                                const uint8_t *stop) {
     const uint8_t *p = r->headers;
     size_t h = sink->header_count;
     for (int32_t i = 0; i < r->header_count; i++, h++) {
@@ -200,8 +206,8 @@ static inline void copy_headers(struct record_sink *sink, const struct record_fi
 }
 
 /* On an error the sink keeps the counts it came with: no record of a bad batch is delivered. */
-TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record_sink *sink, const int views, const int headers,
-                                 const int bounded) {
+TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record_sink *sink, const int views,
+                                 const int headers, const int bounded) {
     const uint8_t *p = batch->records, *end = batch->end, *limit = batch->limit;
     size_t n = sink->count, key_nulls = sink->key_nulls, value_nulls = sink->value_nulls;
     const size_t header_count = sink->header_count, header_value_nulls = sink->header_value_nulls;
@@ -262,23 +268,33 @@ failed:
             if (value_nulls) sink->value_validity[i >> 3] |= (uint8_t)(1u << (i & 7));
         }
     }
-    for (size_t h = header_count; headers && sink->header_value_nulls && h <= sink->header_count && h < sink->header_capacity; h++)
+    for (size_t h = header_count;
+         headers && sink->header_value_nulls && h <= sink->header_count && h < sink->header_capacity; h++)
         sink->header_value_validity[h >> 3] |= (uint8_t)(1u << (h & 7));
     sink->header_count = header_count;
     sink->header_value_nulls = header_value_nulls;
     return error;
 }
 
-static inline int walk_batch(const struct record_batch *batch, struct record_sink *sink, int views, int headers, int bounded) {
+static inline int walk_batch(const struct record_batch *batch, struct record_sink *sink, int views,
+                             int headers, int bounded) {
     switch ((views ? 4 : 0) | (headers ? 2 : 0) | (bounded ? 1 : 0)) {
-    case 0: return walk_records(batch, sink, 0, 0, 0);
-    case 1: return walk_records(batch, sink, 0, 0, 1);
-    case 2: return walk_records(batch, sink, 0, 1, 0);
-    case 3: return walk_records(batch, sink, 0, 1, 1);
-    case 4: return walk_records(batch, sink, 1, 0, 0);
-    case 5: return walk_records(batch, sink, 1, 0, 1);
-    case 6: return walk_records(batch, sink, 1, 1, 0);
-    default: return walk_records(batch, sink, 1, 1, 1);
+    case 0:
+        return walk_records(batch, sink, 0, 0, 0);
+    case 1:
+        return walk_records(batch, sink, 0, 0, 1);
+    case 2:
+        return walk_records(batch, sink, 0, 1, 0);
+    case 3:
+        return walk_records(batch, sink, 0, 1, 1);
+    case 4:
+        return walk_records(batch, sink, 1, 0, 0);
+    case 5:
+        return walk_records(batch, sink, 1, 0, 1);
+    case 6:
+        return walk_records(batch, sink, 1, 1, 0);
+    default:
+        return walk_records(batch, sink, 1, 1, 1);
     }
 }
 

@@ -5,11 +5,11 @@
 #ifndef TXNKAFKA_VARINT_H
 #define TXNKAFKA_VARINT_H
 
-#include <stdint.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#define TXNKAFKA_INLINE static inline __attribute__((always_inline, unused))
-#define TXNKAFKA_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TXNKAFKA_INLINE      static inline __attribute__((always_inline, unused))
+#define TXNKAFKA_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define TXNKAFKA_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 TXNKAFKA_INLINE int32_t zigzag32(uint32_t v) { return (int32_t)((v >> 1) ^ (0u - (v & 1u))); }
