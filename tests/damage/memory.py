@@ -1,0 +1,69 @@
+"""A file system that is a dictionary: damage costs no disk, and nothing a test does is left behind."""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+from collections.abc import Mapping
+
+from txnkafka.env import DirectoryEntry, ReadableFile
+
+__all__ = ["MemoryFileSystem"]
+
+
+class MemoryFile:
+    """An open file."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = memoryview(content)
+
+    def size(self) -> int:
+        return len(self._content)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        part = self._content[position : position + len(buffer)]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def map(self, size: int) -> memoryview:
+        return self._content[:size]
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class MemoryFileSystem:
+    """``files`` by their absolute paths; directories are what is above them."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.files = files
+
+    def list(self, path: str) -> list[DirectoryEntry]:
+        found: dict[str, DirectoryEntry] = {}
+        for each, content in self.files.items():
+            if each.startswith(path + "/"):
+                name, _, below = each.removeprefix(path + "/").partition("/")
+                found[name] = DirectoryEntry(name, bool(below), 0 if below else len(content), 0)
+        return [found[name] for name in sorted(found)]
+
+    def is_directory(self, path: str) -> bool:
+        return any(each.startswith(path + "/") for each in self.files)
+
+    def exists(self, path: str) -> bool:
+        return path in self.files or self.is_directory(path)
+
+    def open(self, path: str) -> ReadableFile:
+        return MemoryFile(self.read(path, 1 << 62))
+
+    def read(self, path: str, limit: int) -> bytes:
+        if path not in self.files:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        if len(self.files[path]) > limit:
+            raise OSError(errno.EFBIG, "too large", path)
+        return self.files[path]
+
+    def is_locked(self, path: str) -> bool:
+        return False
+
+    def join(self, path: str, *names: str) -> str:
+        return posixpath.join(path, *names)

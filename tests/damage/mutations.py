@@ -1,0 +1,40 @@
+"""Every bit and every length of a file, or an even sample of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+__all__ = ["EVERYTHING", "Cut", "Flip", "mutations"]
+
+EVERYTHING = os.environ.get("TXNKAFKA_LONG", "0") not in ("", "0")
+
+
+class Flip(NamedTuple):
+    """One bit turned over."""
+
+    position: int
+    bit: int
+
+    def of(self, content: bytes) -> bytes:
+        changed = content[self.position] ^ 1 << self.bit
+        return content[: self.position] + bytes([changed]) + content[self.position + 1 :]
+
+
+class Cut(NamedTuple):
+    """The file ends early."""
+
+    length: int
+
+    def of(self, content: bytes) -> bytes:
+        return content[: self.length]
+
+
+def mutations(content: bytes, step: int, first: int = 0) -> Iterator[Flip | Cut]:
+    """One in ``step`` flips and one in ``step`` cuts, from number ``first`` on; all of them in long runs."""
+    step, first = (1, 0) if EVERYTHING else (step, first % step)
+    for number in range(first, 8 * len(content), step):
+        yield Flip(*divmod(number, 8))
+    for length in range(first % max(len(content), 1), len(content), step):
+        yield Cut(length)

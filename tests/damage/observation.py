@@ -1,0 +1,59 @@
+"""What a reader sees of a directory: everything it was given, and everything it was told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.damage.image import PARTITION, ROOT
+from tests.damage.memory import MemoryFileSystem
+from txnkafka import CorruptRecordError, KafkaError, LogDir
+from txnkafka.logdir import Finding
+from txnkafka.record.batch import Record
+
+__all__ = ["LEVELS", "Observation", "observe"]
+
+LEVELS = ("read_committed", "read_uncommitted")
+
+
+@dataclass
+class Observation:
+    """Records by isolation level, and whatever was said beside them."""
+
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    last_stable_offset: int = -1
+    log_end_offset: int = -1
+    reports: list[str] = field(default_factory=list)
+
+
+def observe(files: Mapping[str, bytes], on_corrupt: str) -> Observation:
+    """Open a directory and read everything, in both isolation levels.
+
+    An error that is a KafkaError is a report; any other is a crash and goes on to the test.
+    """
+    seen = Observation()
+    path = ROOT if any(not name.startswith(PARTITION) for name in files) else PARTITION
+    try:
+        log_dir = LogDir(path, file_system=MemoryFileSystem(files))
+        view = log_dir.partition("t", 0)
+        seen.last_stable_offset, seen.log_end_offset = view.last_stable_offset, view.log_end_offset
+    except KafkaError as error:
+        seen.reports.append(str(error))
+        return seen
+    findings: list[Finding] = [*log_dir.findings, *view.tail_findings]
+    for level in LEVELS:
+        view.plan(isolation_level=level, findings=findings)
+        seen.records[level] = found = []
+
+        def left_out(error: CorruptRecordError) -> None:
+            seen.reports.append(str(error))
+
+        try:
+            found.extend(
+                view.records(isolation_level=level, on_corrupt=left_out if on_corrupt == "skip" else "stop")
+            )
+        except KafkaError as error:
+            seen.reports.append(str(error))
+    view.close()
+    seen.reports.extend(finding.message for finding in findings)
+    return seen
