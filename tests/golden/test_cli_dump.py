@@ -1,6 +1,6 @@
 """``txnkafka dump`` of every golden file, against Kafka's own DumpLogSegments of the same bytes.
 
-Kafka's tool stops at the first thing it cannot read, ours goes on: only there ours has rows that Kafka's lacks.
+Kafka's tool stops at the first thing it cannot read, ours goes on: only there it has more rows.
 """
 
 from __future__ import annotations

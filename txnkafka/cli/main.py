@@ -5,6 +5,7 @@ Exit status: 0 fine, 1 there are findings, 2 it could not be done. A command ret
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -33,6 +34,13 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = getattr(import_module(f"txnkafka.cli.{cmd_name}"), cmd_name)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a reader that went away is no finding, which click would make of it."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise click.exceptions.Exit(COULD_NOT) from None
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -67,12 +75,19 @@ def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit status."""
+    if sys.stdout is None:  # the shell's >&-
+        sys.stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    elif isinstance(sys.stdout.buffer, io.RawIOBase):
+        # Unbuffered (python -u): a write of many bytes might do only a part of them.
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), encoding="utf-8")
     try:
         status = _run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone; nothing must be written any more, not even when Python shuts down.
+    except OSError as error:
+        # Nothing must be written any more, not even when Python shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            Messages().error(f"cannot write the output: {error.strerror}")
         status = COULD_NOT
     sys.exit(status)
 
@@ -88,12 +103,12 @@ def _run(arguments: list[str] | None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         messages.error("interrupted")
-    except BrokenPipeError:
-        raise
     except KafkaError as error:
         messages.error(str(error))
     except OSError as error:
         messages.error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except MemoryError as error:
+        messages.error(f"not enough memory: {error}")
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise

@@ -1,0 +1,95 @@
+"""A small log directory, and the command line run on it.
+
+``orders-0`` holds two plain records (offsets 0, 1), a committed transaction (2, marker 3), an aborted one (4,
+marker 5) and an open one (6). ``orders-1`` holds one plain record that is no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.models.builder import Batch, PlainRecord, end_marker
+from txnkafka.cli.main import main
+
+TIME = 1_700_000_000_000
+FIRST_SEGMENT = "00000000000000000000.log"
+
+
+class Answer(NamedTuple):
+    """How a run of the command line ended."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stdout.splitlines()
+
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run_command(*arguments: object) -> Answer:
+        with pytest.raises(SystemExit) as left:
+            main([str(each) for each in arguments])
+        captured = capsys.readouterr()
+        return Answer(int(left.value.code or 0), captured.out, captured.err)
+
+    return run_command
+
+
+def record(key: bytes | None, value: bytes | None, seconds: int) -> PlainRecord:
+    return PlainRecord(key, value, TIME + 1000 * seconds)
+
+
+def transactional(base_offset: int, producer_id: int, value: bytes, seconds: int) -> bytes:
+    return Batch(
+        records=[record(None, value, seconds)],
+        base_offset=base_offset,
+        partition_leader_epoch=0,
+        transactional=True,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+    ).encode()
+
+
+def marked(base_offset: int, producer_id: int, seconds: int) -> dict[str, int]:
+    where = {"base_offset": base_offset, "partition_leader_epoch": 0, "timestamp": TIME + 1000 * seconds}
+    return {**where, "producer_id": producer_id, "producer_epoch": 1}
+
+
+def orders() -> list[bytes]:
+    headers = [(b"trace", b"1"), (b"trace", None), (b"raw", b"\xff")]
+    first = [
+        PlainRecord(b"k", "caf\N{LATIN SMALL LETTER E WITH ACUTE}".encode(), TIME, headers),
+        record(b"", None, 1),
+    ]
+    return [
+        Batch(records=first, partition_leader_epoch=0, codec=1).encode(),
+        transactional(2, 7, b"committed", 2),
+        end_marker(1, **marked(3, 7, 3)),
+        transactional(4, 8, b"aborted", 4),
+        end_marker(0, **marked(5, 8, 5)),
+        transactional(6, 9, b"open", 6),
+    ]
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    binary = Batch(records=[record(None, b"\x00\xff", 0)], partition_leader_epoch=0).encode()
+    for name, content in (("orders-0", b"".join(orders())), ("orders-1", binary)):
+        (folder / name).mkdir(parents=True)
+        (folder / name / FIRST_SEGMENT).write_bytes(content)
+    (folder / "orders-0" / "partition.metadata").write_bytes(b"version: 0\ntopic_id: LO2dyRT9TU2kZpbmI5Tv5Q")
+    (folder / "meta.properties").write_bytes(b"version=1\ncluster.id=c\nnode.id=1\n")
+    (folder / "replication-offset-checkpoint").write_bytes(b"0\n1\norders 0 7\n")
+    return folder

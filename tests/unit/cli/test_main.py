@@ -1,0 +1,151 @@
+"""The frame of the command line: help, exit statuses, one line for every error, what is loaded."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import txnkafka
+from tests.unit.cli.conftest import FIRST_SEGMENT, Run
+from txnkafka.cli import cat
+from txnkafka.cli.main import COMMANDS, cli
+
+HEAVY = ("numpy", "pyarrow", "pyspark", "rich", "asyncio", "email")
+COMMAND = [sys.executable, "-m", "txnkafka.cli.main"]
+
+
+def test_version(run: Run) -> None:
+    assert run("--version") == (0, f"txnkafka {txnkafka.__version__}\n", "")
+
+
+def test_without_a_command_it_explains_itself(run: Run) -> None:
+    answer = run("--help")
+    assert answer.status == 0
+    assert all(f"  {name} " in answer.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_explained(name: str) -> None:
+    command = cli.get_command(None, name)  # type: ignore[arg-type]
+    assert command is not None
+    assert command.help
+    assert command.name == name
+    for parameter in command.params:
+        if parameter.param_type_name == "option":
+            assert "--format" in parameter.opts or parameter.help, parameter.opts  # type: ignore[attr-defined]
+
+
+def test_an_unknown_command_is_a_usage_error(run: Run) -> None:
+    answer = run("list")
+    assert answer.status == 2
+    assert "No such command 'list'" in answer.stderr
+
+
+def test_a_missing_argument_is_a_usage_error(run: Run) -> None:
+    answer = run("cat")
+    assert (answer.status, answer.stdout) == (2, "")
+    assert "Missing argument 'LOGDIR...'" in answer.stderr
+
+
+def test_a_path_that_does_not_exist(run: Run, tmp_path: Path) -> None:
+    missing = tmp_path / "gone"
+    assert run("ls", missing) == (2, "", f"txnkafka: error: {missing} does not exist\n")
+
+
+def test_a_directory_that_is_no_log_directory(run: Run, tmp_path: Path) -> None:
+    answer = run("cat", tmp_path)
+    assert answer.status == 2
+    assert answer.stderr == (
+        f"txnkafka: error: {tmp_path} is no Kafka log directory: "
+        "it holds neither partition directories (topic-0) nor segments (*.log)\n"
+    )
+
+
+def test_a_bug_says_how_to_report_it(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cat, "chosen_partitions", lambda *_: 1 // 0)
+    answer = run("cat", log_dir)
+    assert answer.status == 2
+    assert answer.stderr == (
+        "txnkafka: error: this is a bug in txnkafka (ZeroDivisionError: integer division or modulo by zero); "
+        "run the command again with TXNKAFKA_TRACEBACK=1 and report what it prints\n"
+    )
+    monkeypatch.setenv("TXNKAFKA_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["cat", str(log_dir)], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KeyboardInterrupt(), "interrupted"),
+        (PermissionError(13, "Permission denied", "/data"), "/data: Permission denied"),
+        (OSError("no such thing"), "no such thing"),
+        (MemoryError("no memory for 7 bytes"), "not enough memory: no memory for 7 bytes"),
+    ],
+)
+def test_errors_of_the_system_are_one_line(
+    run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, text: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cat, "chosen_partitions", fail)
+    answer = run("cat", log_dir)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.stderr.lstrip("\n") == f"txnkafka: error: {text}\n"  # click leaves the line with ^C in it
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_leaves_early_gets_no_complaint(log_dir: Path, unbuffered: str) -> None:
+    segment = log_dir / "orders-1" / FIRST_SEGMENT
+    command = [*COMMAND, "dump", *[str(segment)] * 5000]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 2
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_nothing_is_lost_on_the_way_out(log_dir: Path, unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    command = [*COMMAND, "cat", str(log_dir), "--format", "csv"]
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert len(done.stdout.splitlines()) == 5
+
+
+def test_output_that_cannot_be_written_is_one_line(log_dir: Path) -> None:
+    with open(os.devnull, "rb") as nothing:
+        done = subprocess.run(
+            [*COMMAND, "ls", str(log_dir)], stdout=nothing, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr == "txnkafka: error: cannot write the output: Bad file descriptor\n"
+
+
+def test_no_output_is_wanted(log_dir: Path) -> None:
+    command = f"exec {shlex.join([*COMMAND, 'ls', str(log_dir)])} >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["ls", "cat"])
+def test_a_command_loads_nothing_heavy(log_dir: Path, command: str) -> None:
+    program = (
+        "import sys; from txnkafka.cli.main import cli; cli.main(standalone_mode=False); "
+        f"sys.stderr.write(' '.join(name for name in {HEAVY} if name in sys.modules))"
+    )
+    arguments = [sys.executable, "-c", program, "-q", command, str(log_dir)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert done.stderr == ""

@@ -1,0 +1,173 @@
+"""``txnkafka ls``: which topics and partitions lie in a log directory, and where their logs begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from txnkafka.cli.output import FORMATS, write_json, write_table, write_text
+from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
+from txnkafka.cli.times import iso_time
+
+if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
+    from txnkafka.logdir import LogDir, PartitionView, Segment
+    from txnkafka.model import TopicPartition
+
+__all__ = ["ls"]
+
+COULD_NOT = 2
+Row = dict[str, Any]
+
+PARTITION_COLUMNS = {
+    "topic": "topic",
+    "partition": "partition",
+    "segments": "segments",
+    "bytes": "bytes",
+    "log_start_offset": "start",
+    "log_end_offset": "end",
+    "high_watermark": "hw",
+    "last_stable_offset": "lso",
+    "open_transactions": "open",
+}
+PARTITION_COLUMNS_WIDE = {**PARTITION_COLUMNS, "topic_id": "topic-id", "state": "state", "path": "path"}
+SEGMENT_COLUMNS = {
+    "topic": "topic",
+    "partition": "partition",
+    "base_offset": "base",
+    "next_offset": "next",
+    "bytes": "bytes",
+    "batches": "batches",
+    "max_time": "newest",
+}
+SEGMENT_COLUMNS_WIDE = {**SEGMENT_COLUMNS, "indexes": "files", "file": "file"}
+
+
+@click.command(short_help="List topics, partitions and segments.")
+@target_options
+@click.option("--segments", "with_segments", is_flag=True, help="List segments instead of partitions.")
+@click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.pass_obj
+def ls(
+    messages: Messages,
+    /,
+    *,
+    logdir: tuple[str, ...],
+    topic: str | None,
+    partition: int | None,
+    io: str,
+    with_segments: bool,
+    output_format: str,
+) -> int:
+    """List what lies in LOGDIR: a row a partition, or a row a segment with --segments.
+
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
+    taken for those of one broker. Directories that a broker moves or deletes are listed too.
+    """
+    log_dir = open_log_dir(logdir, io, messages)
+    lister = Lister(log_dir, messages, with_segments=with_segments)
+    rows = lister.rows(chosen_partitions(log_dir, topic, partition))
+    others = list(_other_directories(log_dir, topic, partition))
+    if output_format == "json":
+        kind = "segments" if with_segments else "partitions"
+        write_json({"log_directories": log_dir.paths, kind: list(rows), "other_directories": others})
+    elif output_format == "jsonl":
+        for row in rows:
+            write_json({"type": "segment" if with_segments else "partition", **row})
+        for row in others:
+            write_json({"type": "other_directory", **row})
+    else:
+        _write_tables(list(rows), others, with_segments=with_segments, wide=output_format == "wide")
+    return lister.status
+
+
+class Lister:
+    """Rows of partitions or segments. What cannot be read is said on stderr, the others go on."""
+
+    def __init__(self, log_dir: LogDir, messages: Messages, *, with_segments: bool) -> None:
+        self.status = 0
+        self._log_dir = log_dir
+        self._messages = messages
+        self._rows_of = _segment_rows if with_segments else _partition_rows
+
+    def rows(self, partitions: list[TopicPartition]) -> Iterator[Row]:
+        """The rows of each partition."""
+        from txnkafka.errors import KafkaError
+
+        for topic_partition in partitions:
+            try:
+                view = self._log_dir.partition(*topic_partition)
+                try:
+                    rows = list(self._rows_of(view))
+                finally:
+                    view.close()
+            except KafkaError as error:
+                self.status = COULD_NOT
+                self._messages.error(f"{topic_partition}: {error}")
+                continue
+            for finding in view.tail_findings:
+                self._messages.finding(finding)
+            yield from rows
+
+
+def _partition_rows(view: PartitionView) -> Iterator[Row]:
+    yield {
+        "topic": view.topic,
+        "partition": view.partition,
+        "topic_id": view.topic_id,
+        "path": view.path,
+        "state": view.source.state,
+        "segments": len(view.segments),
+        "bytes": sum(segment.size for segment in view.segments),
+        "log_start_offset": view.log_start_offset,
+        "log_end_offset": view.log_end_offset,
+        "high_watermark": view.high_watermark,
+        "last_stable_offset": view.last_stable_offset,
+        "open_transactions": len(view.open_transactions),
+        "leftovers": view.files.leftovers,
+    }
+
+
+def _segment_rows(view: PartitionView) -> Iterator[Row]:
+    for segment in view.segments:
+        yield {"topic": view.topic, "partition": view.partition, **_segment_row(segment)}
+        segment.close()
+
+
+def _segment_row(segment: Segment) -> Row:
+    """``next_offset`` and the counts are those of the batches that are there, compaction or not."""
+    index = segment.scan()
+    count = len(index)
+    return {
+        "base_offset": segment.base_offset,
+        "next_offset": index.last_offset[count - 1] + 1 if count else segment.base_offset,
+        "bytes": segment.size,
+        "batches": count,
+        "max_timestamp": max(index.max_timestamp, default=-1),
+        "file": segment.path,
+        "indexes": sorted(kind for kind in segment.files if kind != "log"),
+    }
+
+
+def _other_directories(log_dir: LogDir, topic: str | None, partition: int | None) -> Iterator[Row]:
+    """Directories of partitions that are moved, deleted or were found not to belong here."""
+    for path, directory in log_dir.other_directories:
+        name, number = directory.topic_partition
+        if topic in (None, name) and partition in (None, number):
+            yield {"topic": name, "partition": number, "state": directory.state, "path": path}
+
+
+def _write_tables(rows: list[Row], others: list[Row], *, with_segments: bool, wide: bool) -> None:
+    if with_segments:
+        columns = SEGMENT_COLUMNS_WIDE if wide else SEGMENT_COLUMNS
+        rows = [{**row, "max_time": iso_time(row["max_timestamp"])} for row in rows]
+        rows = [{**row, "indexes": ",".join(row["indexes"])} for row in rows]
+    else:
+        columns = PARTITION_COLUMNS_WIDE if wide else PARTITION_COLUMNS
+    write_table(list(columns.values()), [[row[name] for name in columns] for row in rows])
+    if others:
+        write_text("")
+        names = ["topic", "partition", "state", "path"]
+        write_table(names, [[row[name] for name in names] for row in others])
