@@ -8,7 +8,6 @@ Missing checkpoints, markers and metadata are tolerated; what they would have sa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -180,7 +179,7 @@ class LogDir:
         parent, _, name = real.rpartition("/")
         parsed = parse_partition_directory(name)
         topic_partition = (
-            parsed.topic_partition if parsed else TopicPartition(re.sub(r"\s", "_", name) or "log", 0)
+            parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
         )
         directory = _Directory(self, parent or ("/" if real.startswith("/") else "."))
         source = directory.source(path, topic_partition)

@@ -19,6 +19,7 @@ __all__ = ["MAX_BATCH_BYTES", "MAX_OPEN_SEGMENTS", "WINDOW_BYTES", "Segment"]
 WINDOW_BYTES = 256 << 10  # larger reads into a reused buffer are slower, see docs/performance.md
 MAPPED_WINDOW_BYTES = 64 << 20
 MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
+MIN_FRAME = 17  # bytes that tell what kind of batch begins somewhere
 MAX_BATCH_BYTES = 1 << 30  # a batch larger than this is taken for damage, not read into memory
 
 
@@ -86,7 +87,9 @@ class Segment:
             data = self.read(position, min(size, end - position))
             at_end = position + len(data) >= end or len(data) < min(size, end - position)
             index = scan(data, position=position)
-            if at_end or index.stop in ("garbage", "zeros"):
+            # zeros at the end of a window may be the beginning of a batch, those of a whole header are not
+            stuck = index.stop == "garbage" or (index.stop == "zeros" and not len(index))
+            if at_end or (stuck and len(data) >= MIN_FRAME):
                 yield position, data, index
                 return
             if len(index) == 0:
@@ -101,6 +104,8 @@ class Segment:
             size = MAPPED_WINDOW_BYTES if self.mapped else WINDOW_BYTES
 
     def _batch_size(self, data: memoryview, position: int) -> int:
+        if len(data) < MIN_FRAME:
+            return MIN_FRAME
         wanted = int.from_bytes(data[8:12], "big", signed=True) + 12
         if MAX_BATCH_BYTES < wanted <= self.size - position:
             raise CorruptRecordError(

@@ -1,0 +1,160 @@
+"""What a path may be, and what is missing or in the way."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.logdir.logs import batch, write_log
+from txnkafka.errors import LogDirError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from txnkafka.logdir import LogDir
+from txnkafka.model import TopicPartition
+
+LOG = {0: [batch(0), batch(2)]}
+
+
+def offsets(log_dir: LogDir, topic: str = "t", partition: int = 0) -> list[int]:
+    return [record.offset for record in log_dir.partition(topic, partition).records()]
+
+
+def test_a_log_directory_lists_topics_and_partitions(tmp_path: Path) -> None:
+    for name in ("b-1", "b-0", "a-b-10"):
+        write_log(tmp_path, name, LOG)
+    (tmp_path / "b-0" / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAEAAAAAAAAAAg")
+    log_dir = LogDir(str(tmp_path))
+    assert log_dir.topic_partitions == [("a-b", 10), ("b", 0), ("b", 1)]
+    assert {name: view.partitions for name, view in log_dir.topics.items()} == {"a-b": [10], "b": [0, 1]}
+    assert log_dir.topics["b"].topic_id == "AAAAAAAAAAEAAAAAAAAAAg"
+    assert log_dir.topics["a-b"].topic_id is None
+    assert [str(view.topic_partition) for view in log_dir.partitions("b")] == ["b-0", "b-1"]
+
+
+def test_a_partition_directory_and_a_single_segment(tmp_path: Path) -> None:
+    directory = write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)]})
+    assert offsets(LogDir(str(directory))) == [0, 1, 2, 3]
+    assert offsets(LogDir(str(directory) + "/")) == [0, 1, 2, 3]
+    assert offsets(LogDir(str(directory / f"{2:020d}.log"))) == [2, 3]
+
+
+def test_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_log(tmp_path, "t-0", LOG)
+    monkeypatch.chdir(tmp_path / "t-0")
+    assert LogDir(f"{0:020d}.log").topic_partitions == [TopicPartition("log", 0)]
+    monkeypatch.chdir(tmp_path)
+    assert offsets(LogDir("t-0")) == [0, 1, 2, 3]
+    assert offsets(LogDir(".")) == [0, 1, 2, 3]
+
+
+def test_the_parent_of_a_partition_directory_is_asked(tmp_path: Path) -> None:
+    directory = write_log(tmp_path, "t-0", LOG)
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 3\n")
+    assert offsets(LogDir(str(directory))) == [3]
+
+
+def test_other_directories_are_told_apart(tmp_path: Path) -> None:
+    unique = "0123456789abcdef0123456789abcdef"
+    write_log(tmp_path, "t-0", LOG)
+    for state in ("delete", "future", "stray"):
+        write_log(tmp_path, f"t-0.{unique}-{state}", LOG)
+    log_dir = LogDir(str(tmp_path))
+    assert log_dir.topic_partitions == [("t", 0)]
+    assert sorted(each.state for _, each in log_dir.other_directories) == ["delete", "future", "stray"]
+    stray = LogDir(str(tmp_path / f"t-0.{unique}-stray"))
+    assert (offsets(stray), stray.partition("t", 0).source.state) == ([0, 1, 2, 3], "stray")
+
+
+def test_several_log_directories_of_one_broker(tmp_path: Path) -> None:
+    for number in (0, 1):
+        write_log(tmp_path / f"disk{number}", f"t-{number}", LOG)
+    log_dir = LogDir([str(tmp_path / "disk0"), str(tmp_path / "disk1")])
+    assert log_dir.topic_partitions == [("t", 0), ("t", 1)]
+    write_log(tmp_path / "disk1", "t-0", LOG)
+    with pytest.raises(LogDirError, match=r"t-0 lies in two places, .*disk0.*disk1"):
+        LogDir([str(tmp_path / "disk0"), str(tmp_path / "disk1")])
+
+
+def test_what_is_no_log_directory(tmp_path: Path) -> None:
+    with pytest.raises(LogDirError, match="missing does not exist"):
+        LogDir(str(tmp_path / "missing"))
+    with pytest.raises(
+        LogDirError, match=r"is no Kafka log directory: it holds neither partition directories"
+    ):
+        LogDir(str(tmp_path))
+    (tmp_path / "notes.log").write_bytes(b"")
+    with pytest.raises(LogDirError, match=r"is no segment: its name must be a base offset with 20 digits"):
+        LogDir(str(tmp_path / "notes.log"))
+    with pytest.raises(ValueError, match="io must be auto, mmap or pread, not 'fast'"):
+        LogDir(str(tmp_path), io="fast")
+
+
+def test_unknown_partitions_and_offsets_say_what_there_is(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", LOG)
+    log_dir = LogDir(str(tmp_path))
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"no t-7 in .*there are partitions \[0\]"):
+        log_dir.partition("t", 7)
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"no x-0 in .*there are topics \['t'\]"):
+        log_dir.partition("x", 0)
+    with pytest.raises(OffsetOutOfRangeError, match="offset 5 of t-0 is not in the log, which has 0 to 4"):
+        list(log_dir.partition("t", 0).records(start_offset=5))
+    assert list(log_dir.partition("t", 0).records(start_offset=4)) == []
+
+
+def test_a_malformed_checkpoint_is_read_as_missing_and_found(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", LOG)
+    (tmp_path / "log-start-offset-checkpoint").write_text("nonsense")
+    log_dir = LogDir(str(tmp_path))
+    assert offsets(log_dir) == [0, 1, 2, 3]
+    assert [(finding.code, finding.severity) for finding in log_dir.findings] == [
+        ("bad-checkpoint", "warning")
+    ]
+
+
+def test_an_interrupted_swap_is_seen_as_completed(tmp_path: Path) -> None:
+    directory = write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)], 4: [batch(4)]})
+    (directory / f"{0:020d}.log.swap").write_bytes(batch(0, 1) + batch(3, 1))
+    (directory / f"{4:020d}.log.deleted").write_bytes(b"")
+    (directory / f"{4:020d}.txnindex.swap").write_bytes(b"")
+    assert offsets(LogDir(str(tmp_path))) == [0, 3, 4, 5]
+    (directory / f"{0:020d}.log.cleaned").write_bytes(b"")
+    assert offsets(LogDir(str(tmp_path))) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_fifo_in_the_place_of_a_segment_does_not_block(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    os.mkfifo(tmp_path / "t-0" / f"{0:020d}.log")
+    with pytest.raises(LogDirError, match="not a regular file"):
+        offsets(LogDir(str(tmp_path)))
+
+
+def test_a_directory_that_a_broker_holds_is_read_and_not_mapped(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", {0: [batch(0), batch(2)[:20]]})
+    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+    lock = tmp_path / ".lock"
+    lock.write_bytes(b"")
+    code = (
+        f"import fcntl, sys; file = open({str(lock)!r}, 'w'); fcntl.lockf(file, fcntl.LOCK_EX); "
+        "print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as broker:
+        assert broker.stdout is not None
+        broker.stdout.readline()
+        view = LogDir(str(tmp_path)).partition("t", 0)
+        assert (view.source.being_written, view.source.clean_shutdown) == (True, False)
+        assert (view.log_end_offset, view.tail_findings) == (2, [])
+        assert not view.segments[0].mapped
+        broker.communicate()
+    assert not LogDir(str(tmp_path)).partition("t", 0).source.being_written
+
+
+def test_looking_at_the_lock_does_not_take_it(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", LOG)
+    with (tmp_path / ".lock").open("w") as file:
+        LogDir(str(tmp_path))
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,93 @@
+"""Where a log ends: what recovery would cut off, and what a clean shutdown vouches for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.logdir.logs import batch, partition
+from txnkafka.errors import CorruptRecordError
+
+SEGMENTS = {0: [batch(0), batch(2)], 4: [batch(4), batch(6)]}
+
+
+def flipped(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def codes(view: object) -> list[str]:
+    return [finding.code for finding in view.tail_findings]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_undamaged_log(tmp_path: Path, clean: bool) -> None:
+    view = partition(tmp_path, SEGMENTS, clean=clean)
+    assert (view.log_start_offset, view.log_end_offset, codes(view)) == (0, 8, [])
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    ("tail", "code"),
+    [(b"\0" * 100, "zero-tail"), (batch(8)[:30], "torn-tail"), (b"\xff" * 100, "garbage-tail")],
+)
+def test_a_tail_that_is_no_batch(tmp_path: Path, clean: bool, tail: bytes, code: str) -> None:
+    view = partition(tmp_path, {**SEGMENTS, 4: [*SEGMENTS[4], tail]}, clean=clean)
+    assert (view.log_end_offset, codes(view)) == (8, [code])
+    finding = view.tail_findings[0]
+    assert (finding.severity, finding.position) == ("warning", len(SEGMENTS[4][0]) * 2)
+    assert [record.offset for record in view.records()] == list(range(8))
+
+
+def test_a_wrong_crc_ends_an_unclean_log(tmp_path: Path) -> None:
+    view = partition(tmp_path, {**SEGMENTS, 4: [batch(4), flipped(batch(6)), batch(8)]}, clean=False)
+    assert (view.log_end_offset, codes(view)) == (6, ["corrupt-tail"])
+    assert view.tail_findings[0].severity == "error"
+    assert [record.offset for record in view.records()] == list(range(6))
+
+
+def test_a_clean_shutdown_vouches_for_the_crc_until_somebody_reads(tmp_path: Path) -> None:
+    view = partition(tmp_path, {**SEGMENTS, 4: [batch(4), flipped(batch(6)), batch(8)]})
+    assert (view.log_end_offset, codes(view)) == (10, [])
+    offsets = []
+    with pytest.raises(CorruptRecordError, match=r"CRC.*t-0.*00004.log, position \d+, offset 6"):
+        offsets += [record.offset for record in view.records()]
+    assert [record.offset for record in view.records(on_corrupt="skip")] == [*range(6), 8, 9]
+
+
+def test_from_the_recovery_point_on_all_segments_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 0\n")
+    view = partition(tmp_path, {0: [batch(0), flipped(batch(2))], 4: SEGMENTS[4]}, clean=False)
+    assert (view.log_end_offset, len(view.segments), codes(view)) == (2, 1, ["corrupt-tail"])
+    assert "left out" in view.tail_findings[0].message
+
+
+def test_below_the_recovery_point_damage_is_no_tail(tmp_path: Path) -> None:
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 4\n")
+    view = partition(tmp_path, {0: [batch(0), flipped(batch(2))], 4: SEGMENTS[4]}, clean=False)
+    assert (view.log_end_offset, codes(view)) == (8, [])
+    seen: list[CorruptRecordError] = []
+    assert [record.offset for record in view.records(on_corrupt=seen.append)] == [0, 1, 4, 5, 6, 7]
+    assert [error.offset for error in seen] == [2]
+
+
+def test_a_middle_segment_that_ends_early_is_met_in_its_place(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: [batch(0), batch(2)[:40]], 4: SEGMENTS[4]})
+    with pytest.raises(CorruptRecordError, match="damaged from here on: a batch of"):
+        list(view.records())
+    assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 4, 5, 6, 7]
+    assert [record.offset for record in view.records(start_offset=4)] == [4, 5, 6, 7]
+    assert [record.offset for record in view.records(end_offset=2)] == [0, 1]
+
+
+def test_an_empty_last_segment(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: SEGMENTS[0], 4: []})
+    assert view.log_end_offset == 4
+
+
+def test_a_batch_that_jumped_is_left_out(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: [batch(0), batch(2 + 64), batch(4)]})
+    assert view.log_end_offset == 6
+    with pytest.raises(CorruptRecordError, match="offsets do not fit between those of its neighbours"):
+        list(view.records())
+    assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 4, 5]

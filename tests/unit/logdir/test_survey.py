@@ -1,0 +1,139 @@
+"""Transactions over segments: outcomes, holes, contradictions, and what is hidden."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from tests.unit.logdir.logs import batch, marker, partition
+from txnkafka.logdir import PartitionView
+
+
+def data(base_offset: int, producer_id: int, epoch: int = 0) -> bytes:
+    return batch(base_offset, transactional=True, producer_id=producer_id, producer_epoch=epoch)
+
+
+def offsets(view: PartitionView, **options: object) -> list[int]:
+    return [record.offset for record in view.records(**options)]  # type: ignore[arg-type]
+
+
+def test_the_marker_may_stand_segments_later(tmp_path: Path) -> None:
+    segments = {
+        0: [data(0, 1), data(2, 2)],
+        4: [batch(4)],
+        6: [marker(6, "abort", 1), marker(7, "commit", 2), batch(8)],
+    }
+    view = partition(tmp_path, segments)
+    assert offsets(view) == [2, 3, 4, 5, 8, 9]
+    assert offsets(view, end_offset=4) == [2, 3]
+    assert offsets(view, isolation_level="read_uncommitted") == [0, 1, 2, 3, 4, 5, 8, 9]
+    assert [(each.producer_id, each.outcome) for each in view.transactions()] == [
+        (1, "aborted"),
+        (2, "committed"),
+    ]
+    assert [each.first_offset for each in view.aborted_transactions(3, 4)] == [0]
+    assert view.aborted_transactions(7, 9) == []
+
+
+def test_reading_from_the_middle_of_an_aborted_transaction(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: [data(0, 1), data(2, 1), batch(4), marker(6, "abort", 1), batch(7)]})
+    for start in range(9):
+        assert offsets(view, start_offset=start) == [offset for offset in (4, 5, 7, 8) if offset >= start]
+
+
+def test_an_open_transaction_holds_the_log(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: [batch(0), data(2, 1), batch(4)], 6: [batch(6)]})
+    assert (view.last_stable_offset, view.log_end_offset) == (2, 8)
+    assert offsets(view) == [0, 1]
+    assert [(each.producer_id, each.first_offset, each.records) for each in view.open_transactions] == [
+        (1, 2, 2)
+    ]
+
+
+def test_a_missing_segment_leaves_transactions_undecided(tmp_path: Path) -> None:
+    segments = {
+        0: [batch(0), data(2, 1), data(4, 2, 5)],
+        10: [marker(10, "commit", 1), marker(11, "commit", 2, 6), batch(12)],
+    }
+    view = partition(tmp_path, segments)
+    findings: list = []
+    units = view.plan(findings=findings)
+    assert units
+    assert offsets(view) == [0, 1, 4, 5, 12, 13]
+    assert sorted(finding.code for finding in findings) == ["missing-segment", "undecided-transaction"]
+    assert offsets(view, isolation_level="read_uncommitted") == [0, 1, 2, 3, 4, 5, 12, 13]
+
+
+def test_gaps_of_a_compacted_log_are_no_hole(tmp_path: Path) -> None:
+    segments = {0: [batch(0), batch(5), data(7, 1)], 20: [marker(20, "commit", 1), batch(21)]}
+    view = partition(tmp_path, segments)
+    assert offsets(view) == [0, 1, 5, 6, 7, 8, 21, 22]
+
+
+def txn_index(*entries: tuple[int, int, int, int]) -> bytes:
+    return b"".join(struct.pack(">hqqqq", 0, *entry) for entry in entries)
+
+
+def test_the_index_may_hide_more_but_never_less(tmp_path: Path) -> None:
+    segments = {0: [data(0, 1), marker(2, "commit", 1), data(3, 2), marker(5, "abort", 2), batch(6)]}
+    view = partition(tmp_path, segments)
+    assert offsets(view) == [0, 1, 6, 7]
+    index = tmp_path / "t-0" / f"{0:020d}.txnindex"
+    for content in (b"", b"\xff" * 50, txn_index((7, 3, 5, 6)), txn_index((2, 3, 5, 6))[:-1]):
+        index.write_bytes(content)
+        assert offsets(partition(tmp_path, segments)) == [0, 1, 6, 7]
+    index.write_bytes(txn_index((1, 0, 2, 3), (2, 3, 5, 6)))
+    view = partition(tmp_path, segments)
+    findings: list = []
+    view.plan(findings=findings)
+    assert offsets(view) == [6, 7]
+    assert [(finding.code, finding.file) for finding in findings] == [
+        ("txnindex-contradicts-log", str(index))
+    ]
+
+
+def test_the_high_watermark_of_the_checkpoint_is_a_limit_on_request(tmp_path: Path) -> None:
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nt 0 4\n")
+    view = partition(tmp_path, {0: [batch(0), batch(2), batch(4)]})
+    assert view.high_watermark == 4
+    assert offsets(view) == [0, 1, 2, 3, 4, 5]
+    assert offsets(view, up_to="high-watermark") == [0, 1, 2, 3]
+
+
+def test_mapped_and_read_give_the_same(tmp_path: Path) -> None:
+    segments = {
+        0: [data(0, 1), batch(2, 300, codec=4), marker(302, "abort", 1)],
+        303: [batch(303, codec=1), batch(305)],
+    }
+    partition(tmp_path, segments)
+    expected = [*range(2, 302), 303, 304, 305, 306]
+    for io in ("mmap", "pread", "auto"):
+        assert offsets(partition(tmp_path, segments, io=io)) == expected
+
+
+def test_arrow_batches(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    view = partition(
+        tmp_path, {0: [batch(0), data(2, 1), marker(4, "abort", 1), batch(5, log_append_time=77)]}
+    )
+    table = pa.Table.from_batches(view.arrow_batches())
+    assert table.column_names == [
+        "key",
+        "value",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestampType",
+        "headers",
+    ]
+    assert table["offset"].to_pylist() == [0, 1, 5, 6]
+    assert table["value"].to_pylist() == [b"0", b"1", b"5", b"6"]
+    assert table["timestampType"].to_pylist() == [0, 0, 1, 1]
+    assert table["timestamp"].cast(pa.int64()).to_pylist() == [1000, 1001, 77, 77]
+    assert table["topic"].to_pylist() == ["t"] * 4
+    assert table["headers"].to_pylist() == [[]] * 4
+    table.validate(full=True)
+    narrow = pa.Table.from_batches(view.arrow_batches(["value"]))
+    assert narrow.column_names == ["value"]
