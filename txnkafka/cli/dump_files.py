@@ -46,7 +46,7 @@ __all__ = ["file_rows"]
 FILE_LIMIT = 1 << 30
 LARGEST_SEGMENT = (1 << 31) - 1
 OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE = 8, 12
-REMEDY = "'txnkafka verify' compares it with the log; a broker that starts rebuilds it if it is missing"
+REMEDY = "'txnkafka verify' on the log directory says what follows from it and what to do"
 SUFFIXES = (".deleted", ".cleaned", ".swap", ".part", ".tmp")
 SEGMENT_FILE = re.compile(r"([0-9]{20})\.(?:index|timeindex|txnindex)")
 QUORUM_STATE = "quorum-state"
@@ -77,7 +77,7 @@ def file_rows(file_system: FileSystem, path: str, parent: str, options: LogOptio
         for row in rows(data):
             yield {"type": row.pop("type"), "file": path, **row}
     except CorruptFileError as error:
-        yield finding_row(Finding(path, error.position, "error", "corrupt-file", error.reason, REMEDY))
+        yield finding_row(Finding(path, error.position, "error", _code(name, kind), error.reason, REMEDY))
 
 
 def _decoder(kind: str, parent: str) -> str | None:
@@ -100,6 +100,11 @@ def _rows_of(name: str, kind: str, path: str) -> Rows:
     if not SEGMENT_FILE.fullmatch(name):
         raise LogDirError(f"{path}: the name of an index must be a base offset with 20 digits and .{kind}")
     return partial(INDEXES[kind], base_offset=int(name[:20]))
+
+
+def _code(name: str, kind: str) -> str:
+    """What ``txnkafka verify`` calls a file of that name when it cannot be read."""
+    return "bad-snapshot" if kind == "snapshot" else CODES.get(name, "bad-checkpoint")
 
 
 def _offset_index(data: bytes, base_offset: int) -> Iterator[Row]:
@@ -205,6 +210,13 @@ WHOLE_FILES: Final[dict[str, Rows]] = {
     META_PROPERTIES: _meta_properties,
     CLEAN_SHUTDOWN_FILE: _clean_shutdown,
     QUORUM_STATE: _quorum_state,
+}
+
+CODES: Final = {
+    LEADER_EPOCH_CHECKPOINT: "bad-leader-epoch-checkpoint",
+    META_PROPERTIES: "bad-meta-properties",
+    CLEAN_SHUTDOWN_FILE: "bad-clean-shutdown-file",
+    QUORUM_STATE: "bad-quorum-state",
 }
 
 KNOWN: Final = ", ".join(

@@ -74,9 +74,8 @@ def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogO
                 if not is_valid:
                     yield _damage(path, header.position, "the CRC of the batch does not match its bytes")
                 elif magic > LARGEST_MAGIC:
-                    yield _damage(
-                        path, header.position, f"magic {magic} is not known, the CRC holds for magic 2"
-                    )
+                    reason = f"magic {magic} is not known, but the CRC holds for magic 2"
+                    yield _damage(path, header.position, reason, "unknown-magic")
                 elif options.records:
                     yield from _record_rows(path, header, batch, decoder, options)
         if index.stop != "end":
@@ -94,8 +93,8 @@ def finding_row(finding: Finding) -> Row:
     return {"type": "finding", **finding._asdict()}
 
 
-def _damage(path: str, position: int | None, reason: str) -> Row:
-    return finding_row(Finding(path, position, "error", "corrupt-batch", reason, BATCH_REMEDY))
+def _damage(path: str, position: int | None, reason: str, code: str = "corrupt-batch") -> Row:
+    return finding_row(Finding(path, position, "error", code, reason, BATCH_REMEDY))
 
 
 def _size(file_system: FileSystem, path: str) -> int:

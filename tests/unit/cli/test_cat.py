@@ -28,7 +28,8 @@ def test_the_shape_that_scripts_rely_on(run: Run, log_dir: Path) -> None:
     assert (answer.status, answer.stderr) == (0, HELD_BACK)
     assert answer.lines[0] == (
         '{"topic":"orders","partition":0,"offset":0,"timestamp":1700000000000,"timestamp_type":"CreateTime",'
-        '"key":"aw==","value":"Y2Fmw6k=","headers":[["trace","MQ=="],["trace",null],["raw","/w=="]],"leader_epoch":0}'
+        '"key":"aw==","value":"Y2Fmw6k=","headers":[["trace","MQ=="],["trace",null],["raw","/w=="]],'
+        '"leader_epoch":0}'
     )
     assert [json.loads(line)["value"] for line in answer.lines] == ["Y2Fmw6k=", None, "Y29tbWl0dGVk"]
 

@@ -151,9 +151,9 @@ def test_records_that_cannot_be_read_are_a_finding(dumped: Dump) -> None:
 
 def test_an_unknown_magic_is_shown_as_it_is(dumped: Dump) -> None:
     rows = dumped(f"{NAME}.log", Batch(records=[PlainRecord(None, b"v")], magic=9).encode(), "--records")
-    assert [(row["type"], row.get("magic"), row.get("is_valid")) for row in rows] == [
-        ("batch", 9, True),
-        ("finding", None, None),
+    assert [(row["type"], row.get("magic"), row.get("is_valid"), row.get("code")) for row in rows] == [
+        ("batch", 9, True, None),
+        ("finding", None, None, "unknown-magic"),
     ]
 
 
@@ -280,13 +280,14 @@ def test_producers_of_a_snapshot(dumped: Dump) -> None:
         (f"{NAME}.index", b"\0\0\1", "bad-index"),
         (f"{NAME}.timeindex", struct.pack(">qiqi", TIME, 3, TIME - 1, 4), "bad-timeindex"),
         (f"{NAME}.txnindex", b"\4" + bytes(33), "bad-txnindex"),
-        (f"{NAME}.snapshot", snapshot()[:-1], "corrupt-file"),
-        ("leader-epoch-checkpoint", b"1\n0\n", "corrupt-file"),
-        ("partition.metadata", b"", "corrupt-file"),
-        ("meta.properties", b"version=9\n", "corrupt-file"),
-        (".kafka_cleanshutdown", b"[", "corrupt-file"),
-        ("quorum-state", b"[]", "corrupt-file"),
-        ("quorum-state", b"[" * 100_000, "corrupt-file"),
+        (f"{NAME}.snapshot", snapshot()[:-1], "bad-snapshot"),
+        ("leader-epoch-checkpoint", b"1\n0\n", "bad-leader-epoch-checkpoint"),
+        ("partition.metadata", b"", "bad-checkpoint"),
+        ("replication-offset-checkpoint", b"0\n1\n", "bad-checkpoint"),
+        ("meta.properties", b"version=9\n", "bad-meta-properties"),
+        (".kafka_cleanshutdown", b"[", "bad-clean-shutdown-file"),
+        ("quorum-state", b"[]", "bad-quorum-state"),
+        ("quorum-state", b"[" * 100_000, "bad-quorum-state"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_a_finding(dumped: Dump, name: str, content: bytes, code: str) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import txnkafka
@@ -35,9 +36,8 @@ def test_every_option_of_a_command_is_explained(name: str) -> None:
     assert command is not None
     assert command.help
     assert command.name == name
-    for parameter in command.params:
-        if parameter.param_type_name == "option":
-            assert "--format" in parameter.opts or parameter.help, parameter.opts  # type: ignore[attr-defined]
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    assert [each.name for each in options if not each.help and "--format" not in each.opts] == []
 
 
 def test_an_unknown_command_is_a_usage_error(run: Run) -> None:
