@@ -171,7 +171,7 @@ def _txn_index(*entries: tuple[int, int, int, int]) -> bytes:
 
 
 def _snapshot(*entries: tuple[int, int, int, int, int, int, int, int]) -> bytes:
-    """Producer id and epoch, last sequence and offset, offset delta, time, coordinator epoch, first offset."""
+    """Producer id, epoch, last sequence and offset, offset delta, time, coordinator epoch, first offset."""
     content = struct.pack(">i", len(entries)) + b"".join(
         struct.pack(">qhiqiqiq", *entry) for entry in entries
     )
