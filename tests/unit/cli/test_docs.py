@@ -1,0 +1,43 @@
+"""docs/cli.md names every command, option and field."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.unit.cli.conftest import FIRST_SEGMENT, Run
+from txnkafka.cli.main import COMMANDS, cli
+
+TEXT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def section(name: str) -> str:
+    common = TEXT.split("\n## LOGDIR", 1)[1].split("\n## ", 1)[0]
+    return common + TEXT.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def test_every_command() -> None:
+    assert [name for name in COMMANDS if f"`{name}`" not in TEXT] == []
+
+
+@pytest.mark.parametrize("name", ["ls", "cat", "dump"])
+def test_every_option(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    words = set(re.findall(r"-{1,2}[a-z][a-z-]*", section(name)))
+    assert [option for each in options for option in each.opts if option not in words] == []
+
+
+@pytest.mark.parametrize("arguments", ["ls", "ls --segments", "cat", "dump --records"])
+def test_every_field(run: Run, log_dir: Path, arguments: str) -> None:
+    name, *options = arguments.split()
+    target = log_dir / "orders-0" / FIRST_SEGMENT if name == "dump" else log_dir
+    rows = [json.loads(line) for line in run(name, target, "--format", "jsonl", *options).lines]
+    fields = {field for row in rows for field in row}
+    assert sorted(field for field in fields if not re.search(rf'[`"]{field}["`]', section(name))) == []
+    assert fields
