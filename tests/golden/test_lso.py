@@ -1,0 +1,304 @@
+"""Last stable offsets, what holds them, and the coordinators' state, against what the broker answered.
+
+What hangs is derived once more here, from DescribeProducers and DescribeTransactions alone, as Kafka's own
+find-hanging does it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.golden.cases import Case, case, cases
+from tests.golden.directories import ANSWERED, INTACT, Directory
+from txnkafka import LogDir, TopicPartition
+from txnkafka.cli.main import cli
+from txnkafka.logdir.lso import LsoReport, lso_report
+from txnkafka.logdir.verdict import Circumstances, Verdict
+
+Json = Any
+
+UNSTABLE = 88
+COORDINATED = [
+    each
+    for each in cases()
+    if "list_transactions" in each.cluster and (each.answered / "__transaction_state-0").is_dir()
+]
+GROUPED = [each for each in cases() if "groups" in each.cluster]
+FIELDS = ["topic", "partition", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset"]
+FIELDS += ["verdict", "open_transactions"]
+
+each_answered = pytest.mark.parametrize("directory", ANSWERED, ids=str)
+each_intact = pytest.mark.parametrize("directory", INTACT, ids=str)
+each_coordinated = pytest.mark.parametrize("case", COORDINATED, ids=lambda case: case.name)
+each_grouped = pytest.mark.parametrize("case", GROUPED, ids=lambda case: case.name)
+
+
+def report(path: str, partition: TopicPartition, now_ms: int) -> LsoReport:
+    log_dir = LogDir(path)
+    return lso_report(log_dir.partition(*partition), log_dir.coordinator, Circumstances(now_ms))
+
+
+def report_of(directory: Directory) -> LsoReport:
+    return report(directory.path, directory.partition, directory.case.recorded_at_ms)
+
+
+def open_producers(directory: Directory) -> list[Json]:
+    """As DescribeProducers told it, oldest transaction first."""
+    facts = directory.case.facts(directory.partition)
+    found = [each for each in facts["describe_producers"] if each["current_txn_start_offset"] is not None]
+    return sorted(found, key=lambda each: each["current_txn_start_offset"])
+
+
+def transactional_id(case: Case, producer_id: int) -> str | None:
+    found = [each for each in case.cluster["list_transactions"] if each["producer_id"] == producer_id]
+    return found[0]["transactional_id"] if found else None
+
+
+def expected_verdict(case: Case, partition: TopicPartition, producer_id: int) -> str:
+    """From the coordinator's own description of whoever has the producer id."""
+    if case not in COORDINATED:
+        return "UNKNOWN_NO_COORDINATOR_DATA"
+    name = transactional_id(case, producer_id)
+    if name is None:
+        return "HANGING_NO_TRANSACTIONAL_ID"
+    description = case.cluster["describe_transactions"][name]
+    if str(partition) not in description["topic_partitions"]:
+        return "HANGING_PARTITION_NOT_IN_TXN"
+    if description["state"].startswith("Prepare"):
+        return "MARKER_PENDING"
+    age = case.recorded_at_ms - description["transaction_start_time_ms"]
+    return "OPEN_OVERDUE" if age > description["transaction_timeout_ms"] else "OPEN_WITHIN_TIMEOUT"
+
+
+@each_intact
+def test_offsets(directory: Directory) -> None:
+    facts, found = directory.case.facts(directory.partition), report_of(directory)
+    assert found.last_stable_offset == facts["lso"]
+    assert found.log_start_offset == facts["log_start_offset"]
+    assert found.log_end_offset == facts["high_watermark"]
+    if directory.name == directory.case.answered.name:
+        assert found.high_watermark == facts["high_watermark"]
+
+
+@each_answered
+def test_open_transactions(directory: Directory) -> None:
+    found = report_of(directory)
+    facts = directory.case.facts(directory.partition)
+    if "describe_producers" not in facts:  # that broker was not asked
+        assert bool(found.open_transactions) == (facts["lso"] < facts["high_watermark"])
+        return
+    expected = open_producers(directory)
+    assert [each.transaction.producer_id for each in found.open_transactions] == [
+        each["producer_id"] for each in expected
+    ]
+    for ours, theirs in zip(found.open_transactions, expected, strict=True):
+        assert ours.transaction.producer_epoch == theirs["producer_epoch"]
+        assert ours.transaction.last_timestamp == theirs["last_timestamp"]
+        start = theirs["current_txn_start_offset"]
+        assert ours.transaction.first_offset == max(start, found.log_start_offset)
+        if ours.verdict.is_hanging:
+            assert f"--start-offset {start}" in (ours.repair.command or "")
+
+
+@each_answered
+def test_verdicts(directory: Directory) -> None:
+    found = report_of(directory)
+    if not found.open_transactions:
+        assert found.verdict is Verdict.NOT_STUCK
+        return
+    assert found.verdict is found.open_transactions[0].verdict
+    if directory.case.name == "kafka_2_8":  # its clients could not ask the coordinator
+        assert {each.verdict.value for each in found.open_transactions} == {"OPEN_WITHIN_TIMEOUT"}
+        return
+    for each in found.open_transactions:
+        producer_id = each.transaction.producer_id
+        expected = expected_verdict(directory.case, directory.partition, producer_id)
+        assert each.verdict.value == expected
+        if expected != "UNKNOWN_NO_COORDINATOR_DATA":
+            assert each.transactional_id == transactional_id(directory.case, producer_id)
+
+
+def test_every_verdict_that_a_broker_can_give_is_among_the_cases() -> None:
+    found = {each.verdict for directory in ANSWERED for each in report_of(directory).open_transactions}
+    assert found == {
+        Verdict.OPEN_WITHIN_TIMEOUT,
+        Verdict.MARKER_PENDING,
+        Verdict.HANGING_PARTITION_NOT_IN_TXN,
+        Verdict.UNKNOWN_NO_COORDINATOR_DATA,
+    }
+
+
+def test_hanging_and_repaired() -> None:
+    found = {
+        (partition.partition, each.transaction.producer_id, each.transactional_id, each.verdict.value)
+        for partition in case("hanging").partitions()
+        for each in report_of(Directory(case("hanging"), "logs", partition)).open_transactions
+    }
+    assert found == {
+        (
+            each["partition"],
+            each["producer_id"],
+            each["transactional_id"],
+            "HANGING_PARTITION_NOT_IN_TXN",
+        )
+        for each in case("hanging").meta["hanging"]
+    }
+    for partition in case("hanging_repaired").partitions():
+        repaired = report_of(Directory(case("hanging_repaired"), "logs", partition))
+        assert repaired.verdict is Verdict.NOT_STUCK
+
+
+@each_answered
+def test_what_waits(directory: Directory) -> None:
+    found = report_of(directory)
+    lso = found.last_stable_offset
+    records = directory.case.expected_records(directory.partition, "read_uncommitted")
+    assert found.waiting.records == sum(each["offset"] >= lso for each in records)
+    dump = directory.case.dump(directory.partition)
+    logs = {name: table for name, table in sorted(dump.items()) if name.endswith(".log")}
+    rows = [dict(zip(log["columns"], row, strict=True)) for log in logs.values() for row in log["rows"]]
+    waiting = [row for row in rows if row["lastOffset"] >= lso and not row.get("isControl")]
+    assert found.waiting.bytes == (sum(row["size"] for row in waiting) if found.waiting.records else 0)
+    bases = [int(name.removesuffix(".log")) for name in logs]
+    held = [f"{base:020}.log" for base, end in pairwise(bases) if end > lso]
+    assert list(found.waiting.segments) == (held if lso < found.log_end_offset else [])
+
+
+@each_coordinated
+def test_transactional_ids(case: Case) -> None:
+    found = LogDir(str(case.answered)).transactional_ids()
+    assert [
+        {"transactional_id": name, "producer_id": each.producer_id, "state": each.state.label}
+        for name, each in sorted(found.items())
+    ] == sorted(case.cluster["list_transactions"], key=lambda each: each["transactional_id"])
+    for name, description in case.cluster["describe_transactions"].items():
+        if "error" in description:
+            assert name not in found
+            continue
+        each = found[name]
+        start = None if each.start_timestamp < 0 else each.start_timestamp
+        names = sorted(map(str, each.topic_partitions))
+        assert (each.producer_epoch, each.transaction_timeout_ms, start, names) == (
+            description["producer_epoch"],
+            description["transaction_timeout_ms"],
+            description["transaction_start_time_ms"],
+            sorted(description["topic_partitions"]),
+        )
+
+
+@each_coordinated
+def test_a_whole_topic_is_known_to_be_whole(case: Case) -> None:
+    coordinator = LogDir(str(case.answered)).coordinator
+    count = int(case.meta["broker_props"]["transaction.state.log.num.partitions"])
+    assert coordinator.partitions == tuple(range(count))
+    assert coordinator.is_complete
+    assert not coordinator.missing_partitions
+    assert not coordinator.findings
+
+
+def offset_row(committed: Json) -> Json:
+    epoch = committed.leader_epoch
+    return {
+        "offset": committed.offset,
+        "metadata": committed.metadata,
+        "leader_epoch": None if epoch < 0 else epoch,
+    }
+
+
+@each_grouped
+def test_committed_offsets(case: Case) -> None:
+    found = LogDir(str(case.answered)).committed_offsets()
+    for group, answer in case.cluster["groups"]["offsets"].items():
+        ours = {str(key[1]): offset_row(each) for key, each in found.items() if key[0] == group}
+        assert ours == answer["not_require_stable"]["offsets"]
+    assert {group for group, _ in found} <= set(case.cluster["groups"]["offsets"])
+
+
+@each_grouped
+def test_pending_offsets_are_the_unstable_ones(case: Case) -> None:
+    log_dir = LogDir(str(case.answered))
+    unstable = set()
+    for group, answer in case.cluster["groups"]["offsets"].items():
+        for topic in answer["raw_offset_fetch_require_stable"]["topics"]:
+            for each in topic["partitions"]:
+                if each["errorCode"] == UNSTABLE:
+                    unstable.add((group, TopicPartition(topic["name"], each["partitionIndex"])))
+    pending = log_dir.pending_offsets()
+    assert set(pending) == unstable
+    assert unstable
+    for each in (pending_offset for found in pending.values() for pending_offset in found):
+        owner = log_dir.coordinator.owner(each.producer_id)
+        assert owner is not None
+        assert owner.state.label in ("Ongoing", "PrepareCommit")
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, ["lso", *map(str, arguments)], standalone_mode=False)
+    assert result.exception is None, result.exception
+    return result.return_value or 0, result.stdout
+
+
+@pytest.mark.parametrize("case", [each for each in cases() if not each.refused], ids=lambda case: case.name)
+def test_command_line(case: Case) -> None:
+    log_dir = LogDir(str(case.answered))
+    circumstances = Circumstances(case.recorded_at_ms)
+    reports = [lso_report(view, log_dir.coordinator, circumstances) for view in log_dir.partitions()]
+    status, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "json")
+    rows = json.loads(text)
+    assert status == int(any(each.verdict.is_stuck for each in reports))
+    assert rows == [each.as_dict() for each in reports]
+    assert all(list(row) == FIELDS for row in rows)
+    _, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "jsonl")
+    assert [json.loads(line) for line in text.splitlines()] == rows
+
+
+def test_text_says_who_holds_it_and_what_to_do() -> None:
+    status, text = run(case("hanging").logs, "--topic", "hang", "--partition", 0)
+    assert status == 1
+    assert text.splitlines()[0] == "hang-0  HANGING_PARTITION_NOT_IN_TXN"
+    for part in (
+        "stands at 20, the log ends at 61: 34 records",
+        "producer 2 epoch 0 of transactional id 'late-0', open since 2023-11-14T22:13:20.477Z",
+        "abort --topic hang --partition 0 --start-offset 20",
+        "Risk: ",
+    ):
+        assert part in text
+    status, text = run(case("hanging").logs, "--topic", "hang", "--partition", 2)
+    assert (status, text) == (0, "hang-2  NOT_STUCK: everything up to the log end 59 is stable\n")
+
+
+def test_wide_has_a_row_for_each_open_transaction() -> None:
+    _, text = run(case("hanging").logs, "--format", "wide")
+    rows = [line.split() for line in text.splitlines()]
+    assert [row[10:14] for row in rows if row[:2] == ["hang", "1"]] == [
+        ["3", "0", "late-1", "28"],
+        ["4", "0", "late-2", "49"],
+    ]
+
+
+def test_a_partition_directory_alone_has_no_coordinator(tmp_path: Path) -> None:
+    logs = case("hanging").logs
+    status, text = run(logs / "hang-0", "--format", "json")
+    (row,) = json.loads(text)
+    assert (status, row["verdict"]) == (0, "UNKNOWN_NO_COORDINATOR_DATA")
+    assert row["open_transactions"][0]["transactional_id"] is None
+    _, text = run(logs / "hang-0", logs / "__transaction_state-0", "--topic", "hang", "--format", "json")
+    assert json.loads(text)[0]["verdict"] == "HANGING_PARTITION_NOT_IN_TXN"
+    shutil.copytree(logs / "hang-0", tmp_path / "hang-0")
+    _, text = run(tmp_path, "--format", "json")
+    assert json.loads(text)[0]["high_watermark"] is None
+
+
+def test_a_high_watermark_behind_the_log_end() -> None:
+    status, text = run(case("random_00").logs, "--topic", "__transaction_state")
+    assert status == 0
+    assert text.splitlines()[0] == "__transaction_state-0  HW_BEHIND"
+    assert "the high watermark 65" in text
+    assert "34 records" in text

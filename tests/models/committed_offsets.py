@@ -1,0 +1,70 @@
+"""What ``__consumer_offsets`` says, by definition instead of by replay.
+
+Of the records of a key behind its last tombstone those count that were written outside of a transaction or
+whose transaction committed; the last of them is the committed offset. Pending is, for each producer, the
+last one of its transaction that has not ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["Commit", "End", "Event", "Tombstone", "committed", "pending"]
+
+
+class Commit(NamedTuple):
+    """An offset committed for a key; ``producer_id`` -1: outside of any transaction."""
+
+    key: int
+    offset: int
+    producer_id: int = -1
+
+
+class Tombstone(NamedTuple):
+    """Somebody deleted the key's offset."""
+
+    key: int
+
+
+class End(NamedTuple):
+    """An end marker."""
+
+    producer_id: int
+    commit: bool
+
+
+Event = Commit | Tombstone | End
+
+
+def _candidates(events: Sequence[Event], key: int) -> list[tuple[int, Commit]]:
+    """The commits of a key behind its last tombstone, with their places."""
+    tombstones = [i for i, event in enumerate(events) if event == Tombstone(key)]
+    begin = tombstones[-1] if tombstones else 0
+    found = [(i, event) for i, event in enumerate(events) if isinstance(event, Commit) and event.key == key]
+    return [(i, event) for i, event in found if i >= begin]
+
+
+def _end(events: Sequence[Event], i: int, producer_id: int) -> End | None:
+    """The first end marker of a producer behind place ``i``."""
+    ends = [event for event in events[i:] if isinstance(event, End) and event.producer_id == producer_id]
+    return ends[0] if ends else None
+
+
+def committed(events: Sequence[Event], key: int) -> int | None:
+    """The committed offset of a key; None when there is none."""
+    counting = [
+        event.offset
+        for i, event in _candidates(events, key)
+        if event.producer_id == -1 or _end(events, i, event.producer_id) == End(event.producer_id, True)
+    ]
+    return counting[-1] if counting else None
+
+
+def pending(events: Sequence[Event], key: int) -> dict[int, int]:
+    """The undecided offset of a key by producer id."""
+    return {
+        event.producer_id: event.offset
+        for i, event in _candidates(events, key)
+        if event.producer_id != -1 and _end(events, i, event.producer_id) is None
+    }

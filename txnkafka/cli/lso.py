@@ -1,0 +1,125 @@
+"""``txnkafka lso``: why the last stable offset of each partition stands where it stands, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from txnkafka.cli.output import FORMATS, write_json
+from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
+from txnkafka.cli.times import Timestamp
+
+if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
+    from txnkafka.logdir import LogDir
+    from txnkafka.logdir.lso import LsoReport
+    from txnkafka.logdir.verdict import Circumstances
+    from txnkafka.model import TopicPartition
+
+__all__ = ["lso"]
+
+FINDINGS, COULD_NOT = 1, 2
+MINUTE_MS = 60_000
+
+
+@click.command(short_help="Say why the last stable offset stands where it stands.")
+@target_options
+@click.option("--now", type=Timestamp(), help="The clock for timeouts; default: the machine's.")
+@click.option(
+    "--max-transaction-timeout",
+    "max_minutes",
+    type=click.IntRange(min=0),
+    default=15,
+    show_default=True,
+    metavar="MINUTES",
+    help="Unless the broker was stopped cleanly, nothing younger is said to hang.",
+)
+@click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.pass_obj
+def lso(
+    messages: Messages,
+    /,
+    *,
+    logdir: tuple[str, ...],
+    topic: str | None,
+    partition: int | None,
+    io: str,
+    now: int | None,
+    max_minutes: int,
+    output_format: str,
+) -> int:
+    """Say what holds the last stable offset of the partitions in LOGDIR, where a read_committed reader stops.
+
+    LOGDIR is a log directory, a copy of one, or a single partition directory. Several are taken for those of
+    one broker. Whose transaction is open, and whether it hangs, stands in the partitions of
+    __transaction_state: without them the answer may be unknown.
+
+    Exit status: 1 when a partition is stuck (its transaction hangs, is overdue, or waits for its end marker),
+    2 when a partition could not be read.
+    """
+    from txnkafka.env import SystemClock
+    from txnkafka.logdir.verdict import Circumstances
+
+    log_dir = open_log_dir(logdir, io, messages)
+    chosen = chosen_partitions(log_dir, topic, partition)
+    circumstances = Circumstances(SystemClock().now_ms() if now is None else now, max_minutes * MINUTE_MS)
+    reporter = Reporter(log_dir, messages, circumstances)
+    _write(reporter.reports(chosen), output_format)
+    return reporter.status
+
+
+class Reporter:
+    """Reports of partitions. What cannot be read is said on stderr, the others go on."""
+
+    def __init__(self, log_dir: LogDir, messages: Messages, circumstances: Circumstances) -> None:
+        self.status = 0
+        self._log_dir = log_dir
+        self._messages = messages
+        self._circumstances = circumstances
+
+    def reports(self, partitions: list[TopicPartition]) -> Iterator[LsoReport]:
+        """The report of each partition that can be read."""
+        from txnkafka.errors import KafkaError
+
+        for finding in self._log_dir.coordinator.findings:
+            self._messages.finding(finding)
+        for topic_partition in partitions:
+            try:
+                report = self._report(topic_partition)
+            except KafkaError as error:
+                self.status = COULD_NOT
+                self._messages.error(f"{topic_partition}: {error}")
+                continue
+            if report.verdict.is_stuck:
+                self.status = max(self.status, FINDINGS)
+            yield report
+
+    def _report(self, topic_partition: TopicPartition) -> LsoReport:
+        from txnkafka.logdir.lso import lso_report
+
+        view = self._log_dir.partition(*topic_partition)
+        try:
+            report = lso_report(view, self._log_dir.coordinator, self._circumstances)
+            for finding in view.tail_findings:
+                self._messages.finding(finding)
+        finally:
+            view.close()
+        return report
+
+
+def _write(reports: Iterator[LsoReport], output_format: str) -> None:
+    if output_format == "json":
+        write_json([report.as_dict() for report in reports])
+    elif output_format == "jsonl":
+        for report in reports:
+            write_json(report.as_dict())
+    else:
+        from txnkafka.cli.lso_text import write_report, write_wide
+
+        if output_format == "wide":
+            write_wide(reports)
+        else:
+            for report in reports:
+                write_report(report)

@@ -1,0 +1,124 @@
+"""Reports of ``lso`` for people: a paragraph for what holds a partition, or a table with a row for each open
+transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from txnkafka.cli.output import printable, write_table, write_text
+from txnkafka.cli.times import iso_time
+from txnkafka.logdir.verdict import Verdict
+
+if TYPE_CHECKING:
+    from txnkafka.logdir.lso import LsoReport, OpenTransaction, Waiting
+
+__all__ = ["write_report", "write_wide"]
+
+COLUMNS = (
+    "topic", "partition", "start", "end", "hw", "lso", "verdict", "waiting-records", "waiting-bytes",
+    "held-segments", "producer-id", "epoch", "transactional-id", "first-offset", "records", "bytes",
+    "since", "transaction",
+)  # fmt: skip
+
+
+def write_report(report: LsoReport) -> None:
+    """Why the last stable offset stands there, since when, how much waits behind it, what to do."""
+    for line in _lines(report):
+        write_text(printable(line))
+
+
+def write_wide(reports: Iterable[LsoReport]) -> None:
+    """A row for each open transaction, one for a partition without any; ``transaction`` is its own
+    verdict."""
+    write_table(COLUMNS, (row for report in reports for row in _rows(report)))
+
+
+def _rows(report: LsoReport) -> Iterator[list[object]]:
+    waiting = report.waiting
+    head: list[object] = [
+        report.topic, report.partition, report.log_start_offset, report.log_end_offset,
+        report.high_watermark, report.last_stable_offset, report.verdict.value,
+        waiting.records, waiting.bytes, len(waiting.segments),
+    ]  # fmt: skip
+    for each in report.open_transactions or [None]:
+        yield [*head, *([None] * 8 if each is None else _cells(each))]
+
+
+def _cells(each: OpenTransaction) -> list[object]:
+    transaction = each.transaction
+    return [
+        transaction.producer_id, transaction.producer_epoch, each.transactional_id, transaction.first_offset,
+        transaction.records, transaction.bytes, iso_time(each.since_ms), each.verdict.value,
+    ]  # fmt: skip
+
+
+def _lines(report: LsoReport) -> Iterator[str]:
+    name = f"{report.topic}-{report.partition}"
+    if report.verdict is Verdict.NOT_STUCK:
+        yield f"{name}  NOT_STUCK: everything up to the log end {report.log_end_offset} is stable"
+        return
+    yield f"{name}  {report.verdict.value}"
+    if report.verdict is Verdict.HW_BEHIND:
+        yield f"  Why: {report.reason}: {_amount(report.waiting)} there."
+        yield "  What to do: nothing if the broker was killed; else look at the replicas that lag behind."
+        return
+    yield (
+        f"  The last stable offset stands at {report.last_stable_offset}, the log ends at "
+        f"{report.log_end_offset}: {_amount(report.waiting)} behind it."
+    )
+    if report.waiting.segments:
+        yield f"  {_held_segments(report.waiting)}"
+    yield from _transactions(report.open_transactions)
+
+
+def _transactions(open_transactions: tuple[OpenTransaction, ...]) -> Iterator[str]:
+    """What to do is said once; after that only the commands differ."""
+    said: set[str] = set()
+    for each in open_transactions:
+        if not said:
+            yield f"  It is held by {_described(each)}."
+            yield f"  Why: {each.reason}."
+        else:
+            yield f"  Open too, {each.verdict.value}: {_described(each)}; {each.reason}."
+        advice, command, risk = each.repair
+        first = advice not in said
+        said.add(advice)
+        if first:
+            yield f"  What to do: {advice}."
+        if command is not None:
+            yield f"    {command}"
+        if first and risk is not None:
+            yield f"  Risk: {risk}."
+
+
+def _amount(waiting: Waiting) -> str:
+    verb = "waits" if waiting.records == 1 else "wait"
+    return f"{_number(waiting.records, 'record')} ({_number(waiting.bytes, 'byte')}) {verb}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _held_segments(waiting: Waiting) -> str:
+    first, count = waiting.segments[0], len(waiting.segments)
+    which = f"Segment {first}" if count == 1 else f"{count:,} segments from {first} on"
+    return f"{which} can be neither compacted nor tiered while it stands there."
+
+
+def _described(each: OpenTransaction) -> str:
+    transaction = each.transaction
+    whose = "of no known transactional id"
+    if each.transactional_id is not None:
+        whose = f"of transactional id {each.transactional_id!r}"
+    since = ""
+    if each.since_ms is not None:
+        since = f", open since {iso_time(each.since_ms)} ({each.since_ms})"
+    what = "its records are deleted, only a producer snapshot remembers it"
+    if transaction.records:
+        what = (
+            f"{_number(transaction.records, 'record')} ({_number(transaction.bytes, 'byte')}) "
+            f"at offsets {transaction.first_offset} to {transaction.last_offset}"
+        )
+    return f"producer {transaction.producer_id} epoch {transaction.producer_epoch} {whose}{since}: {what}"

@@ -1,0 +1,184 @@
+"""Why the last stable offset of a partition stands where it stands.
+
+The oldest open transaction holds it, and its verdict is the partition's. What waits behind it is counted
+from batch headers: all data up to the log end, whoever wrote it. A closed segment that reaches beyond the
+last stable offset can be neither compacted nor copied to tiered storage.
+Source: UnifiedLog.fetchLastStableOffset, LogCleanerManager.cleanableOffsets, RemoteLogManager.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txnkafka.logdir.repair import Repair, repair_of
+from txnkafka.logdir.survey import segment_containing
+from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
+
+if TYPE_CHECKING:
+    from txnkafka._core.read_committed import TransactionRange
+    from txnkafka.logdir.coordinator import CoordinatorView
+    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.storage import ProducerStateEntry
+    from txnkafka.wire.records import TransactionMetadata
+
+__all__ = ["LsoReport", "OpenTransaction", "Waiting", "lso_report"]
+
+CONTROL = 0x20  # bit of a batch's attributes
+
+
+class OpenTransaction(NamedTuple):
+    """An open transaction: the partition's view of it, the coordinator's (None: not known), the verdict,
+    what to do."""
+
+    transaction: TransactionRange
+    coordinator: TransactionMetadata | None
+    verdict: Verdict
+    reason: str
+    repair: Repair
+
+    @property
+    def transactional_id(self) -> str | None:
+        """Whose it is; None when nobody here knows."""
+        return None if self.coordinator is None else self.coordinator.transactional_id
+
+    @property
+    def since_ms(self) -> int | None:
+        """When it began: by its first record, else by the coordinator."""
+        if self.transaction.first_timestamp >= 0:
+            return self.transaction.first_timestamp
+        begin = -1 if self.coordinator is None else self.coordinator.start_timestamp
+        return begin if begin >= 0 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; what is not known is None."""
+        transaction = self.transaction
+        return {
+            "producer_id": transaction.producer_id,
+            "producer_epoch": transaction.producer_epoch,
+            "first_offset": transaction.first_offset,
+            "first_timestamp": _known(transaction.first_timestamp),
+            "last_timestamp": _known(transaction.last_timestamp),
+            "records": transaction.records,
+            "bytes": transaction.bytes,
+            "transactional_id": self.transactional_id,
+        }
+
+
+class Waiting(NamedTuple):
+    """What a read_committed reader does not get yet, and closed segments (names of ``.log`` files) that
+    cannot be compacted or tiered."""
+
+    records: int
+    bytes: int
+    segments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LsoReport:
+    """One partition. ``open_transactions`` has the oldest, which holds the last stable offset, first."""
+
+    topic: str
+    partition: int
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int | None
+    last_stable_offset: int
+    verdict: Verdict
+    reason: str
+    open_transactions: tuple[OpenTransaction, ...]
+    waiting: Waiting
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; what is not known is None."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "log_start_offset": self.log_start_offset,
+            "log_end_offset": self.log_end_offset,
+            "high_watermark": self.high_watermark,
+            "last_stable_offset": self.last_stable_offset,
+            "verdict": self.verdict.value,
+            "open_transactions": [each.as_dict() for each in self.open_transactions],
+        }
+
+
+def lso_report(view: PartitionView, coordinator: CoordinatorView, circumstances: Circumstances) -> LsoReport:
+    """Explain the last stable offset of a partition. ``circumstances.settled`` is taken from the
+    partition's directory."""
+    circumstances = circumstances._replace(settled=view.source.clean_shutdown)
+    open_transactions = _open_transactions(view, coordinator, circumstances)
+    if open_transactions:
+        found = Judgement(open_transactions[0].verdict, open_transactions[0].reason)
+        boundary = view.last_stable_offset
+    else:
+        found = _without_open_transactions(view)
+        boundary = view.log_end_offset if view.high_watermark is None else view.high_watermark
+    return LsoReport(
+        topic=view.topic,
+        partition=view.partition,
+        log_start_offset=view.log_start_offset,
+        log_end_offset=view.log_end_offset,
+        high_watermark=view.high_watermark,
+        last_stable_offset=view.last_stable_offset,
+        verdict=found.verdict,
+        reason=found.reason,
+        open_transactions=open_transactions,
+        waiting=waiting_behind(view, boundary),
+    )
+
+
+def _open_transactions(
+    view: PartitionView, coordinator: CoordinatorView, circumstances: Circumstances
+) -> tuple[OpenTransaction, ...]:
+    found = []
+    producers: dict[int, ProducerStateEntry] | None = None
+    for transaction in view.open_transactions:
+        judgement = judge(view.topic_partition, transaction, coordinator, circumstances)
+        owner = coordinator.owner(transaction.producer_id)
+        if judgement.verdict.is_hanging and producers is None:
+            producers = {each.producer_id: each for each in view.producer_state().entries()}
+        repair = repair_of(
+            judgement.verdict,
+            view.topic_partition,
+            transaction,
+            transactional_id=None if owner is None else owner.transactional_id,
+            producer=(producers or {}).get(transaction.producer_id),
+        )
+        found.append(OpenTransaction(transaction, owner, judgement.verdict, judgement.reason, repair))
+    return tuple(found)
+
+
+def _without_open_transactions(view: PartitionView) -> Judgement:
+    high_watermark, end = view.high_watermark, view.log_end_offset
+    if high_watermark is not None and high_watermark < end:
+        return Judgement(
+            Verdict.HW_BEHIND,
+            f"no transaction is open; the broker noted the high watermark {high_watermark} last, where the "
+            f"log ended for its consumers, and what lies behind it up to {end} may not be replicated",
+        )
+    return Judgement(Verdict.NOT_STUCK, "no transaction is open")
+
+
+def waiting_behind(view: PartitionView, offset: int) -> Waiting:
+    """All data from ``offset`` to the log end, and the closed segments that reach beyond ``offset``."""
+    if offset >= view.log_end_offset:
+        return Waiting(0, 0, ())
+    segments = view.segments
+    first = segment_containing(segments, offset)
+    records = size = 0
+    for segment in segments[first:]:
+        index = segment.scan()
+        i = index.find(offset)
+        for attributes, count, bytes_ in zip(
+            index.attributes[i:], index.record_count[i:], index.size[i:], strict=True
+        ):
+            if not attributes & CONTROL:
+                records += max(count, 0)
+                size += bytes_
+    names = (segment.path.rpartition("/")[2] for segment in segments[first:-1])
+    return Waiting(records, size, tuple(names))
+
+
+def _known(timestamp: int) -> int | None:
+    return None if timestamp < 0 else timestamp

@@ -1,0 +1,79 @@
+"""What to do about an open transaction: the command of Kafka's own tool, and what it may break.
+
+Only a hanging transaction may be aborted by hand. The tool writes an ABORT marker into one partition and
+tells the coordinator nothing, so on a transaction that is still alive it tears that transaction apart.
+"""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.logdir.verdict import Verdict
+
+if TYPE_CHECKING:
+    from txnkafka._core.read_committed import TransactionRange
+    from txnkafka.model import TopicPartition
+    from txnkafka.storage import ProducerStateEntry
+
+__all__ = ["Repair", "repair_of"]
+
+TOOL = "kafka-transactions.sh --bootstrap-server HOST:PORT"
+
+
+class Repair(NamedTuple):
+    """Advice in words; the command (None: nothing is to be done by hand) and its risk."""
+
+    advice: str
+    command: str | None = None
+    risk: str | None = None
+
+
+_WAIT = {
+    Verdict.OPEN_WITHIN_TIMEOUT: "nothing: the producer may still commit or abort it",
+    Verdict.MARKER_PENDING: "start the broker that leads the coordinator's partition and wait: it sends the "
+    "end marker again. Do not abort by hand: the decision is made, and other partitions may have it already",
+    Verdict.UNKNOWN_NO_COORDINATOR_DATA: "look again with all partitions of __transaction_state (name the "
+    "directories that hold them as well), or ask a running cluster with find-hanging before anything else",
+}
+
+
+def repair_of(
+    verdict: Verdict,
+    topic_partition: TopicPartition,
+    transaction: TransactionRange,
+    *,
+    transactional_id: str | None,
+    producer: ProducerStateEntry | None,
+) -> Repair:
+    """What to do about a transaction with this verdict; ``producer`` is the partition's own state of it."""
+    if verdict.is_hanging:
+        return _abort(topic_partition, transaction, producer)
+    if verdict is Verdict.OPEN_OVERDUE and transactional_id is not None:
+        return _terminate(transactional_id)
+    return Repair(_WAIT[verdict])
+
+
+def _abort(
+    topic_partition: TopicPartition, transaction: TransactionRange, producer: ProducerStateEntry | None
+) -> Repair:
+    # The broker knows the transaction by the offset it began at, even if that was deleted since.
+    begin = transaction.first_offset
+    if producer is not None and producer.has_open_transaction:
+        begin = producer.current_txn_first_offset
+    topic, partition = topic_partition
+    return Repair(
+        "abort it in this partition, once it is certain that its producer is gone",
+        f"{TOOL} abort --topic {quote(topic)} --partition {partition} --start-offset {begin}",
+        "it writes an ABORT marker into this partition only and the coordinator does not hear of it: "
+        "if the producer still lives, it can go on and even commit, and what it wrote here is lost",
+    )
+
+
+def _terminate(transactional_id: str) -> Repair:
+    return Repair(
+        "a running coordinator aborts it by itself within seconds; if it does not, or if nobody waits, "
+        "end it for the coordinator (Kafka 4.0 and newer)",
+        f"{TOOL} forceTerminateTransaction --transactionalId {quote(transactional_id)}",
+        "the producer of that id is fenced and its whole transaction is aborted in every partition",
+    )

@@ -1,0 +1,193 @@
+"""Is an open transaction in order, or does it hang? The partition's view against the coordinator's.
+
+A transaction hangs when no end marker will ever come by itself: the coordinator knows no transactional id
+of that producer, or its transaction does not contain the partition, or it is about another epoch. This is
+the join of ``kafka-transactions.sh find-hanging`` (KIP-664), made from files.
+Pure: what is known goes in, a verdict with its reason comes out. Where data is missing the verdict is
+"unknown", never "hanging".
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.wire.records import TransactionMetadata, TransactionState
+
+if TYPE_CHECKING:
+    from txnkafka._core.read_committed import TransactionRange
+    from txnkafka.logdir.coordinator import CoordinatorView
+    from txnkafka.model import TopicPartition
+
+__all__ = ["Circumstances", "Judgement", "Verdict", "judge"]
+
+NEVER_TIMES_OUT = (1 << 31) - 1  # the timeout of a transaction with two-phase commit
+PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+
+
+class Verdict(enum.StrEnum):
+    """Why the last stable offset stands where it stands; docs/lso.md explains each."""
+
+    NOT_STUCK = "NOT_STUCK"
+    OPEN_WITHIN_TIMEOUT = "OPEN_WITHIN_TIMEOUT"
+    OPEN_OVERDUE = "OPEN_OVERDUE"
+    MARKER_PENDING = "MARKER_PENDING"
+    HANGING_NO_TRANSACTIONAL_ID = "HANGING_NO_TRANSACTIONAL_ID"
+    HANGING_PARTITION_NOT_IN_TXN = "HANGING_PARTITION_NOT_IN_TXN"
+    HANGING_EPOCH_MISMATCH = "HANGING_EPOCH_MISMATCH"
+    HW_BEHIND = "HW_BEHIND"
+    UNKNOWN_NO_COORDINATOR_DATA = "UNKNOWN_NO_COORDINATOR_DATA"
+
+    @property
+    def is_hanging(self) -> bool:
+        """No end marker will come by itself."""
+        return self.startswith("HANGING_")
+
+    @property
+    def is_stuck(self) -> bool:
+        """Somebody should look at it."""
+        return self.is_hanging or self in (Verdict.OPEN_OVERDUE, Verdict.MARKER_PENDING)
+
+
+class Judgement(NamedTuple):
+    """A verdict and the facts it rests on, in words."""
+
+    verdict: Verdict
+    reason: str
+
+
+class Circumstances(NamedTuple):
+    """What a verdict depends on besides the two views.
+
+    ``settled``: the broker was stopped cleanly, so that all files show the same moment. Otherwise a
+    transaction counts as hanging only when its last record is older than ``max_transaction_timeout_ms``,
+    as in Kafka's tool: files that were copied one after the other contradict each other for a while.
+    """
+
+    now_ms: int
+    max_transaction_timeout_ms: int = 15 * 60_000
+    settled: bool = False
+
+
+def judge(
+    topic_partition: TopicPartition,
+    transaction: TransactionRange,
+    coordinator: CoordinatorView,
+    circumstances: Circumstances,
+) -> Judgement:
+    """Judge a transaction that has no end marker in the partition."""
+    owner = coordinator.owner(transaction.producer_id)
+    if owner is None:
+        found = _without_owner(transaction.producer_id, coordinator)
+    else:
+        found = _with_owner(topic_partition, transaction, owner, circumstances.now_ms)
+    if not found.verdict.is_hanging:
+        return found
+    if owner is not None and not coordinator.is_current(owner.transactional_id):
+        return Judgement(
+            Verdict.UNKNOWN_NO_COORDINATOR_DATA,
+            f"{found.reason}; but the coordinator's log is damaged here and may have said something newer",
+        )
+    age = circumstances.now_ms - transaction.last_timestamp
+    if not circumstances.settled and age <= circumstances.max_transaction_timeout_ms:
+        return Judgement(
+            Verdict.OPEN_WITHIN_TIMEOUT,
+            f"{found.reason}; but its last record is only {max(age, 0)} ms old and the broker was not "
+            "stopped cleanly, so the coordinator's files may just be of another moment",
+        )
+    return found
+
+
+def _without_owner(producer_id: int, coordinator: CoordinatorView) -> Judgement:
+    if coordinator.is_complete:
+        return Judgement(
+            Verdict.HANGING_NO_TRANSACTIONAL_ID,
+            f"no transactional id has the producer id {producer_id}: "
+            "the coordinator has forgotten it, and no end marker will come",
+        )
+    if not coordinator.partitions:
+        return Judgement(
+            Verdict.UNKNOWN_NO_COORDINATOR_DATA,
+            "there are no partitions of __transaction_state here that could say whose it is",
+        )
+    return Judgement(Verdict.UNKNOWN_NO_COORDINATOR_DATA, _incomplete(producer_id, coordinator))
+
+
+def _incomplete(producer_id: int, coordinator: CoordinatorView) -> str:
+    here = ", ".join(map(str, coordinator.partitions))
+    if coordinator.damaged_partitions:
+        why = f"damaged: {', '.join(map(str, sorted(coordinator.damaged_partitions)))}"
+    elif coordinator.missing_partitions:
+        why = f"missing: {', '.join(map(str, coordinator.missing_partitions))}, and perhaps more"
+    else:
+        why = "which are perhaps not all"
+    return (
+        f"the partitions of __transaction_state that are here ({here}; {why}) "
+        f"do not name the producer id {producer_id}"
+    )
+
+
+def _with_owner(
+    topic_partition: TopicPartition, transaction: TransactionRange, owner: TransactionMetadata, now_ms: int
+) -> Judgement:
+    says = f"the coordinator has {owner.transactional_id!r} in state {owner.state.label}"
+    other = _other_identity(transaction, owner, says)
+    if other is not None:
+        return other
+    if topic_partition not in owner.topic_partitions:
+        return Judgement(
+            Verdict.HANGING_PARTITION_NOT_IN_TXN,
+            f"{says}, and {_contents(owner)}: it will send no end marker to this one",
+        )
+    if owner.state in PREPARED:
+        outcome = "commit" if owner.state is TransactionState.PREPARE_COMMIT else "abort"
+        return Judgement(
+            Verdict.MARKER_PENDING,
+            f"{says}: the {outcome} is decided, its end marker has not reached this partition yet",
+        )
+    if transaction.producer_epoch < owner.producer_epoch:
+        return Judgement(
+            Verdict.HANGING_EPOCH_MISMATCH,
+            f"{says} with epoch {owner.producer_epoch}, while these records have epoch "
+            f"{transaction.producer_epoch}: they came after the end of an earlier transaction",
+        )
+    return _ongoing(owner, says, now_ms)
+
+
+def _other_identity(transaction: TransactionRange, owner: TransactionMetadata, says: str) -> Judgement | None:
+    """The records were written under a newer or older producer id or epoch than the coordinator has."""
+    newer_id = transaction.producer_id == owner.next_producer_id != owner.producer_id
+    newer_epoch = (
+        transaction.producer_id == owner.producer_id and transaction.producer_epoch > owner.producer_epoch
+    )
+    if newer_id or newer_epoch:
+        return Judgement(
+            Verdict.UNKNOWN_NO_COORDINATOR_DATA,
+            f"{says} with producer id {owner.producer_id} and epoch {owner.producer_epoch}, which is older "
+            "than this transaction: the coordinator's log here ends too early",
+        )
+    if transaction.producer_id != owner.producer_id:
+        return Judgement(
+            Verdict.HANGING_EPOCH_MISMATCH,
+            f"{says} with the producer id {owner.producer_id}: it has given up {transaction.producer_id}, "
+            "and no end marker for that one will come",
+        )
+    return None
+
+
+def _contents(owner: TransactionMetadata) -> str:
+    if not owner.topic_partitions:
+        return "no partition is in a transaction of it"
+    names = sorted(map(str, owner.topic_partitions))
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"its transaction has only {', '.join(names[:5])}{more}"
+
+
+def _ongoing(owner: TransactionMetadata, says: str, now_ms: int) -> Judgement:
+    timeout = owner.transaction_timeout_ms
+    begin = owner.start_timestamp if owner.start_timestamp >= 0 else owner.last_update_timestamp
+    if timeout == NEVER_TIMES_OUT:
+        return Judgement(Verdict.OPEN_WITHIN_TIMEOUT, f"{says}; it has no timeout (two-phase commit)")
+    open_for = now_ms - begin
+    verdict = Verdict.OPEN_OVERDUE if open_for > timeout else Verdict.OPEN_WITHIN_TIMEOUT
+    return Judgement(verdict, f"{says}, open for {max(open_for, 0)} ms of the {timeout} ms it may take")
