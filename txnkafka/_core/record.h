@@ -17,7 +17,8 @@
 #include <string.h>
 
 #define RECORD_LOOKAHEAD 64 /* readable bytes that the fast path wants behind a record's first byte */
-#define RECORD_PREFETCH 4096 /* how far ahead the walk asks for bytes: usually the next batch */
+#define MAX_PREFETCH                                                                                         \
+    (32 << 10)              /* the walk asks for the next batch while it is in this one, if it is no larger */
 #define COLUMN_SLACK    128 /* bytes behind the end of every data column that a copy may scribble on */
 #define MIN_RECORD_SIZE 7   /* length, attributes, two deltas, two null lengths, no headers: a byte each */
 
@@ -209,9 +210,15 @@ static inline void copy_headers(struct record_sink *sink, const struct record_fi
 TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record_sink *sink, const int views,
                                  const int headers, const int bounded) {
     const uint8_t *p = batch->records, *end = batch->end, *limit = batch->limit;
+    /* in locals, as a store through a byte pointer might otherwise change them */
+    int64_t *const offsets = sink->offsets, *const timestamps = sink->timestamps;
+    int32_t *const key_offsets = sink->key_offsets, *const value_offsets = sink->value_offsets;
+    uint8_t *const key_data = sink->key_data, *const value_data = sink->value_data;
+    const int64_t base_offset = batch->base_offset, base_timestamp = batch->base_timestamp;
     size_t n = sink->count, key_nulls = sink->key_nulls, value_nulls = sink->value_nulls;
     const size_t header_count = sink->header_count, header_value_nulls = sink->header_value_nulls;
     int32_t key_at = views ? 0 : sink->key_offsets[n], value_at = views ? 0 : sink->value_offsets[n];
+    const ptrdiff_t ahead = end - p < MAX_PREFETCH ? end - p : MAX_PREFETCH;
     int error = RECORD_OK;
     for (int32_t i = 0; i < batch->count; i++) {
         struct record_fields r;
@@ -219,16 +226,16 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
             error = RECORD_COUNT;
             goto failed;
         }
-        __builtin_prefetch(p + RECORD_PREFETCH);
-        __builtin_prefetch(p + RECORD_PREFETCH + 64);
+        __builtin_prefetch(p + ahead);
+        __builtin_prefetch(p + ahead + 64);
         p = read_record(p, end, limit, &r, &error);
         if (TXNKAFKA_UNLIKELY(!p)) goto failed;
-        int64_t offset = (int64_t)((uint64_t)batch->base_offset + (uint64_t)(int64_t)r.offset_delta);
+        int64_t offset = (int64_t)((uint64_t)base_offset + (uint64_t)(int64_t)r.offset_delta);
         if (bounded && (offset < batch->start_offset || offset >= batch->end_offset)) continue;
-        sink->offsets[n] = offset;
-        sink->timestamps[n] = batch->has_append_time
-                                  ? batch->append_time
-                                  : (int64_t)((uint64_t)batch->base_timestamp + (uint64_t)r.timestamp_delta);
+        offsets[n] = offset;
+        timestamps[n] = batch->has_append_time
+                            ? batch->append_time
+                            : (int64_t)((uint64_t)base_timestamp + (uint64_t)r.timestamp_delta);
         if (views) {
             sink->key_lengths[n] = r.key_length < 0 ? -1 : r.key_length;
             sink->key_positions[n] = (uint32_t)(r.key - batch->source);
@@ -236,17 +243,17 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
             sink->value_positions[n] = (uint32_t)(r.value - batch->source);
         } else {
             if (r.key_length > 0) {
-                copy_bytes(sink->key_data + key_at, r.key, (size_t)r.key_length, limit);
+                copy_bytes(key_data + key_at, r.key, (size_t)r.key_length, limit);
                 key_at += r.key_length;
             } else if (r.key_length < 0)
                 clear_validity(sink->key_validity, sink->record_capacity, &key_nulls, n);
             if (r.value_length > 0) {
-                copy_bytes(sink->value_data + value_at, r.value, (size_t)r.value_length, limit);
+                copy_bytes(value_data + value_at, r.value, (size_t)r.value_length, limit);
                 value_at += r.value_length;
             } else if (r.value_length < 0)
                 clear_validity(sink->value_validity, sink->record_capacity, &value_nulls, n);
-            sink->key_offsets[n + 1] = key_at;
-            sink->value_offsets[n + 1] = value_at;
+            key_offsets[n + 1] = key_at;
+            value_offsets[n + 1] = value_at;
         }
         if (headers) {
             if (r.header_count) copy_headers(sink, &r, p);
