@@ -80,7 +80,9 @@ def _cannot_be_seen(base_offset: int, mutation: Flip | Cut) -> bool:
     # The header of a wrapper of format 0 or 1 tells only its last offset.
     first = piece.last_offset if piece.content[16] < 2 else piece.base_offset
     following = [each for each in sorted(SEGMENTS) if each > base_offset]
-    end = behind.base_offset if behind else (following[0] if following else 1 << 63)
+    end = following[0] if following else 1 << 63
+    if behind:
+        end = behind.last_offset if behind.content[16] < 2 else behind.base_offset
     return lowest <= first + shift and piece.last_offset + shift < end
 
 
