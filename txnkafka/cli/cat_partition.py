@@ -61,6 +61,7 @@ class Printer:
         self._decoder = ChunkDecoder(headers=True)
         self._left = wanted.max_records
         self._status = 0
+        self._last_left_out = ""
         if wanted.format == "csv":
             sys.stdout.buffer.write(TextWriter("", 0, encoding=wanted.encoding).csv_header)
 
@@ -96,20 +97,29 @@ class Printer:
             count += len(columns)
             for piece in text(columns):
                 sys.stdout.buffer.write(piece)
-        self._messages.detail(f"{view.topic_partition}: {count} records")
+        self._messages.detail(f"{view.topic_partition}: {count} record{'s' * (count != 1)}")
 
     def _bounds(self, view: PartitionView) -> tuple[int | None, int | None] | None:
         """First offset and the offset to stop at; None when nothing is as young as the start time."""
-        start, end, level = self._wanted.start_offset, self._wanted.end_offset, self._wanted.isolation_level
+        start, end = self._wanted.start_offset, self._wanted.end_offset
         if self._wanted.start_time is not None:
-            first = view.offset_for_timestamp(self._wanted.start_time, level)
-            if first is None:
+            start = self._offset_at(view, self._wanted.start_time)
+            if start is None:
                 return None
-            start = first.offset
         if self._wanted.end_time is not None:
-            first = view.offset_for_timestamp(self._wanted.end_time, level)
-            end = None if first is None else first.offset
+            end = self._offset_at(view, self._wanted.end_time)
         return start, end
+
+    def _offset_at(self, view: PartitionView, timestamp: int) -> int | None:
+        """The offset of that time; where the batch that holds it is damaged and to be left out, its first."""
+        try:
+            found = view.offset_for_timestamp(timestamp, self._wanted.isolation_level)
+        except CorruptRecordError as error:
+            if self._wanted.on_corrupt != "skip" or error.offset is None:
+                raise
+            self._left_out(error)
+            return max(error.offset, view.log_start_offset)
+        return None if found is None else found.offset
 
     def _limited(self, view: PartitionView, start: int | None, end: int | None) -> Iterator[RecordColumns]:
         """What there is to print, no more records than are left."""
@@ -157,7 +167,10 @@ class Printer:
             yield from read_unit(by_path[unit.path], unit, self._decoder, handler)
 
     def _left_out(self, error: CorruptRecordError) -> None:
-        self._fail(FINDINGS, f"left out: {_where(error)}")
+        text = _where(error)
+        if text != self._last_left_out:  # a search by time may have met it before
+            self._fail(FINDINGS, f"left out: {text}")
+        self._last_left_out = text
 
     def _report(self, finding: Finding, view: PartitionView) -> None:
         self._messages.finding(finding, str(view.topic_partition))

@@ -65,6 +65,8 @@ def ls(
 
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
     taken for those of one broker. Directories that a broker moves or deletes are listed too.
+
+    Exit status: 2 when a partition could not be read.
     """
     log_dir = open_log_dir(logdir, io, messages)
     lister = Lister(log_dir, messages, with_segments=with_segments)

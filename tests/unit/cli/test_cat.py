@@ -160,6 +160,18 @@ def test_damage_ends_its_partition_only(run: Run, log_dir: Path) -> None:
     assert line.endswith("--on-corrupt skip reads on behind it")
 
 
+def test_damage_where_a_time_is_looked_for(run: Run, log_dir: Path) -> None:
+    damage(log_dir, 90)
+    stopped = run("-q", "cat", log_dir, *PARTITION, "--start-time", TIME)
+    assert (stopped.status, stopped.stdout) == (1, "")
+    skipped = run("-q", "cat", log_dir, *PARTITION, "--start-time", TIME, "--on-corrupt", "skip")
+    assert (skipped.status, offsets(skipped.lines)) == (1, [2])
+    assert len(skipped.stderr.splitlines()) == 1
+    ended = run("-q", "cat", log_dir, *PARTITION, "--end-time", TIME, "--on-corrupt", "skip")
+    assert (ended.status, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("txnkafka: error: left out: ")
+
+
 def test_damage_is_left_out_on_request(run: Run, log_dir: Path) -> None:
     damage(log_dir, 90)
     answer = run("-q", "cat", log_dir, *PARTITION, "--on-corrupt", "skip")
@@ -201,7 +213,7 @@ def test_a_malformed_checkpoint_is_a_warning(run: Run, log_dir: Path) -> None:
 def test_more_is_said_on_request(run: Run, log_dir: Path) -> None:
     lines = run("-v", "cat", log_dir).stderr.splitlines()
     assert lines[0] == "txnkafka: note: isolation level read_committed"
-    assert lines[2:] == ["txnkafka: note: orders-0: 3 records", "txnkafka: note: orders-1: 1 records"]
+    assert lines[2:] == ["txnkafka: note: orders-0: 3 records", "txnkafka: note: orders-1: 1 record"]
 
 
 @pytest.mark.parametrize("io", ["auto", "mmap", "pread"])
