@@ -1,4 +1,4 @@
-"""``txnkafka lso`` when something cannot be read, and what its text says of a log without open transactions."""
+"""``txnkafka lso`` run as a command: streams, exit statuses, what it says when something cannot be read."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from tests.models.builder import Batch, PlainRecord
-from tests.models.coordinator_log import transaction_key
+from tests.models.coordinator_log import transaction_key, transaction_value
+from tests.unit.cli.conftest import Run
 from tests.unit.logdir.logs import batch, write_log
-from txnkafka.cli.main import cli
 from txnkafka.env import LocalFileSystem
 
 
-def lso(*arguments: object) -> Result:
-    result = CliRunner().invoke(cli, ["lso", *map(str, arguments)], standalone_mode=False)
-    assert result.exception is None, result.exception
-    return result
-
-
 def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_log(tmp_path, "a-0", {0: [batch(0)]})
     write_log(tmp_path, "b-0", {0: [batch(0)]})
@@ -34,36 +27,64 @@ def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
         return whole(self, path)
 
     monkeypatch.setattr(LocalFileSystem, "open", refuse)
-    result = lso(tmp_path, "--format", "jsonl")
-    assert result.return_value == 2
-    assert [json.loads(line)["topic"] for line in result.stdout.splitlines()] == ["b"]
+    result = run("lso", tmp_path, "--format", "jsonl")
+    assert result.status == 2
+    assert [json.loads(line)["topic"] for line in result.lines] == ["b"]
     assert "a-0" in result.stderr
     assert "Permission denied" in result.stderr
 
 
-def test_damage_in_the_coordinators_log_is_told(tmp_path: Path) -> None:
+def test_damage_in_the_coordinators_log_is_told(tmp_path: Path, run: Run) -> None:
     write_log(tmp_path, "a-0", {0: [batch(0, producer_id=7, producer_epoch=0, transactional=True)]})
     record = PlainRecord(transaction_key("shop"), b"\0\x63")
     write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})
-    result = lso(tmp_path, "--topic", "a")
-    assert result.return_value == 0
+    result = run("lso", tmp_path, "--topic", "a")
+    assert result.status == 0
     assert "UNKNOWN_NO_COORDINATOR_DATA" in result.stdout
     assert "coordinator-log-damaged" in result.stderr
 
 
-def test_partition_needs_a_topic_and_unknown_ones_say_what_there_is(tmp_path: Path) -> None:
-    write_log(tmp_path, "a-0", {0: [batch(0)]})
+def test_a_wrong_choice_says_what_there_is(log_dir: Path, run: Run) -> None:
     for arguments, text in (
-        (["--partition", "0"], "--partition needs --topic"),
-        (["--topic", "x"], "there are the topics a"),
+        (["--partition", 0], "--partition needs --topic"),
+        (["--topic", "x"], "there are the topics orders"),
+        (["--topic", "orders", "--partition", 5], "there are the partitions 0, 1"),
+        (["--now", "soon"], "neither epoch milliseconds nor ISO 8601"),
     ):
-        result = CliRunner().invoke(cli, ["lso", str(tmp_path), *arguments], standalone_mode=False)
-        assert text in str(result.exception)
+        result = run("lso", log_dir, *arguments)
+        assert (result.status, result.stdout) == (2, "")
+        assert text in result.stderr
 
 
-def test_times_are_milliseconds_or_iso(tmp_path: Path) -> None:
-    write_log(tmp_path, "a-0", {0: [batch(0)]})
-    for now in ("1700000000000", "2023-11-14T22:13:20Z"):
-        assert (
-            lso(tmp_path, "--now", now).stdout == "a-0  NOT_STUCK: everything up to the log end 2 is stable\n"
-        )
+def test_an_open_transaction_of_nobody_known_is_no_finding(log_dir: Path, run: Run) -> None:
+    result = run("lso", log_dir)
+    assert (result.status, result.stderr) == (0, "")
+    assert result.lines[0] == "orders-0  UNKNOWN_NO_COORDINATOR_DATA"
+    assert "1 record (72 bytes) waits behind it" in result.stdout
+    assert "open since 2023-11-14T22:13:26.000Z (1700000006000)" in result.stdout
+    assert result.lines[-1] == "orders-1  NOT_STUCK: everything up to the log end 1 is stable"
+
+
+def test_the_clock_is_milliseconds_or_iso(tmp_path: Path, run: Run) -> None:
+    transactional = batch(0, producer_id=7, producer_epoch=0, transactional=True)
+    write_log(tmp_path, "a-0", {0: [transactional]})
+    value = transaction_value(7, state=1, topics={"a": [0]}, start_ms=1_700_000_000_000 - 60_000)
+    record = PlainRecord(transaction_key("shop"), value)
+    write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})
+    for now, verdict in (
+        ("1700000000000", "OPEN_WITHIN_TIMEOUT"),
+        ("2023-11-14T22:13:20Z", "OPEN_WITHIN_TIMEOUT"),
+        ("2023-11-14T22:13:20.001Z", "OPEN_OVERDUE"),
+    ):
+        result = run("lso", tmp_path, "--topic", "a", "--now", now, "--format", "json")
+        assert result.status == int(verdict == "OPEN_OVERDUE")
+        assert json.loads(result.stdout)[0]["verdict"] == verdict
+
+
+def test_how_old_a_hanging_transaction_must_be(tmp_path: Path, run: Run) -> None:
+    write_log(tmp_path, "a-0", {0: [batch(0, 1, producer_id=7, producer_epoch=0, transactional=True)]})
+    record = PlainRecord(transaction_key("shop"), transaction_value(7))
+    write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})
+    for minutes, status in ((2, 0), (1, 1)):  # the record is of 1000 ms
+        arguments = ["--now", 1000 + 2 * 60_000, "--max-transaction-timeout", minutes]
+        assert run("lso", tmp_path, *arguments).status == status

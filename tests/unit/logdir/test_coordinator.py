@@ -187,6 +187,7 @@ def test_too_few_ids_prove_nothing_but_fifty_partitions_are_the_default() -> Non
     assert not coverage([], 1, [0]).is_complete
     assert not coverage(["a"], 1, [0]).is_complete
     assert coverage(["a"], 50, list(range(50))).is_complete
+    assert not coverage(MANY, 64, list(range(50))).is_complete
     assert not coverage([], 1, []).is_complete
 
 
@@ -263,6 +264,27 @@ def test_records_of_several_producers_keep_their_own(tmp_path: Path) -> None:
         ("g", 0): [(6, 2)],
         ("h", 0): [(6, 3)],
     }
+
+
+def test_an_idempotent_batch_is_no_transaction(tmp_path: Path) -> None:
+    records = [PlainRecord(*commit(0, 5))]
+    log = Batch(records=records, producer_id=7, producer_epoch=0, base_sequence=0).encode()
+    write_log(tmp_path, "__consumer_offsets-0", {0: [log]})
+    log_dir = LogDir(str(tmp_path))
+    assert [each.offset for each in log_dir.committed_offsets().values()] == [5]
+    assert not log_dir.pending_offsets()
+
+
+def test_a_batch_at_a_damaged_offset_does_not_claim_the_records_behind_it(tmp_path: Path) -> None:
+    segment = [batch(0, [commit(0, 1)]), batch(1 << 40, [commit(1, 2)], 5), batch(2, [commit(2, 3)])]
+    write_log(tmp_path, "__consumer_offsets-0", {0: segment, 3: [batch(3, [commit(0, 4)])]})
+    log_dir = LogDir(str(tmp_path))
+    found = {
+        (group, each.partition): value.offset for (group, each), value in log_dir.committed_offsets().items()
+    }
+    assert found == {("g", 0): 4, ("h", 0): 3}
+    assert not log_dir.pending_offsets()
+    assert [each.code for each in log_dir.groups.findings] == ["coordinator-log-damaged"]
 
 
 def test_both_versions_of_a_key_are_one_key(tmp_path: Path) -> None:
