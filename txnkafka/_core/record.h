@@ -58,7 +58,7 @@ struct record_batch {
 struct record_fields {
     int64_t timestamp_delta;
     int32_t offset_delta, key_length, value_length, header_count;
-    const uint8_t *key, *value, *headers;
+    const uint8_t *key, *value;
 };
 
 /* Copies n bytes in blocks; may write up to COLUMN_SLACK bytes behind the end of the copy. */
@@ -126,9 +126,45 @@ TXNKAFKA_INLINE const uint8_t *fields_checked(const uint8_t *p, const uint8_t *e
     return read_varint(p, end, &r->key_length);
 }
 
-/* Reads one record; returns the byte behind it, or NULL with *error set. */
+TXNKAFKA_INLINE void add_header(struct record_sink *sink, const uint8_t *key, int32_t key_length,
+                                const uint8_t *value, int32_t value_length) {
+    size_t h = sink->header_count++;
+    int32_t key_at = sink->header_key_offsets[h], value_at = sink->header_value_offsets[h];
+    if (value_length < 0) {
+        clear_validity(sink->header_value_validity, sink->header_capacity, &sink->header_value_nulls, h);
+        value_length = 0;
+    }
+    memcpy(sink->header_key_data + key_at, key, (size_t)key_length);
+    memcpy(sink->header_value_data + value_at, value, (size_t)value_length);
+    sink->header_key_offsets[h + 1] = key_at + key_length;
+    sink->header_value_offsets[h + 1] = value_at + value_length;
+}
+
+/* Reads the headers of one record, into the sink if there is one. Checked and copied in one pass: the bytes may
+ * be somebody's file, which may change between two looks. */
+static inline const uint8_t *read_headers(const uint8_t *p, const uint8_t *stop, int32_t count,
+                                          struct record_sink *sink, int *error) {
+    for (int32_t i = 0; i < count; i++) {
+        int32_t key_length, value_length;
+        *error = RECORD_FIELD;
+        if (!(p = read_varint(p, stop, &key_length))) return NULL;
+        *error = RECORD_HEADER_KEY;
+        if (key_length < 0) return NULL;
+        *error = RECORD_FIELD;
+        if (key_length > stop - p) return NULL;
+        const uint8_t *key = p;
+        if (!(p = read_varint(p + key_length, stop, &value_length))) return NULL;
+        if (value_length > stop - p) return NULL;
+        if (sink) add_header(sink, key, key_length, p, value_length);
+        if (value_length > 0) p += value_length;
+    }
+    return p;
+}
+
+/* Reads one record, its headers into `headers` if that is given; returns the byte behind it, or NULL with *error
+ * set. */
 TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
-                                           struct record_fields *r, int *error) {
+                                           struct record_fields *r, struct record_sink *headers, int *error) {
     int32_t length;
     const uint8_t *start;
     if (TXNKAFKA_LIKELY(limit - p >= RECORD_LOOKAHEAD))
@@ -157,53 +193,24 @@ TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end,
     }
     if (TXNKAFKA_LIKELY(stop - p == 1 && *p == 0)) {
         r->header_count = 0;
-        r->headers = stop;
         return stop;
     }
     if (!(p = read_varint(p, stop, &r->header_count))) return NULL;
     *error = RECORD_HEADERS;
     if (r->header_count < 0 || r->header_count > stop - p) return NULL;
-    r->headers = p;
-    for (int32_t i = 0; i < r->header_count; i++) {
-        int32_t n;
-        *error = RECORD_FIELD;
-        if (!(p = read_varint(p, stop, &n))) return NULL;
-        *error = RECORD_HEADER_KEY;
-        if (n < 0) return NULL;
-        *error = RECORD_FIELD;
-        if (n > stop - p) return NULL;
-        p += n;
-        if (!(p = read_varint(p, stop, &n))) return NULL;
-        if (n > 0) {
-            if (n > stop - p) return NULL;
-            p += n;
-        }
-    }
+    if (!(p = read_headers(p, stop, r->header_count, headers, error))) return NULL;
     *error = RECORD_SIZE;
     return p == stop ? stop : NULL;
 }
 
-/* The headers of a record that read_record has accepted. */
-static inline void copy_headers(struct record_sink *sink, const struct record_fields *r,
-                                const uint8_t *stop) {
-    const uint8_t *p = r->headers;
-    size_t h = sink->header_count;
-    for (int32_t i = 0; i < r->header_count; i++, h++) {
-        int32_t n = 0;
-        int32_t key_at = sink->header_key_offsets[h], value_at = sink->header_value_offsets[h];
-        p = read_varint(p, stop, &n);
-        memcpy(sink->header_key_data + key_at, p, (size_t)n);
-        sink->header_key_offsets[h + 1] = key_at + n;
-        p = read_varint(p + n, stop, &n);
-        if (n < 0) {
-            clear_validity(sink->header_value_validity, sink->header_capacity, &sink->header_value_nulls, h);
-            n = 0;
-        }
-        memcpy(sink->header_value_data + value_at, p, (size_t)n);
-        sink->header_value_offsets[h + 1] = value_at + n;
-        p += n;
+/* Forgets the headers from number `count` on, and that some of their values were null. */
+static inline void drop_headers(struct record_sink *sink, size_t count) {
+    for (size_t h = count; h < sink->header_count && sink->header_value_nulls; h++) {
+        uint8_t bit = (uint8_t)(1u << (h & 7));
+        if (!(sink->header_value_validity[h >> 3] & bit)) sink->header_value_nulls--;
+        sink->header_value_validity[h >> 3] |= bit;
     }
-    sink->header_count = h;
+    sink->header_count = count;
 }
 
 /* On an error the sink keeps the counts it came with: no record of a bad batch is delivered. */
@@ -216,7 +223,7 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
     uint8_t *const key_data = sink->key_data, *const value_data = sink->value_data;
     const int64_t base_offset = batch->base_offset, base_timestamp = batch->base_timestamp;
     size_t n = sink->count, key_nulls = sink->key_nulls, value_nulls = sink->value_nulls;
-    const size_t header_count = sink->header_count, header_value_nulls = sink->header_value_nulls;
+    const size_t header_count = sink->header_count;
     int32_t key_at = views ? 0 : sink->key_offsets[n], value_at = views ? 0 : sink->value_offsets[n];
     const ptrdiff_t ahead = end - p < MAX_PREFETCH ? end - p : MAX_PREFETCH;
     int error = RECORD_OK;
@@ -228,10 +235,13 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
         }
         __builtin_prefetch(p + ahead);
         __builtin_prefetch(p + ahead + 64);
-        p = read_record(p, end, limit, &r, &error);
+        p = read_record(p, end, limit, &r, headers ? sink : NULL, &error);
         if (TXNKAFKA_UNLIKELY(!p)) goto failed;
         int64_t offset = (int64_t)((uint64_t)base_offset + (uint64_t)(int64_t)r.offset_delta);
-        if (bounded && (offset < batch->start_offset || offset >= batch->end_offset)) continue;
+        if (bounded && (offset < batch->start_offset || offset >= batch->end_offset)) {
+            if (headers) drop_headers(sink, (size_t)sink->header_offsets[n]);
+            continue;
+        }
         offsets[n] = offset;
         timestamps[n] = batch->has_append_time
                             ? batch->append_time
@@ -256,7 +266,6 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
             value_offsets[n + 1] = value_at;
         }
         if (headers) {
-            if (r.header_count) copy_headers(sink, &r, p);
             sink->header_offsets[n + 1] = (int32_t)sink->header_count;
         }
         n++;
@@ -275,11 +284,7 @@ failed:
             if (value_nulls) sink->value_validity[i >> 3] |= (uint8_t)(1u << (i & 7));
         }
     }
-    for (size_t h = header_count;
-         headers && sink->header_value_nulls && h <= sink->header_count && h < sink->header_capacity; h++)
-        sink->header_value_validity[h >> 3] |= (uint8_t)(1u << (h & 7));
-    sink->header_count = header_count;
-    sink->header_value_nulls = header_value_nulls;
+    if (headers) drop_headers(sink, header_count);
     return error;
 }
 

@@ -116,6 +116,16 @@ def test_bounded_batches_and_overlaps() -> None:
     assert offsets(decode(data, b"\1\2")) == [10, 11, 12, 13, 14, 15, 16, 17]
 
 
+def test_headers_of_records_that_are_left_out_are_left_out() -> None:
+    records = [PlainRecord(b"k", b"v", 0, [(b"%d" % i, None if i % 2 else b"x%d" % i)]) for i in range(6)]
+    columns = decode(Batch(records=records).encode(), b"\2", start_offset=1, end_offset=5)
+    assert offsets(columns) == [1, 2, 3, 4]
+    assert bytes(columns.header_key_data) == b"1234"
+    assert bytes(columns.header_value_data) == b"x2x4"
+    assert columns.header_value_null_count == 2
+    assert memoryview(columns.header_value_validity).tolist()[0] & 0b1111 == 0b1010
+
+
 def test_extreme_deltas_wrap_and_do_not_trap() -> None:
     top = (1 << 63) - 1
     record = encode_record(PlainRecord(b"", b"", top), base_timestamp=0, offset_delta=2**31 - 1)
