@@ -1,0 +1,135 @@
+"""The findings of a verification: every code with its severity and remedy, and the place where they gather.
+
+Invariant: what is kept is bounded. Of one code in one file a hundred findings are listed, the rest is
+counted, so that a file of garbage costs no more than a small one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from txnkafka.logdir.finding import Finding
+
+__all__ = ["CODES", "Findings", "Stopped"]
+
+LISTED_PER_FILE = 100
+_RESTORE: Final = "restore the file from a replica or a backup"
+_REBUILT: Final = "nothing to do: the broker rebuilds it when it starts"
+_DELETE_DERIVED: Final = "delete it: the broker rebuilds it from the log when it starts"
+_DELETE_WITH_INDEX: Final = "delete it and the segment's .index: then the broker rebuilds both from the log"
+_RECOVER: Final = (
+    "delete .kafka_cleanshutdown and recovery-point-offset-checkpoint: the broker then rebuilds it"
+)
+
+CODES: Final[dict[str, tuple[str, str]]] = {
+    # the log
+    "corrupt-batch": ("error", _RESTORE),
+    "corrupt-tail": ("error", f"{_RESTORE} if what follows is needed"),
+    "damaged-segment": ("error", _RESTORE),
+    "garbage-tail": ("warning", "nothing to do if the broker was killed: starting it cuts the tail off"),
+    "misplaced-batch": ("error", f"{_RESTORE}: no checksum covers a batch's base offset"),
+    "missing-segment": ("error", "restore the missing segment from a replica or a backup"),
+    "offset-overflow": ("warning", "nothing to do: the broker splits the segment when it starts"),
+    "record-offset-outside-batch": ("error", f"{_RESTORE}; consumers return such offsets as they are"),
+    "repeated-batch": ("warning", "nothing to do: consumers return the records once"),
+    "torn-tail": ("warning", "nothing to do if the broker was killed: starting it cuts the tail off"),
+    "undecided-transaction": ("error", "restore the missing segment, or read with read_uncommitted"),
+    "unknown-magic": ("error", f"{_RESTORE}: no checksum covers a batch's magic byte"),
+    "unreadable-file": ("error", "check permissions and the disk"),
+    "zero-tail": ("warning", "nothing to do if the broker was killed: starting it cuts the tail off"),
+    # producers
+    "coordinator-epoch-back": ("warning", "compare with a replica; the broker keeps the later marker"),
+    "marker-epoch-back": ("warning", "compare with a replica; the broker keeps the later marker"),
+    "non-transactional-in-transaction": ("warning", "find out which client writes past its transaction"),
+    "producer-epoch-back": ("warning", "find out whether a fenced producer could still write"),
+    "sequence-back": ("warning", "look for records that are there twice"),
+    "sequence-gap": ("warning", "look for records that are missing; compare with a replica"),
+    "unknown-control-type": ("error", f"{_RESTORE}: no broker loads a partition with such a batch"),
+    # leader epochs
+    "bad-leader-epoch-checkpoint": ("warning", "delete the file: the broker does not start with it"),
+    "leader-epoch-mismatch": ("warning", "compare with a replica: no checksum covers a batch's leader epoch"),
+    "missing-leader-epoch-checkpoint": ("note", "nothing to do: epochs are noted again with the next append"),
+    # indexes
+    "bad-index": ("warning", _DELETE_DERIVED),
+    "bad-timeindex": ("warning", _DELETE_WITH_INDEX),
+    "bad-txnindex": ("warning", _DELETE_WITH_INDEX),
+    "missing-index": ("note", _REBUILT),
+    "missing-timeindex": ("note", "delete the .index too if lookups by time matter: then both are rebuilt"),
+    "missing-txnindex": ("error", _RECOVER),
+    "orphan-index": ("note", "nothing to do: the broker deletes it when it starts"),
+    "txnindex-contradicts-log": ("error", _DELETE_WITH_INDEX),
+    "txnindex-lacks-entry": ("error", _DELETE_WITH_INDEX),
+    "txnindex-last-stable-offset": ("note", "nothing to do: a broker may look at more entries than it must"),
+    "txnindex-wrong-entry": ("error", _DELETE_WITH_INDEX),
+    # snapshots
+    "bad-snapshot": ("warning", "delete the file: the broker takes an older one and the log"),
+    "missing-snapshot": ("note", _REBUILT),
+    "snapshot-beyond-log-end": ("warning", "nothing to do: the broker deletes it when it starts"),
+    "snapshot-contradicts-log": ("error", f"delete the file; if it is the only one: {_RECOVER}"),
+    "snapshot-lacks-producer": ("note", "nothing to do if the producer was idle until it was forgotten"),
+    # the directory
+    "bad-clean-shutdown-file": ("note", "nothing to do: that the file exists is what counts"),
+    "bad-meta-properties": ("warning", "restore the file: the broker does not start without it"),
+    "foreign-directory": ("warning", "move it away: the broker does not start with such a directory"),
+    "foreign-file": ("warning", "move it away: no segment is called like this"),
+    "high-watermark-beyond-log-end": ("error", "restore the end of the log: what is missing was replicated"),
+    "leftover-file": ("note", "nothing to do: the broker finishes or undoes this when it starts"),
+    "log-start-beyond-log-end": ("error", "correct the checkpoint: the broker would delete the whole log"),
+    "meta-properties-mismatch": ("warning", "do not start a broker on these directories together"),
+    "missing-meta-properties": ("warning", "restore the file: the broker does not start without it"),
+    "missing-partition-metadata": ("warning", "restore the file: the broker would put the log aside"),
+    "other-directory": ("note", "it is not part of the topic; delete it when nobody needs it"),
+    "recovery-point-beyond-log-end": ("warning", "restore the end of the log: what is missing was flushed"),
+    "topic-id-mismatch": ("warning", "correct the file: the broker puts a log with another id aside"),
+}
+
+
+class Stopped(Exception):  # noqa: N818  the end that was asked for, not an error
+    """``fail_fast``: there is something wrong, and more is not wanted."""
+
+
+class Findings:
+    """What was found so far. ``on_finding`` hears of each at once."""
+
+    def __init__(
+        self, *, fail_fast: bool = False, on_finding: Callable[[Finding], None] | None = None
+    ) -> None:
+        self.found: list[Finding] = []
+        self._fail_fast = fail_fast
+        self._on_finding = on_finding
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(
+        self, code: str, file: str, message: str, *, position: int | None = None, severity: str | None = None
+    ) -> None:
+        """Note a finding; ``severity`` where it is not the code's usual one."""
+        usual, remedy = CODES[code]
+        self.take(Finding(file, position, severity or usual, code, message, remedy))
+
+    def take(self, finding: Finding) -> None:
+        """Note a finding that somebody else has made."""
+        key = finding.code, finding.file
+        self._counts[key] += 1
+        if self._counts[key] <= LISTED_PER_FILE:
+            self._list(finding)
+
+    def _list(self, finding: Finding) -> None:
+        self.found.append(finding)
+        if self._on_finding is not None:
+            self._on_finding(finding)
+        if self._fail_fast and finding.severity != "note":
+            raise Stopped
+
+    def finish(self) -> None:
+        """Say what was counted and not listed."""
+        for (code, file), count in self._counts.items():
+            if count > LISTED_PER_FILE:
+                same = next(each for each in self.found if (each.code, each.file) == (code, file))
+                self._list(
+                    same._replace(
+                        position=None, message=f"{count - LISTED_PER_FILE} more like this are not listed"
+                    )
+                )
+        self._counts.clear()

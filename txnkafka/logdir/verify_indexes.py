@@ -1,0 +1,139 @@
+"""``.index`` and ``.timeindex`` held against the batches of their segment, window by window.
+
+Entries must be true, not complete: brokers of different ages choose different batches for their entries, and
+compare bytes with nothing. An entry of ``.index`` points at the beginning of a batch and names an offset that
+is not below the batch's last. An entry of ``.timeindex`` names the largest timestamp so far and an offset of
+the batch that has it.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from itertools import accumulate, repeat
+from operator import ge, itemgetter
+
+from txnkafka._core.scan import BatchIndex
+from txnkafka.logdir.segment import Segment
+from txnkafka.logdir.verify_findings import Findings
+from txnkafka.storage import IndexProblem, OffsetIndex, TimeIndex
+
+__all__ = ["OffsetIndexCheck", "TimeIndexCheck"]
+
+INDEX_LIMIT = 1 << 30
+_OFFSET_ENTRY = struct.Struct(">ii")  # offset relative to the segment's base, position
+_TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
+NEVER = 1 << 63
+
+
+def read_derived(segment: Segment, kind: str, findings: Findings) -> bytes | None:
+    """A file beside the log; None when there is none, or when it cannot be read, which is a finding."""
+    path = segment.files.get(kind)
+    if path is None:
+        return None
+    try:
+        return segment.file_system.read(path, INDEX_LIMIT)
+    except OSError as error:
+        findings.add("unreadable-file", path, f"cannot be read: {error.strerror or error}")
+        return None
+
+
+class OffsetIndexCheck:
+    """The ``.index`` of one segment."""
+
+    def __init__(self, segment: Segment, findings: Findings) -> None:
+        self._path = segment.files.get("index", "")
+        self._findings = findings
+        data = read_derived(segment, "index", findings)
+        self._index = OffsetIndex(data or b"", segment.base_offset)
+        used = (data or b"")[: len(self._index) * _OFFSET_ENTRY.size]
+        entries = enumerate(_OFFSET_ENTRY.iter_unpack(used))
+        # in order already, unless the file is damaged
+        self._entries = sorted([(position, relative, number) for number, (relative, position) in entries])
+        self._base_offset = segment.base_offset
+        self._next = 0
+        self._problems: list[IndexProblem] = []
+
+    def window(self, index: BatchIndex) -> None:
+        """Compare the entries that point into these batches."""
+        end = bisect_left(self._entries, index.end_position, lo=self._next, key=itemgetter(0))
+        entries = self._entries[self._next : end]
+        if not entries:
+            return
+        self._next = end
+        last_offsets = dict(zip(index.position, index.last_offset, strict=True))
+        positions, relative_offsets, numbers = zip(*entries, strict=True)
+        offsets = [self._base_offset + relative for relative in relative_offsets]
+        if all(map(ge, offsets, map(last_offsets.get, positions, repeat(NEVER)))):
+            return
+        for position, offset, number in zip(positions, offsets, numbers, strict=True):
+            if offset < last_offsets.get(position, NEVER):
+                text = f"no batch at position {position} ends with offset {offset}"
+                self._problems.append(IndexProblem(number, text))
+
+    def end(self, log_size: int, end_offset: int | None) -> None:
+        """Check what the entries say among themselves and of a log of that size, and tell what is wrong."""
+        self._problems += self._index.problems(log_size, end_offset=end_offset)
+        if self._problems:
+            text, entry = _summary(self._problems)
+            self._findings.add("bad-index", self._path, text, position=entry * _OFFSET_ENTRY.size)
+
+
+class TimeIndexCheck:
+    """The ``.timeindex`` of one segment."""
+
+    def __init__(self, segment: Segment, findings: Findings) -> None:
+        self._path = segment.files.get("timeindex", "")
+        self._findings = findings
+        data = read_derived(segment, "timeindex", findings)
+        self._index = TimeIndex(data or b"", segment.base_offset)
+        used = (data or b"")[: len(self._index) * _TIME_ENTRY.size]
+        base_offset, entries = segment.base_offset, enumerate(_TIME_ENTRY.iter_unpack(used))
+        self._entries = sorted(
+            [(base_offset + relative, timestamp, number) for number, (timestamp, relative) in entries]
+        )
+        self._next = 0
+        self._largest = -1
+        self._problems: list[IndexProblem] = []
+
+    def window(self, index: BatchIndex) -> None:
+        """Compare the entries that name offsets of these batches."""
+        if not self._entries or not len(index):
+            return
+        largest = list(accumulate(index.max_timestamp, max, initial=self._largest))[1:]
+        self._largest = largest[-1]
+        last_offset = index.last_offset[len(index) - 1]
+        end = bisect_right(self._entries, last_offset, lo=self._next, key=itemgetter(0))
+        entries = self._entries[self._next : end]
+        self._next = max(end, self._next)
+        so_far = dict(zip(index.last_offset, largest, strict=True))
+        for offset, timestamp, number in entries:
+            # older brokers name the record, newer ones the last offset of its batch
+            found = so_far.get(offset)
+            if found is None:
+                i = index.find(offset)
+                found = largest[i] if i < len(index) and index.base_offset[i] <= offset else None
+            if found != timestamp:
+                self._problems.append(IndexProblem(number, _contradiction(offset, timestamp, found)))
+
+    def end(self, end_offset: int | None) -> None:
+        """Check what the entries say among themselves and of a segment that ends there, and tell what is
+        wrong."""
+        self._problems += self._index.problems(end_offset=end_offset)
+        if self._problems:
+            text, entry = _summary(self._problems)
+            self._findings.add("bad-timeindex", self._path, text, position=entry * _TIME_ENTRY.size)
+
+
+def _summary(problems: list[IndexProblem]) -> tuple[str, int]:
+    """One finding a file is enough to replace it: the first entry that is wrong, and how many are."""
+    entries = {problem.entry for problem in problems}
+    first = min(problems)
+    more = f" ({len(entries)} entries are wrong)" if len(entries) > 1 else ""
+    return f"entry {first.entry}: {first.text}{more}", first.entry
+
+
+def _contradiction(offset: int, timestamp: int, found: int | None) -> str:
+    if found is None:
+        return f"no batch holds offset {offset}"
+    return f"{timestamp} is not the largest timestamp up to offset {offset}, {found} is"

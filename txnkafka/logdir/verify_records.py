@@ -1,0 +1,93 @@
+"""Records decoded to prove that they can be: of every batch with ``--level records``, of magic 0 and 1
+always, since their CRC and the number of their records stand inside.
+
+Source of what a record may say: DefaultRecord, LegacyRecord.
+"""
+
+from __future__ import annotations
+
+from txnkafka._core.scan import BatchIndex
+from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir.verify_findings import Findings
+from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
+
+__all__ = ["RecordCheck"]
+
+WHOLE, BOUNDED = 1, 2
+CONTROL = 0x20
+
+
+class RecordCheck:
+    """Decodes batches and counts records that are not control records."""
+
+    def __init__(self, findings: Findings, *, decode_all: bool) -> None:
+        self.records = 0
+        self._findings = findings
+        self._decode_all = decode_all
+        self._decoder: ChunkDecoder | None = None
+
+    def window(
+        self, path: str, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
+    ) -> None:
+        """Check the batches of ``data``, which begins at byte ``position`` of the file."""
+        legacy = any(magic < 2 for magic in set(index.magic))
+        self.records += _legacy_aside(index) if legacy else _records_by_headers(index)
+        if legacy or self._decode_all:
+            self._decode(path, position, data, index, excluded)
+
+    def _decode(
+        self, path: str, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
+    ) -> None:
+        def read(at: int, length: int) -> memoryview:
+            return data[at - position : at - position + length]
+
+        def on_corrupt(error: CorruptRecordError) -> None:
+            self._findings.add("corrupt-batch", path, error.reason, position=error.position)
+
+        if self._decoder is None:
+            self._decoder = ChunkDecoder(headers=True)
+        of_two = WHOLE if self._decode_all else 0
+        selection = bytearray({0: BOUNDED, 1: BOUNDED, 2: of_two}.get(magic, 0) for magic in index.magic)
+        for i in excluded:
+            selection[i] = 0
+        magics = index.magic
+        batches = SelectedBatches(read, index, selection)
+        for columns in self._decoder.chunks(batches, on_corrupt):
+            offsets = memoryview(columns.offsets)
+            if self._decode_all and not excluded:
+                self._offsets(path, index, offsets)
+            if magics[index.find(offsets[0])] < 2:
+                self.records += len(offsets)
+
+    def _offsets(self, path: str, index: BatchIndex, offsets: memoryview) -> None:
+        """Each record's offset must lie in a batch, and grow."""
+        import numpy as np
+
+        found = np.frombuffer(offsets, dtype=np.int64)
+        ends = np.asarray(index.last_offset)
+        batches = np.searchsorted(ends, found)
+        inside = batches < len(ends)
+        begins = np.asarray(index.base_offset)[np.minimum(batches, len(ends) - 1)]
+        legacy = np.asarray(index.magic)[np.minimum(batches, len(ends) - 1)] < 2
+        wrong = ~inside | ((found < begins) & ~legacy)
+        wrong[1:] |= found[1:] <= found[:-1]
+        for number in np.flatnonzero(wrong)[:1].tolist():
+            i = min(int(batches[number]), len(ends) - 1)
+            self._findings.add(
+                "record-offset-outside-batch", path,
+                f"a record has offset {offsets[number]}: outside its batch, or not above the one before",
+                position=index.position[i],
+            )  # fmt: skip
+
+
+def _records_by_headers(index: BatchIndex) -> int:
+    records = int(sum(index.record_count))
+    if any(attributes & CONTROL for attributes in set(index.attributes)):
+        controls = zip(index.attributes, index.record_count, strict=True)
+        records -= sum(count for attributes, count in controls if attributes & CONTROL)
+    return max(records, 0)
+
+
+def _legacy_aside(index: BatchIndex) -> int:
+    columns = zip(index.magic, index.attributes, index.record_count, strict=True)
+    return sum(count for magic, attributes, count in columns if magic >= 2 and not attributes & CONTROL)
