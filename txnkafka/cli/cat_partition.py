@@ -115,6 +115,7 @@ class Printer:
         try:
             found = view.offset_for_timestamp(timestamp, self._wanted.isolation_level)
         except CorruptRecordError as error:
+            error.locate(file=_file_of(view, error.offset), topic=view.topic, partition=view.partition)
             if self._wanted.on_corrupt != "skip" or error.offset is None:
                 raise
             self._left_out(error)
@@ -195,6 +196,12 @@ class Printer:
                 f"{name}: read up to the last stable offset {view.last_stable_offset}, the log ends at "
                 f"{log_end}: {count} open transaction{'s' * (count != 1)}; 'txnkafka lso' says more"
             )
+
+
+def _file_of(view: PartitionView, offset: int | None) -> str | None:
+    """The segment that a batch of that base offset lies in."""
+    paths = [each.path for each in view.segments if offset is not None and each.base_offset <= offset]
+    return paths[-1] if paths else None
 
 
 def _where(error: CorruptRecordError) -> str:

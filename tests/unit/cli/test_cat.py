@@ -164,6 +164,7 @@ def test_damage_where_a_time_is_looked_for(run: Run, log_dir: Path) -> None:
     damage(log_dir, 90)
     stopped = run("-q", "cat", log_dir, *PARTITION, "--start-time", TIME)
     assert (stopped.status, stopped.stdout) == (1, "")
+    assert str(log_dir / "orders-0" / FIRST_SEGMENT) in stopped.stderr
     skipped = run("-q", "cat", log_dir, *PARTITION, "--start-time", TIME, "--on-corrupt", "skip")
     assert (skipped.status, offsets(skipped.lines)) == (1, [2])
     assert len(skipped.stderr.splitlines()) == 1
