@@ -7,7 +7,8 @@ from the log itself: ``TransactionScan`` walks headers, and a transactional batc
 when the COMMIT marker of its producer follows.
 So a missing or damaged ``.txnindex`` or ``.snapshot`` cannot make aborted or open data visible.
 
-Control batches are never selected: their records are not for applications, in either isolation level.
+Control batches are never selected: their records are not for applications, in either isolation level. One whose
+CRC is wrong decides nothing, and is selected so that decoding reports it.
 """
 from collections import namedtuple
 
@@ -242,6 +243,9 @@ cdef void choose(
         if e.base_offset >= end_offset and e.count >= 0:
             continue
         if e.attributes & ATTRIBUTE_CONTROL:
+            if e.crc_wrong:
+                # It may be data: decoding will say that it is damaged.
+                chosen[i] = WHOLE
             continue
         if e.attributes & ATTRIBUTE_TRANSACTIONAL and is_hidden(ranges, count, e.producer_id, e.base_offset):
             continue

@@ -7,7 +7,7 @@ searches for the next batch, because record bytes may look like anything.
 It ends where the bytes end, or before bytes that are not a whole batch, and says which of these they are:
 ``torn`` (a batch that goes on behind the end), ``zeros`` (nothing but zeros to the end, as a preallocated
 file has) or ``garbage``.
-CRCs are not checked here; that is for those who go on to the records.
+CRCs are checked here for control batches only, which nobody decodes; the others are for those who go on to the records.
 """
 from collections import namedtuple
 
@@ -25,6 +25,7 @@ crc_initialize()
 cdef enum:
     LOG_OVERHEAD = 12               # base offset and length, in front of every batch
     HEADER_SIZE = 61                # of magic 2
+    CRC_BEGIN = 21
     MIN_FRAME = 17                  # up to the magic byte: what is needed to tell the format
     MIN_SIZE_0 = 14                 # the length field of the smallest magic 0 and 1 entries and magic 2 batch
     MIN_SIZE_1 = 22
@@ -352,12 +353,16 @@ cdef Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept no
     e.count = load_i32(p + 57)
     e.control_type = NO_CONTROL_TYPE
     e.coordinator_epoch = -1
-    e.reserved = 0
+    e.crc_wrong = 0
     if e.base_offset < 0 or last_offset_delta < 0 or e.base_offset > MAX_OFFSET - last_offset_delta:
         return GARBAGE
     e.last_offset = e.base_offset + last_offset_delta
-    if e.attributes & ATTRIBUTE_CONTROL and not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
-        read_control(p + HEADER_SIZE, p + e.size, e)
+    if e.attributes & ATTRIBUTE_CONTROL:
+        # A wrong control bit would hide data, a wrong type would turn a commit into an abort.
+        if crc32c_of(p + CRC_BEGIN, <size_t>(e.size - CRC_BEGIN)) != e.crc:
+            e.crc_wrong = 1
+        elif not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
+            read_control(p + HEADER_SIZE, p + e.size, e)
     return AT_END
 
 
@@ -399,7 +404,7 @@ cdef Stop read_legacy(const uint8_t* p, int64_t size, BatchEntry* e) noexcept no
     e.partition_leader_epoch = -1
     e.control_type = NO_CONTROL_TYPE
     e.coordinator_epoch = -1
-    e.reserved = 0
+    e.crc_wrong = 0
     # These two bits mean something in magic 2 only.
     e.attributes &= ATTRIBUTE_CODEC | ATTRIBUTE_LOG_APPEND_TIME
     return AT_END

@@ -178,9 +178,7 @@ class LogDir:
         real = path.rstrip("/") or path
         parent, _, name = real.rpartition("/")
         parsed = parse_partition_directory(name)
-        topic_partition = (
-            parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
-        )
+        topic_partition = parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
         directory = _Directory(self, parent or ("/" if real.startswith("/") else "."))
         source = directory.source(path, topic_partition)
         if parsed is not None and parsed.state != "current":

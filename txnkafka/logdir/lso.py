@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txnkafka.logdir.header_pass import segment_containing
 from txnkafka.logdir.repair import Repair, repair_of
-from txnkafka.logdir.survey import segment_containing
 from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
 
 if TYPE_CHECKING:

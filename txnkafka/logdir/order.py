@@ -1,12 +1,10 @@
 """Batches that are out of order: which of them is the damaged one.
 
 A batch's base offset is not covered by its CRC, so a flipped bit there moves the batch to other offsets
-without any other sign.
-Offsets may have gaps (compaction, markers of other logs) but never go back. Where they do, the batch to
-blame is the one whose removal restores the order: the one before, if the next follows well on what came
-before it, else the one that goes back.
-An exact repetition of the batch before it is not damage: Kafka's own recovery accepts it and consumers
-drop it.
+without any other sign. Offsets may have gaps (compaction) but never go back, and end below the next
+segment. Where they go back, the batch to blame is the one whose removal leaves a gap it would have
+filled: the one before if there is room for it, else the one that goes back. An exact repetition of the
+batch before it is not damage: Kafka's own recovery accepts it and consumers drop it.
 """
 
 from __future__ import annotations
@@ -15,11 +13,16 @@ from txnkafka._core.scan import BatchIndex
 
 __all__ = ["misplaced_batches"]
 
+NO_LIMIT = (1 << 63) - 1
 
-def misplaced_batches(index: BatchIndex, next_offset: int) -> list[int]:
-    """Numbers of the batches whose offsets cannot be right; ``next_offset`` is the end of what came before
-    ``index``."""
-    if index.disorder(next_offset) == len(index):
+
+def misplaced_batches(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT) -> list[int]:
+    """Numbers of the batches whose offsets cannot be right.
+
+    ``next_offset`` is the end of what came before ``index``, ``limit`` the base offset of what comes
+    after it.
+    """
+    if index.disorder(next_offset) == len(index) and (not len(index) or index.last_offset[-1] < limit):
         return []
     found: list[int] = []
     ends = [next_offset]  # where the log ended before each batch that is kept, and after the last one
@@ -27,15 +30,19 @@ def misplaced_batches(index: BatchIndex, next_offset: int) -> list[int]:
     for i, (base_offset, last_offset) in enumerate(zip(index.base_offset, index.last_offset, strict=True)):
         if kept and _same(index, kept[-1], i):
             continue
-        if base_offset < ends[-1] and kept and base_offset >= ends[-2]:
+        if base_offset < ends[-1] and kept and base_offset - ends[-2] >= _length(index, kept[-1]):
             found.append(kept.pop())
             ends.pop()
-        if base_offset < ends[-1]:
+        if base_offset < ends[-1] or last_offset >= limit:
             found.append(i)
             continue
         kept.append(i)
         ends.append(last_offset + 1)
     return sorted(found)
+
+
+def _length(index: BatchIndex, i: int) -> int:
+    return index.last_offset[i] - index.base_offset[i] + 1
 
 
 def _same(index: BatchIndex, i: int, j: int) -> bool:

@@ -22,7 +22,7 @@ from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.segment import Segment
-from txnkafka.logdir.survey import Survey, survey
+from txnkafka.logdir.survey import survey
 from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
 from txnkafka.model import IsolationLevel, TopicPartition
@@ -177,11 +177,6 @@ class PartitionView:
         day."""
         return self.producer_state().producers(now_ms)
 
-    def survey(self, start_offset: int, end_offset: int, unit_bytes: int = UNIT_BYTES) -> Survey:
-        """Look over the headers of the batches in [start_offset, end_offset), and further until their
-        transactions are decided."""
-        return survey(self.segments, start_offset, end_offset, unit_bytes)
-
     def transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> list[TransactionRange]:
@@ -189,7 +184,7 @@ class PartitionView:
         their markers, then open ones."""
         start = self.log_start_offset if start_offset is None else start_offset
         end = self.log_end_offset if end_offset is None else end_offset
-        found = self.survey(start, end).transactions
+        found = survey(self.segments, start, end, UNIT_BYTES).transactions
         return [each for each in found if each.first_offset < end and each.last_offset >= start]
 
     def aborted_transactions(
@@ -231,10 +226,10 @@ class PartitionView:
         end = limit if end_offset is None else min(end_offset, limit)
         if start >= end:
             return []
-        found = self.survey(start, end, unit_bytes)
-        if findings is not None:
-            findings += found.findings
         committed = IsolationLevel.of(isolation_level) is IsolationLevel.READ_COMMITTED
+        found = survey(self.segments, start, end, unit_bytes, with_txn_index=committed)
+        if findings is not None:
+            findings += found.findings + (found.held_back(end) if committed else [])
         return found.units(self.topic_partition, start, end, read_committed=committed)
 
     def _valid_start(self, start_offset: int | None) -> int:
@@ -315,13 +310,20 @@ class PartitionView:
             yield to_arrow(chunk, self.topic_partition, schema)
 
     def offset_for_timestamp(
-        self, timestamp: int, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED
+        self,
+        timestamp: int,
+        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
+        *,
+        on_corrupt: str | OnCorrupt = "stop",
     ) -> TimestampOffset | None:
         """The first record at or after ``timestamp`` (milliseconds) below the end of the isolation level;
-        None when there is none."""
-        return offset_for_timestamp(
-            self.segments, timestamp, self.log_start_offset, self.end_offset(isolation_level)
-        )
+        None when there is none. Raises CorruptRecordError where a damaged batch might hold it."""
+        limits = (self.log_start_offset, self.end_offset(isolation_level))
+        try:
+            return offset_for_timestamp(self.segments, timestamp, *limits, on_corrupt=_handler(on_corrupt))
+        except CorruptRecordError as error:
+            error.locate(topic=self.topic, partition=self.partition)
+            raise
 
     def close(self) -> None:
         """Give all files back."""

@@ -39,25 +39,29 @@ class Cut(NamedTuple):
 
 
 class DamagedBatch(NamedTuple):
-    """Damage that is known at planning time: reading stops in front of it. ``size`` 0: nothing behind it
-    can be read."""
+    """Damage that is known at planning time: reading stops in front of it.
+
+    It may hold any of the offsets in [offset, next_offset). ``size`` 0: nothing behind it in the segment
+    can be read.
+    """
 
     position: int
     size: int
     offset: int
+    next_offset: int
     reason: str
 
 
 class SegmentMap(NamedTuple):
     """What planning must know of one segment.
 
-    ``cuts`` begin at position 0 and end behind the last whole batch; ``next_base_offset`` is where the
+    ``cuts`` begin at position 0 and end behind the last whole batch; ``limit`` is where the
     next segment, or the rest of the log, begins.
     """
 
     path: str
     cuts: Sequence[Cut]
-    next_base_offset: int
+    limit: int
     damage: Sequence[DamagedBatch] = ()
 
 
@@ -115,11 +119,11 @@ def read_units(
 def _units_of(
     segment: SegmentMap, hidden: list[HiddenRange], start_offset: int, end_offset: int
 ) -> Iterator[ReadUnit]:
+    met = [each for each in segment.damage if start_offset < each.next_offset and each.offset < end_offset]
     for begin, end in pairwise(segment.cuts):
         low, high = max(start_offset, begin.next_offset), min(end_offset, end.next_offset)
-        damage = tuple(each for each in segment.damage if begin.position <= each.position < end.position)
-        touched = bool(damage) and begin.next_offset < end_offset and end.next_offset >= start_offset
-        if low < high or touched:
+        damage = tuple(each for each in met if begin.position <= each.position < end.position)
+        if low < high or damage:
             overlapping = tuple(
                 each for each in hidden if each.first_offset < high and each.last_offset >= begin.next_offset
             )
@@ -127,8 +131,8 @@ def _units_of(
                 "", -1, segment.path, begin.position, end.position, low, max(low, high), overlapping, damage
             )
     last = segment.cuts[-1]
-    tail = tuple(each for each in segment.damage if each.position >= last.position)
-    if tail and start_offset < segment.next_base_offset and end_offset > last.next_offset:
+    tail = tuple(each for each in met if each.position >= last.position)
+    if tail:
         yield ReadUnit(
             "", -1, segment.path, last.position, last.position, last.next_offset, end_offset, (), tail
         )

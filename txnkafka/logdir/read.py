@@ -88,7 +88,8 @@ class _Reading:
 
 def _check_whole(index: BatchIndex, end: int, data_end: int) -> None:
     """The plan's boundaries lie between whole batches; if not any more, the file was changed meanwhile."""
-    if index.stop in ("garbage", "zeros") or (data_end >= end and index.end_position < end):
+    stuck = index.stop == "garbage" or (index.stop == "zeros" and not len(index))
+    if stuck or (data_end >= end and index.end_position < end):
         raise CorruptRecordError(
             f"the file is not what it was when the read was planned: {index.stop_reason}",
             position=index.end_position,

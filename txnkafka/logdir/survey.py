@@ -7,26 +7,24 @@ wanted offsets until every transaction with data among them is decided, or the l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
-from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.order import misplaced_batches
+from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_containing
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
-from txnkafka.logdir.segment import MAX_OPEN_SEGMENTS, Segment
+from txnkafka.logdir.segment import Segment
 from txnkafka.model import TopicPartition
 from txnkafka.storage import AbortedTxn, parse_txn_index
 
-__all__ = ["Survey", "is_hole", "segment_containing", "survey"]
+__all__ = ["Survey", "survey"]
 
 TXN_INDEX_LIMIT = 1 << 30
 
 
 class Survey(NamedTuple):
-    """``transactions`` ended in the order of their markers, then the open ones; ``index_only`` are aborted
-    transactions that a ``.txnindex`` names and the log contradicts."""
+    """``transactions`` ended in the order of their markers, then the open ones; ``index_only`` are
+    aborted transactions that a ``.txnindex`` names and the log contradicts."""
 
     segments: list[SegmentMap]
     transactions: list[TransactionRange]
@@ -36,11 +34,11 @@ class Survey(NamedTuple):
     def hidden(self) -> list[HiddenRange]:
         """What a read_committed reader does not see: everything transactional that is not known to be
         committed."""
-        return [
-            HiddenRange(each.producer_id, each.first_offset, each.last_offset)
-            for each in self.transactions
-            if each.outcome != "committed"
-        ] + [HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in self.index_only]
+        ranges = [each for each in self.transactions if each.outcome != "committed"]
+        hidden = [HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in ranges]
+        return hidden + [
+            HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in self.index_only
+        ]
 
     def units(
         self, topic_partition: TopicPartition, start_offset: int, end_offset: int, *, read_committed: bool
@@ -51,48 +49,46 @@ class Survey(NamedTuple):
             *topic_partition, self.segments, hidden, start_offset=start_offset, end_offset=end_offset
         )
 
+    def held_back(self, end_offset: int) -> list[Finding]:
+        """Transactions below ``end_offset`` whose records a read_committed reader misses though nobody
+        aborted them."""
+        return [
+            _held_back(each)
+            for each in self.transactions
+            if each.outcome in ("undecided", "open") and each.first_offset < end_offset
+        ]
 
-def segment_containing(segments: list[Segment], offset: int) -> int:
-    """Number of the last segment whose base offset is not above ``offset``."""
-    return max((i for i, segment in enumerate(segments) if segment.base_offset <= offset), default=0)
 
+def survey(
+    segments: list[Segment],
+    start_offset: int,
+    end_offset: int,
+    unit_bytes: int,
+    *,
+    with_txn_index: bool = True,
+) -> Survey:
+    """Survey [start_offset, end_offset) of a log; ``unit_bytes`` is how far apart cuts should be.
 
-def survey(segments: list[Segment], start_offset: int, end_offset: int, unit_bytes: int) -> Survey:
-    """Survey [start_offset, end_offset) of a log; ``unit_bytes`` is how far apart cuts should be."""
+    Without the ``.txnindex`` files only the log is asked, which is all that read_uncommitted needs.
+    """
     result = Survey([], [], [], [])
     if not segments:
         return result
     first = segment_containing(segments, start_offset)
     scan = TransactionScan(segments[first].base_offset)
-    previous: BatchIndex | None = None
-    for i in range(first, len(segments)):
-        segment = segments[i]
+    named: list[tuple[str, AbortedTxn]] = []
+    for headers in header_pass(segments, first, scan):
+        if headers.hole:
+            result.findings.append(_hole(headers))
+        cuts = cuts_of(headers.index, headers.next_offset, unit_bytes, headers.misplaced)
+        result.segments.append(SegmentMap(headers.segment.path, cuts, headers.limit, _damage(headers)))
+        if with_txn_index:
+            named += _txn_index(headers.segment)
         if scan.next_offset >= end_offset and not _waiting(scan, end_offset):
             break
-        if previous is not None and is_hole(previous, scan.next_offset, segment.base_offset):
-            scan.hole()
-            result.findings.append(_hole(segment, scan.next_offset))
-        expected = max(scan.next_offset, segment.base_offset)
-        index = segment.scan()
-        misplaced = misplaced_batches(index, expected)
-        damage = _damage(index, misplaced, last=i == len(segments) - 1)
-        next_base = segments[i + 1].base_offset if i + 1 < len(segments) else 1 << 62
-        result.segments.append(
-            SegmentMap(segment.path, cuts_of(index, expected, unit_bytes, misplaced), next_base, damage)
-        )
-        _feed(scan, index, misplaced)
-        _compare_txn_index(segment, scan, result)
-        if len(segments) > MAX_OPEN_SEGMENTS:
-            segment.close()
-        previous = index
-    result.transactions.extend(scan.ended)
+    result.transactions.extend(_with_beginnings(scan.ended, named))
     result.transactions.extend(scan.open_transactions())
-    held_back = [
-        each
-        for each in result.transactions
-        if each.outcome in ("undecided", "open") and each.first_offset < end_offset
-    ]
-    result.findings.extend(_undecided(each) for each in held_back)
+    _contradictions(scan.ended, named, result)
     return result
 
 
@@ -100,86 +96,102 @@ def _waiting(scan: TransactionScan, end_offset: int) -> bool:
     return any(each.first_offset < end_offset for each in scan.open_transactions())
 
 
-def _feed(scan: TransactionScan, index: BatchIndex, misplaced: list[int]) -> None:
-    start = 0
-    for i in (*misplaced, len(index)):
-        scan.feed(index, start, i)
-        start = i + 1
-
-
-def is_hole(index: BatchIndex, next_offset: int, base_offset: int) -> bool:
-    """True when segments are missing between ``index`` and a segment at ``base_offset``.
-
-    The cleaner leaves gaps too, but then the segment before the gap has gaps itself: cleaned segments keep
-    their base offsets.
-    """
-    if base_offset <= next_offset or not len(index):
-        return False
-    records = sum(index.record_count)
-    return bool(records == next_offset - index.base_offset[0])
-
-
-def _damage(index: BatchIndex, misplaced: Iterable[int], *, last: bool) -> list[DamagedBatch]:
+def _damage(headers: SegmentHeaders) -> list[DamagedBatch]:
+    index = headers.index
     reason = "the batch's offsets do not fit between those of its neighbours: its base offset is damaged"
-    found = [DamagedBatch(index.position[i], index.size[i], index.base_offset[i], reason) for i in misplaced]
-    if index.stop != "end" and not last:
-        end = index.last_offset[len(index) - 1] + 1 if len(index) else -1
-        found.append(
-            DamagedBatch(
-                index.end_position, 0, end, f"the segment is damaged from here on: {index.stop_reason}"
-            )
-        )
+    found = [
+        DamagedBatch(index.position[i], index.size[i], headers.end_before(i), headers.begin_after(i), reason)
+        for i in headers.misplaced
+    ]
+    if index.stop != "end":
+        # The last segment was cut to whole batches before, so this one is not the last.
+        reason = f"the segment is damaged from here on: {index.stop_reason}"
+        end = headers.end_before(len(index))
+        found.append(DamagedBatch(index.end_position, 0, end, headers.limit, reason))
     return found
 
 
-def _compare_txn_index(segment: Segment, scan: TransactionScan, result: Survey) -> None:
-    """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
-    log contradicts."""
+def _txn_index(segment: Segment) -> list[tuple[str, AbortedTxn]]:
+    """The sound entries of a segment's index, each with the path of the file."""
     path = segment.files.get("txnindex")
     if path is None:
-        return
+        return []
     try:
         entries, _ = parse_txn_index(segment.file_system.read(path, TXN_INDEX_LIMIT), segment.base_offset)
     except OSError:
-        return
-    committed = [each for each in scan.ended if each.outcome == "committed"] if entries else []
-    for entry in entries:
-        for each in committed:
+        return []
+    return [(path, entry) for entry in entries]
+
+
+def _with_beginnings(
+    transactions: list[TransactionRange], named: list[tuple[str, AbortedTxn]]
+) -> list[TransactionRange]:
+    """A transaction may begin before the first segment of the survey, or its beginning may be deleted:
+    the index knows."""
+    first_offsets = {(entry.producer_id, entry.last_offset): entry.first_offset for _, entry in named}
+    found = []
+    for each in transactions:
+        first = first_offsets.get((each.producer_id, each.last_offset), each.first_offset)
+        found.append(each._replace(first_offset=first) if first < each.first_offset else each)
+    return found
+
+
+def _contradictions(
+    transactions: list[TransactionRange], named: list[tuple[str, AbortedTxn]], result: Survey
+) -> None:
+    """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
+    log contradicts."""
+    aborted = {(each.producer_id, each.last_offset) for each in transactions if each.outcome == "aborted"}
+    strange = [item for item in named if (item[1].producer_id, item[1].last_offset) not in aborted]
+    for path, entry in strange:
+        for each in transactions:
             if (
-                each.producer_id == entry.producer_id
-                and each.first_offset <= entry.last_offset
-                and entry.first_offset <= each.last_offset
+                each.outcome == "committed"
+                and each.producer_id == entry.producer_id
+                and _overlap(each, entry)
             ):
                 result.index_only.append(entry)
                 result.findings.append(_contradiction(path, entry, each))
                 break
 
 
+def _overlap(transaction: TransactionRange, entry: AbortedTxn) -> bool:
+    return transaction.first_offset <= entry.last_offset and entry.first_offset <= transaction.last_offset
+
+
 def _contradiction(path: str, entry: AbortedTxn, committed: TransactionRange) -> Finding:
     return Finding(
-        path, None, "error", "txnindex-contradicts-log",
+        path,
+        None,
+        "error",
+        "txnindex-contradicts-log",
         f"the index says that producer {entry.producer_id} aborted "
         f"offsets {entry.first_offset} to {entry.last_offset}, "
         f"but the log has a COMMIT marker for {committed.first_offset} to {committed.last_offset}; "
         "hidden from read_committed, as a broker would hide it",
         "delete the .txnindex and let the broker rebuild it, or read without it",
-    )  # fmt: skip
+    )
 
 
-def _hole(segment: Segment, next_offset: int) -> Finding:
+def _hole(headers: SegmentHeaders) -> Finding:
     return Finding(
-        segment.path, None, "error", "missing-segment",
-        f"offsets {next_offset} to {segment.base_offset - 1} are missing: "
-        "the segment before this one is gone",
+        headers.segment.path,
+        None,
+        "error",
+        "missing-segment",
+        f"offsets up to {headers.segment.base_offset - 1} are missing: the segment before this one is gone",
         "restore the missing segment from a replica or a backup",
-    )  # fmt: skip
+    )
 
 
-def _undecided(transaction: TransactionRange) -> Finding:
+def _held_back(transaction: TransactionRange) -> Finding:
     return Finding(
-        "", None, "error", "undecided-transaction",
+        "",
+        None,
+        "error",
+        "undecided-transaction",
         f"the end marker of producer {transaction.producer_id}'s transaction at offsets "
         f"{transaction.first_offset} to {transaction.last_offset} is missing: "
         f"its {transaction.records} records are held back from read_committed",
         "restore the missing segment, or read these offsets with read_uncommitted",
-    )  # fmt: skip
+    )

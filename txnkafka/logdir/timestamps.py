@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka._core.read_committed import TransactionScan
+from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir.header_pass import SegmentHeaders, header_pass
 from txnkafka.record.batch import records_of
-from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
+from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 
 if TYPE_CHECKING:
-    from txnkafka._core.scan import BatchIndex
     from txnkafka.logdir.segment import Segment
 
 __all__ = ["TimestampOffset", "offset_for_timestamp"]
@@ -32,29 +34,42 @@ class TimestampOffset(NamedTuple):
 
 
 def offset_for_timestamp(
-    segments: list[Segment], timestamp: int, log_start_offset: int, end_offset: int
+    segments: list[Segment],
+    timestamp: int,
+    log_start_offset: int,
+    end_offset: int,
+    *,
+    on_corrupt: OnCorrupt | None = None,
 ) -> TimestampOffset | None:
-    """The first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is
-    none."""
-    for segment in segments:
-        index = segment.scan()
+    """The first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is none.
+
+    A damaged batch that might hold it raises CorruptRecordError, or is passed over when ``on_corrupt``
+    takes the error.
+    """
+    for headers in header_pass(segments, 0, TransactionScan()):
+        index = headers.index
         for i, max_timestamp in enumerate(index.max_timestamp):
-            # magic 0 has no timestamps, and only a walk can tell what a compressed wrapper of magic 1 holds
-            if max_timestamp >= timestamp and index.last_offset[i] >= log_start_offset:
-                found = _in_batch(segment, index, i, timestamp, log_start_offset)
-                if found is not None:
-                    segment.close()
-                    return found if found.offset < end_offset else None
-        segment.close()
+            if max_timestamp < timestamp or index.last_offset[i] < log_start_offset or i in headers.misplaced:
+                continue
+            try:
+                found = _in_batch(headers, i, timestamp, log_start_offset)
+            except CorruptRecordError as error:
+                error.locate(file=headers.segment.path)
+                if on_corrupt is None:
+                    raise
+                on_corrupt(error)
+                continue
+            if found is not None:
+                return found if found.offset < end_offset else None
     return None
 
 
 def _in_batch(
-    segment: Segment, index: BatchIndex, i: int, timestamp: int, log_start_offset: int
+    headers: SegmentHeaders, i: int, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    selection = bytearray(len(index))
+    selection = bytearray(len(headers.index))
     selection[i] = BOUNDED
-    batches = SelectedBatches(segment.read, index, selection, log_start_offset)
+    batches = SelectedBatches(headers.segment.read, headers.index, selection, log_start_offset)
     for columns in ChunkDecoder().chunks(batches):
         for record in records_of(columns):
             if record.timestamp >= timestamp:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
-from txnkafka._core.scan import BatchIndex
-from txnkafka.logdir.segment import MAX_OPEN_SEGMENTS, Segment
-from txnkafka.logdir.survey import is_hole, segment_containing
+from txnkafka.logdir.header_pass import header_pass, segment_containing
+from txnkafka.logdir.segment import Segment
 from txnkafka.storage import ProducerStateEntry
 
 __all__ = ["Undecided", "find_undecided"]
@@ -40,14 +39,8 @@ def find_undecided(
         min([snapshot_offset, *(entry.current_txn_first_offset for entry in known.values())]),
     )
     scan = TransactionScan(start)
-    previous: BatchIndex | None = None
-    for segment in segments[segment_containing(segments, start) :]:
-        if previous is not None and is_hole(previous, scan.next_offset, segment.base_offset):
-            scan.hole()
-        previous = segment.scan()
-        scan.feed(previous)
-        if len(segments) > MAX_OPEN_SEGMENTS:
-            segment.close()
+    for _ in header_pass(segments, segment_containing(segments, start), scan):
+        pass
     still_open = {
         producer_id: max(entry.current_txn_first_offset, log_start_offset)
         for producer_id, entry in known.items()

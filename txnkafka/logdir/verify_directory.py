@@ -132,6 +132,9 @@ def check_topic_ids(sources: list[PartitionSource], findings: Findings) -> None:
 
 def check_names(source: PartitionSource, files: PartitionFiles, findings: Findings) -> None:
     """The names in a partition directory."""
+    _missing_indexes(files, findings)
+    if source.only_base_offset is not None:
+        return
     entries = source.file_system.list(source.path)
     names = {entry.name for entry in entries}
     for entry in entries:
@@ -149,7 +152,6 @@ def check_names(source: PartitionSource, files: PartitionFiles, findings: Findin
     # before 2.8, and with ZooKeeper, there were no topic ids on disk: then no partition has one
     if PARTITION_METADATA not in names and _expects_metadata(source):
         findings.add("missing-partition-metadata", _join(source, PARTITION_METADATA), "the file is missing")
-    _missing_indexes(files, findings)
 
 
 def _missing_indexes(files: PartitionFiles, findings: Findings) -> None:

@@ -49,7 +49,7 @@ class ProducerCheck:
         self._findings = findings
         self._order = order
         self._first_offset = order.intact_from
-        self._scan = TransactionScan(order.next_offset)
+        self._scan = TransactionScan(self._first_offset)
         self._state = ProducerState(self._anomaly)
         self._paths = snapshots
         self._waiting = sorted(offset for offset in snapshots if offset >= self._first_offset)

@@ -91,7 +91,9 @@ def _last_batch(entry: ProducerStateEntry, mine: ProducerStateEntry, replayed: R
             return f"epoch, last sequence and offset delta are {found}, not {noted}"
     elif entry.last_offset > mine.last_offset and entry.last_offset >= replayed.intact_from:
         return f"no batch of it ends with offset {entry.last_offset}"
-    elif entry.last_offset < mine.last_offset and entry.producer_epoch == mine.producer_epoch:
+    elif entry.last_offset < mine.last_offset >= replayed.first_offset and (
+        entry.producer_epoch == mine.producer_epoch
+    ):
         return f"its last offset is {mine.last_offset}, not {entry.last_offset}"
     return ""
 

@@ -1,0 +1,85 @@
+"""One walk over the batch headers of consecutive segments, following transactions on the way.
+
+What is wrong with the order of batches or of segments is settled here, once, for everybody who looks at
+headers: batches whose offsets cannot be right count for nothing, and where a segment is missing,
+transactions may have lost their markers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from txnkafka._core.read_committed import TransactionScan
+from txnkafka._core.scan import BatchIndex
+from txnkafka.logdir.order import NO_LIMIT, misplaced_batches
+from txnkafka.logdir.segment import MAX_OPEN_SEGMENTS, Segment
+
+__all__ = ["SegmentHeaders", "header_pass", "is_hole", "segment_containing"]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeaders:
+    """The headers of one segment. ``next_offset`` is where the log ended before it, ``limit`` where it
+    must end, ``hole`` whether offsets are missing in front of it."""
+
+    segment: Segment
+    index: BatchIndex
+    misplaced: list[int]
+    next_offset: int
+    limit: int
+    hole: bool
+
+    def end_before(self, i: int) -> int:
+        """Where the log ends before batch number ``i``, misplaced batches left out."""
+        ends = (self.index.last_offset[k] + 1 for k in range(i - 1, -1, -1) if k not in self.misplaced)
+        return max(self.next_offset, next(ends, self.next_offset))
+
+    def begin_after(self, i: int) -> int:
+        """Where the first batch behind number ``i`` that is in its place begins."""
+        return next(
+            (self.index.base_offset[k] for k in range(i + 1, len(self.index)) if k not in self.misplaced),
+            self.limit,
+        )
+
+
+def segment_containing(segments: list[Segment], offset: int) -> int:
+    """Number of the last segment whose base offset is not above ``offset``."""
+    return max((i for i, segment in enumerate(segments) if segment.base_offset <= offset), default=0)
+
+
+def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> Iterator[SegmentHeaders]:
+    """Feed ``scan`` with segment after segment from number ``first`` on; each is yielded when it was fed."""
+    previous: BatchIndex | None = None
+    for i in range(first, len(segments)):
+        segment = segments[i]
+        before = scan.next_offset
+        hole = previous is not None and is_hole(previous, before, segment.base_offset)
+        if hole:
+            scan.hole()
+        limit = segments[i + 1].base_offset if i + 1 < len(segments) else NO_LIMIT
+        index = segment.scan()
+        expected = max(before, segment.base_offset) if previous is not None else segment.base_offset
+        misplaced = misplaced_batches(index, expected, limit)
+        start = 0
+        for stop in (*misplaced, len(index)):
+            scan.feed(index, start, stop)
+            start = stop + 1
+        yield SegmentHeaders(segment, index, misplaced, expected, limit, hole)
+        if len(segments) > MAX_OPEN_SEGMENTS:
+            segment.close()
+        previous = index
+
+
+def is_hole(index: BatchIndex, next_offset: int, base_offset: int) -> bool:
+    """True when segments are missing between ``index``, which ends at ``next_offset``, and a segment at
+    ``base_offset``.
+
+    The cleaner leaves gaps too, but then the segment before the gap has gaps itself: cleaned segments
+    keep their base offsets. A segment without batches, which is not the last one, has lost them.
+    """
+    if base_offset <= next_offset:
+        return False
+    if not len(index):
+        return True
+    return bool(sum(index.record_count) == next_offset - index.base_offset[0])
