@@ -186,8 +186,8 @@ TABLE: list[Row] = [
     *_same("clean_old_snapshot_only", INTACT),
     *_same("clean_bad_snapshot", INTACT),
     Row("clean_no_snapshot", INTACT, STILL_OPEN, "logs"),
-    # Here the broker has written sound snapshots that know nothing: they move the last stable offset, as they do in
-    # Kafka, but what the log does not show committed stays hidden.
+    # Here the broker has written sound snapshots that know nothing: they move the last stable offset, as
+    # they do in Kafka, but what the log does not show committed stays hidden.
     Row("clean_no_snapshot", replace(INTACT, last_stable_offset=93), FORGOTTEN, "recovered"),
     # Everything derived at once, and what makes the broker rebuild it.
     *_same("clean_no_marker", INTACT),
