@@ -1,0 +1,96 @@
+"""Reading in the executors, for programs: record batches that never cross to the JVM, or only as results.
+
+Crossing from a Python worker to the JVM costs more than decoding; a filter or an aggregate that runs here,
+on record batches, saves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Unpack
+
+from pyspark.sql import DataFrame, SparkSession
+
+from txnkafka.spark.options import ReadKeywords, read_options
+from txnkafka.spark.plan import ReadTask, plan_tasks
+from txnkafka.spark.read import TaskReader, log_damage
+from txnkafka.spark.schema import KAFKA_COLUMNS, batch_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.core.rdd import RDD
+    from pyspark.sql.types import StructType
+
+    from txnkafka.record.chunk import OnCorrupt
+
+__all__ = ["batches", "map_arrow"]
+
+Batches = Iterator["pa.RecordBatch"]
+Path = str | PurePath | Iterable[str | PurePath]
+
+
+def batches(
+    spark: SparkSession,
+    path: Path,
+    *,
+    columns: Sequence[str] = KAFKA_COLUMNS,
+    on_corrupt: OnCorrupt | None = None,
+    **reading: Unpack[ReadKeywords],
+) -> RDD[pa.RecordBatch]:
+    """The records of one or more log directories as an RDD of Arrow record batches, read_committed.
+
+    The plan is made now, reading happens in the executors when the RDD is used; what ``map`` and
+    ``mapPartitions`` do with the batches happens there too, in the same process. ``columns`` may be any of
+    key, value, topic, partition, offset, timestamp, timestampType and headers.
+    ``on_corrupt`` is called in the executor with the error of a damaged batch, which is then left out; with
+    ``fail_on_data_loss=False`` that is logged; by default the error fails the job.
+    """
+    tasks, reader = _plan(spark, path, columns, on_corrupt, reading)
+    # one task a slice; an RDD without slices could not be collected
+    return spark.sparkContext.parallelize(tasks, max(1, len(tasks))).mapPartitions(reader)
+
+
+def map_arrow(
+    spark: SparkSession,
+    function: Callable[[Batches], Batches],
+    schema: StructType | str,
+    path: Path,
+    *,
+    columns: Sequence[str] = KAFKA_COLUMNS,
+    on_corrupt: OnCorrupt | None = None,
+    **reading: Unpack[ReadKeywords],
+) -> DataFrame:
+    """A DataFrame of what ``function`` makes of the record batches of each task: decode and function in one
+    step.
+
+    ``function`` gets an iterator of record batches, as with ``DataFrame.mapInArrow``, and may stop before
+    its end; ``schema`` is that of what it yields. The rest is as for ``batches``.
+    """
+    tasks, reader = _plan(spark, path, columns, on_corrupt, reading)
+    planned = spark.sparkContext.broadcast(tasks)
+
+    def run(numbers: Batches) -> Batches:
+        wanted = (planned.value[number] for batch in numbers for number in batch.column(0).to_pylist())
+        yield from function(reader(wanted))
+        # Spark throws a worker away that leaves input behind
+        for _ in numbers:
+            pass
+
+    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(run, schema)
+
+
+def _plan(
+    spark: SparkSession,
+    path: Path,
+    columns: Sequence[str],
+    on_corrupt: OnCorrupt | None,
+    reading: ReadKeywords,
+) -> tuple[list[ReadTask], TaskReader]:
+    options = read_options(**reading)
+    schema = batch_schema(columns)
+    paths = [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
+    tasks = plan_tasks(paths, options, spark.sparkContext.defaultParallelism)
+    if on_corrupt is None and not options.fail_on_data_loss:
+        on_corrupt = log_damage
+    return tasks, TaskReader(schema, on_corrupt)

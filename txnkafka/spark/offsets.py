@@ -1,0 +1,83 @@
+"""Offsets and partitions as Spark's Kafka source writes them: words, or JSON such as
+``{"orders": {"0": 23, "1": -2}}``, in which -2 is the earliest and -1 the latest offset.
+
+Python programs may give the same as mappings. Source: JsonUtils of Spark's Kafka source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from txnkafka.model import TopicPartition
+
+__all__ = ["EARLIEST", "LATEST", "Offsets", "parse_assignment", "parse_offsets"]
+
+EARLIEST, LATEST = -2, -1
+MAX_PARTITION = (1 << 31) - 1
+
+Offsets = str | Mapping[str, Mapping[int, int]] | Mapping[str, Mapping[str, int]]
+
+
+def parse_offsets(
+    bound: str, given: Offsets, words: tuple[str, ...], *, refused: int
+) -> str | dict[TopicPartition, int]:
+    """One of ``words``, or the offset of each partition. ``refused`` is the special offset that makes no
+    sense at this bound of a batch. Raises ValueError."""
+    example = '{"orders": {"0": 23}}'
+    if isinstance(given, str) and given.strip().lower() in words:
+        return given.strip().lower()
+    if isinstance(given, str) and not given.lstrip().startswith("{"):
+        raise ValueError(f"{bound} offsets must be {' or '.join(words)} or like {example}, not {given!r}")
+    found = {
+        _topic_partition(topic, partition): _offset(offset, refused)
+        for topic, partitions in _json_object(given).items()
+        for partition, offset in _inner_object(topic, partitions).items()
+    }
+    if not found:
+        raise ValueError(f"{bound} offsets name no partition: {given!r}")
+    return found
+
+
+def parse_assignment(given: Mapping[str, Iterable[int]] | str) -> tuple[TopicPartition, ...]:
+    """The partitions of ``{"orders": [0, 1]}``, sorted. Raises ValueError."""
+    found = set()
+    for topic, partitions in _json_object(given).items():
+        if isinstance(partitions, str | Mapping) or not isinstance(partitions, Iterable):
+            raise ValueError(f'assign must be like {{"orders": [0, 1]}}, not {given!r}')
+        found |= {_topic_partition(topic, partition) for partition in partitions}
+    return tuple(sorted(found))
+
+
+def _json_object(given: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise ValueError(f"{given!r} is no JSON: {error}") from None
+    if not isinstance(given, Mapping):
+        raise ValueError(f"a JSON object with topics is needed, not {given!r}")
+    return given
+
+
+def _inner_object(topic: str, partitions: object) -> Mapping[Any, Any]:
+    if not isinstance(partitions, Mapping):
+        raise ValueError(f'{topic} needs an offset for each partition, {{"0": 23}}, not {partitions!r}')
+    return partitions
+
+
+def _topic_partition(topic: str, partition: object) -> TopicPartition:
+    number = int(partition) if isinstance(partition, str) and partition.isdecimal() else partition
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_PARTITION:
+        raise ValueError(f"{partition!r} of {topic} is no partition number")
+    return TopicPartition(topic, number)
+
+
+def _offset(offset: object, refused: int) -> int:
+    if isinstance(offset, bool) or not isinstance(offset, int) or offset < EARLIEST:
+        raise ValueError(f"{offset!r} is no offset; -2 is the earliest, -1 the latest")
+    if offset == refused:
+        what = "start at the latest" if refused == LATEST else "end at the earliest"
+        raise ValueError(f"a batch that would {what} offset ({refused}) has nothing to read")
+    return offset

@@ -1,0 +1,119 @@
+"""What to read, as a program says it, checked and brought into one form.
+
+``ReadKeywords`` are the words, the same as the options of Spark's Kafka source in snake_case;
+``ReadOptions`` is what they mean, and the only place where defaults stand. Nothing is opened here.
+A word that is not known is refused: a misspelt ``starting_offsets`` must not read everything.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
+
+__all__ = ["ReadKeywords", "ReadOptions", "nearest", "read_options"]
+
+
+class ReadKeywords(TypedDict, total=False):
+    """What to read.
+
+    ``topic`` (one or several), ``topic_pattern`` (a regular expression for whole names) and ``assign``
+    ({topic: partitions}) exclude each other; without any of them every topic is read that is not Kafka's
+    own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic: {partition:
+    offset}}, which must then name every partition; timestamps are milliseconds.
+    """
+
+    topic: str | Iterable[str]
+    topic_pattern: str
+    assign: Mapping[str, Iterable[int]] | str
+    isolation_level: str | IsolationLevel
+    starting_offsets: Offsets
+    ending_offsets: Offsets
+    starting_timestamp: int
+    ending_timestamp: int
+    fail_on_data_loss: bool
+    min_partitions: int
+    max_bytes_per_partition: int
+    io: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """What ReadKeywords mean. None is "not said"."""
+
+    topics: tuple[str, ...] | None = None
+    topic_pattern: str | None = None
+    assigned: tuple[TopicPartition, ...] | None = None
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
+    starting_offsets: str | dict[TopicPartition, int] = "earliest"
+    ending_offsets: str | dict[TopicPartition, int] = "latest"
+    starting_timestamp: int | None = None
+    ending_timestamp: int | None = None
+    fail_on_data_loss: bool = True
+    min_partitions: int | None = None
+    max_bytes_per_partition: int = 64 << 20
+    io: str = "auto"
+
+    def __post_init__(self) -> None:
+        if sum(each is not None for each in (self.topics, self.topic_pattern, self.assigned)) > 1:
+            raise ValueError("topics (subscribe), a pattern (subscribePattern) and assign exclude each other")
+        if self.topics == () or self.assigned == ():
+            raise ValueError("no topic is named")
+        if self.starting_timestamp is not None and self.starting_offsets != "earliest":
+            raise ValueError("starting offsets and a starting timestamp exclude each other")
+        if self.ending_timestamp is not None and self.ending_offsets != "latest":
+            raise ValueError("ending offsets and an ending timestamp exclude each other")
+        if self.min_partitions is not None and self.min_partitions < 1:
+            raise ValueError(f"minPartitions must be at least 1, not {self.min_partitions}")
+        if self.max_bytes_per_partition < 1:
+            raise ValueError(f"maxBytesPerPartition must be at least 1, not {self.max_bytes_per_partition}")
+        if self.io not in ("auto", "mmap", "pread"):
+            raise ValueError(f"io must be auto, mmap or pread, not {self.io!r}")
+
+
+def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
+    """The options that keywords mean. Raises ValueError for what makes no sense, TypeError for a keyword
+    that does not exist."""
+    names = list(ReadKeywords.__annotations__)
+    for name in keywords:
+        if name not in names:
+            raise TypeError(f"there is no {name}: {nearest(name, names)}")
+    found: dict[str, object] = dict(keywords)
+    if "topic" in keywords:
+        topic = keywords["topic"]
+        del found["topic"]
+        found["topics"] = tuple(dict.fromkeys([topic] if isinstance(topic, str) else topic))
+    if "assign" in keywords:
+        found["assigned"] = parse_assignment(keywords["assign"])
+        del found["assign"]
+    if "topic_pattern" in keywords:
+        _check_pattern(keywords["topic_pattern"])
+    if "isolation_level" in keywords:
+        found["isolation_level"] = IsolationLevel.of(keywords["isolation_level"])
+    if "starting_offsets" in keywords:
+        given = keywords["starting_offsets"]
+        found["starting_offsets"] = parse_offsets("starting", given, ("earliest",), refused=LATEST)
+    if "ending_offsets" in keywords:
+        words = ("latest", "high-watermark")
+        given = keywords["ending_offsets"]
+        found["ending_offsets"] = parse_offsets("ending", given, words, refused=EARLIEST)
+    return ReadOptions(**found)  # type: ignore[arg-type]
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """What to say of a name that is not known."""
+    lower = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    return f"did you mean {lower[near[0]]}?" if near else f"there are {', '.join(lower.values())}"

@@ -1,0 +1,112 @@
+"""The options of ``spark.read.format("txnkafka")``: strings under the names of Spark's Kafka source
+(``KafkaSourceProvider``), in any case."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from txnkafka.model import IsolationLevel
+from txnkafka.spark.options import ReadOptions, nearest, read_options
+
+__all__ = ["OPTION_NAMES", "SourceOptions", "parse_source_options"]
+
+
+class SourceOptions(NamedTuple):
+    """Where to read, what, and whether the schema has headers when none is given."""
+
+    paths: tuple[str, ...]
+    include_headers: bool
+    reading: ReadOptions
+
+
+def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
+    """Check and convert all options. Raises ValueError that names the option."""
+    found: dict[str, Any] = {}
+    for given, text in options.items():
+        name = _known_name(given)
+        keyword, parse = OPTION_NAMES[name]
+        try:
+            value = parse(text)
+        except ValueError as error:
+            raise ValueError(f"option {name}: {error}") from None
+        if found.setdefault(keyword, value) != value:
+            raise ValueError(f"option {name} is given under two names with different values")
+    paths = (*found.pop("path", ()), *found.pop("paths", ()))
+    if not paths:
+        raise ValueError("no path: give the log directory to .load(…) or as option path")
+    return SourceOptions(paths, found.pop("include_headers", False), read_options(**found))
+
+
+def _known_name(given: str) -> str:
+    lower = {name.lower(): name for name in OPTION_NAMES}
+    if given.lower() in lower:
+        return lower[given.lower()]
+    if given.lower().startswith("kafka."):
+        raise ValueError(
+            f"option {given} is not known: no broker is asked, files are read; "
+            "of the kafka. settings only kafka.isolation.level has a meaning here"
+        )
+    raise ValueError(f"option {given} is not known: {nearest(given, OPTION_NAMES)}")
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    """One path, or a JSON list of several, as ``load([…])`` passes them."""
+    if not text.lstrip().startswith("["):
+        return (text,)
+    try:
+        paths = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no JSON list of paths: {error}") from None
+    if not all(isinstance(path, str) for path in paths):
+        raise ValueError(f"{text!r} is no JSON list of paths")
+    return tuple(paths)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _boolean(text: str) -> bool:
+    value = {"true": True, "false": False}.get(text.strip().lower())
+    if value is None:
+        raise ValueError(f"must be true or false, not {text!r}")
+    return value
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"must be a whole number, not {text!r}") from None
+
+
+def _size(text: str) -> int:
+    """Bytes, if wanted with Spark's suffixes k, m and g."""
+    match = re.fullmatch(r"\s*(\d+)\s*([kmg]?)b?\s*", text.lower())
+    if match is None:
+        raise ValueError(f"must be a number of bytes such as 1048576 or 64m, not {text!r}")
+    return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2]]
+
+
+# name in Spark → (keyword of read_options, how to read the text)
+OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {
+    "path": ("path", _paths),
+    "paths": ("paths", _paths),
+    "subscribe": ("topic", _names),
+    "subscribePattern": ("topic_pattern", str),
+    "assign": ("assign", str),
+    "startingOffsets": ("starting_offsets", str),
+    "endingOffsets": ("ending_offsets", str),
+    "startingTimestamp": ("starting_timestamp", _integer),
+    "endingTimestamp": ("ending_timestamp", _integer),
+    "isolation.level": ("isolation_level", IsolationLevel.of),
+    "kafka.isolation.level": ("isolation_level", IsolationLevel.of),
+    "includeHeaders": ("include_headers", _boolean),
+    "failOnDataLoss": ("fail_on_data_loss", _boolean),
+    "minPartitions": ("min_partitions", _integer),
+    "maxBytesPerPartition": ("max_bytes_per_partition", _size),
+    "io": ("io", str),
+}
