@@ -25,6 +25,7 @@ from txnkafka.record.compression import Decompressor
 __all__ = ["CHUNK_BYTES", "ChunkDecoder", "SelectedBatches"]
 
 CHUNK_BYTES = 1 << 20
+DECOMPRESSED_BYTES = 512 << 10  # so that what was decompressed is still in the cache when it is decoded
 HEADER_SIZE = 61  # of a magic 2 batch
 CODEC_BITS = 0x07
 COMPRESSED, LEGACY = 1, 2  # kinds that next_run tells apart; 0 is plain
@@ -163,20 +164,20 @@ class ChunkDecoder:
         decompressor = self.decompressor
         decompressor.reset()
         index = batches.index
-        positions, sizes, attributes = index.position, index.size, index.attributes
-        for i in range(first, end):
-            if not batches.selection[i]:
+        columns = (index.position, index.size, index.attributes)
+        headers = zip(*(column[first:end].tolist() for column in columns), batches.selection[first:end], strict=True)
+        for begin, size, attributes, selected in headers:
+            if not selected:
                 regions.extend((0, 0))
                 continue
-            if decompressor.end > 4 * self.chunk_bytes:
+            if decompressor.end > DECOMPRESSED_BYTES:
                 break
-            begin = positions[i] - position
+            payload = source[begin - position + HEADER_SIZE : begin - position + size]
             try:
-                payload = source[begin + HEADER_SIZE : begin + sizes[i]]
-                regions.extend(decompressor.append(attributes[i] & CODEC_BITS, payload))
+                regions.extend(decompressor.append(attributes & CODEC_BITS, payload))
             except CorruptRecordError as error:
-                if i > first:
+                if regions:
                     break
-                error.position, error.offset = positions[i], index.base_offset[i]
+                error.position, error.offset = begin, index.base_offset[first]
                 raise
         return regions

@@ -16,9 +16,13 @@ from isal.igzip_lib import IsalError
 from txnkafka.record.codecs.gzip import decompress_gzip
 from txnkafka.record.codecs.lz4 import decompress_lz4
 from txnkafka.record.codecs.snappy import decompress_snappy
-from txnkafka.record.codecs.zstd import decompress_zstd
+from txnkafka.record.codecs.zstd import ZSTD_ERRORS, decompress_zstd
 
 __all__ = ["BINDING_ERRORS", "decompress_gzip", "decompress_lz4", "decompress_snappy", "decompress_zstd"]
 
 # isal's stub says that its error is an instance.
-BINDING_ERRORS: tuple[type[Exception], ...] = (DecompressionError, cast(type[Exception], IsalError))
+BINDING_ERRORS: tuple[type[Exception], ...] = (
+    DecompressionError,
+    cast(type[Exception], IsalError),
+    *ZSTD_ERRORS,
+)

@@ -2,21 +2,31 @@
 
     magic 28 b5 2f fd | frame header | blocks of { u24: last, type, size | bytes } | [u32 checksum]
 
-The decoder behind it checks everything, but wants its whole output memory in advance and Kafka's frames do
+A reused context of ``zstandard`` takes half the time of ``cramjam`` on 16 KiB, most of which is making a context; it has
+no wheels for free-threaded Python, where cramjam does the work. Either decoder checks everything, but wants its whole output memory in advance and Kafka's frames do
 not tell their content's size. So the block headers are walked first: they bound it.
 """
 
 from __future__ import annotations
 
 import struct
+import threading
 
 import cramjam
+
+try:
+    import zstandard
+except ImportError:  # free-threaded Python
+    zstandard = None  # type: ignore[assignment]  # a module that is not there
 
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["decompress_zstd"]
+__all__ = ["ZSTD_ERRORS", "decompress_zstd"]
 
+ZSTD_ERRORS: tuple[type[Exception], ...] = () if zstandard is None else (zstandard.ZstdError,)
+
+_thread = threading.local()
 _read_two_u32 = struct.Struct("<II").unpack_from
 _MAGIC = 0xFD2FB528
 _SKIPPABLE, _SKIPPABLE_MASK = 0x184D2A50, 0xFFFFFFF0
@@ -44,8 +54,29 @@ def decompress_zstd(output: OutputBuffer, payload: memoryview, magic: int) -> in
             raise CorruptRecordError("zstd data has bytes that are not a zstd frame")
     if position > len(payload):
         raise CorruptRecordError("zstd data ends inside a frame")
-    written: int = cramjam.zstd.decompress_into(payload, output.room(output.end, bound))
-    return output.end + written
+    return output.end + _decompress_into(payload, output.room(output.end, bound))
+
+
+def _with_cramjam(payload: memoryview, room: memoryview) -> int:
+    written: int = cramjam.zstd.decompress_into(payload, room)
+    return written
+
+
+def _with_zstandard(payload: memoryview, room: memoryview) -> int:
+    # contexts are not made for several threads, so each has its own
+    context = getattr(_thread, "context", None)
+    if context is None:
+        context = _thread.context = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MAX)
+    written = 0
+    reader = context.stream_reader(payload, read_across_frames=True)
+    while count := reader.readinto(room[written:]):
+        written += count
+    if written == len(room) and reader.read(1):
+        raise cramjam.DecompressionError("the content does not fit")
+    return written
+
+
+_decompress_into = _with_cramjam if zstandard is None else _with_zstandard
 
 
 def _frame(payload: memoryview, position: int) -> tuple[int, int]:
