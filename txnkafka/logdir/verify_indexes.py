@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
-from itertools import accumulate, repeat
-from operator import ge, itemgetter
+from itertools import accumulate
+from operator import itemgetter
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.segment import Segment
@@ -23,7 +23,6 @@ __all__ = ["OffsetIndexCheck", "TimeIndexCheck"]
 INDEX_LIMIT = 1 << 30
 _OFFSET_ENTRY = struct.Struct(">ii")  # offset relative to the segment's base, position
 _TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
-NEVER = 1 << 63
 
 
 def read_derived(segment: Segment, kind: str, findings: Findings) -> bytes | None:
@@ -61,13 +60,14 @@ class OffsetIndexCheck:
         if not entries:
             return
         self._next = end
-        last_offsets = dict(zip(index.position, index.last_offset, strict=True))
         positions, relative_offsets, numbers = zip(*entries, strict=True)
         offsets = [self._base_offset + relative for relative in relative_offsets]
-        if all(map(ge, offsets, map(last_offsets.get, positions, repeat(NEVER)))):
+        last_offsets = dict(zip(index.position, index.last_offset, strict=True))
+        found = list(map(last_offsets.get, positions))
+        if found == offsets:
             return
-        for position, offset, number in zip(positions, offsets, numbers, strict=True):
-            if offset < last_offsets.get(position, NEVER):
+        for position, offset, number, last_offset in zip(positions, offsets, numbers, found, strict=True):
+            if last_offset is None or not _ends_append(index, offset, last_offset):
                 text = f"no batch at position {position} ends with offset {offset}"
                 self._problems.append(IndexProblem(number, text))
 
@@ -77,6 +77,13 @@ class OffsetIndexCheck:
         if self._problems:
             text, entry = _summary(self._problems)
             self._findings.add("bad-index", self._path, text, position=entry * _OFFSET_ENTRY.size)
+
+
+def _ends_append(index: BatchIndex, offset: int, last_offset: int) -> bool:
+    """Brokers before 4.0 name the last offset of the whole append, which may have had more batches."""
+    i = index.find(offset)
+    ends_batch = i == len(index) or index.last_offset[i] == offset
+    return offset == last_offset or (offset > last_offset and ends_batch)
 
 
 class TimeIndexCheck:

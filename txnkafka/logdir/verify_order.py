@@ -24,6 +24,7 @@ class OffsetOrder:
         self.next_offset = first_offset
         self.intact_from = max(first_offset, log_start_offset)
         self._findings = findings
+        self._begun = False
         self._path = ""
         self._next_base = 1 << 63
         self._last: BatchHeader | None = None
@@ -33,7 +34,8 @@ class OffsetOrder:
 
     def begin_segment(self, segment: Segment, next_base: int) -> bool:
         """Go on with the next segment; True when segments are missing in front of it."""
-        hole = self._last is not None and segment.base_offset > self.next_offset
+        hole = self._begun and segment.base_offset > self.next_offset
+        # cleaned segments have gaps themselves; one without batches, which is not the last one, has lost them
         missing = hole and self._records == self.next_offset - self._segment_start
         if missing:
             self._findings.add(
@@ -43,7 +45,7 @@ class OffsetOrder:
             )  # fmt: skip
         if hole:
             self.intact_from = segment.base_offset
-        self._path, self._next_base = segment.path, next_base
+        self._begun, self._path, self._next_base = True, segment.path, next_base
         self.next_offset = max(self.next_offset, segment.base_offset)
         self._last, self._before_last = None, self.next_offset
         self._segment_start, self._records = self.next_offset, 0
@@ -74,9 +76,7 @@ class OffsetOrder:
         repeated = self._repeated(index)
         if index.base_offset[0] < self.next_offset and self._last is not None and 0 not in repeated:
             self._blame_last(index)
-        misplaced = set(misplaced_batches(index, self.next_offset))
-        misplaced |= {i for i, offset in enumerate(index.last_offset) if offset >= self._next_base}
-        misplaced -= repeated
+        misplaced = set(misplaced_batches(index, self.next_offset, self._next_base)) - repeated
         for i in sorted(misplaced):
             self._tell_misplaced(index[i])
         for i in sorted(repeated):
@@ -97,8 +97,10 @@ class OffsetOrder:
         }
 
     def _blame_last(self, index: BatchIndex) -> None:
-        """The last batch of the window before is the damaged one if this window fits without it."""
-        if self._last is not None and index.base_offset[0] >= self._before_last:
+        """The last batch of the window before is the damaged one if this window leaves room for it."""
+        assert self._last is not None
+        length = self._last.last_offset - self._last.base_offset + 1
+        if index.base_offset[0] - self._before_last >= length:
             self._tell_misplaced(self._last)
             self.next_offset = self.intact_from = self._before_last
 

@@ -1,0 +1,118 @@
+"""``txnkafka verify``: formats, exit statuses and streams."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.models.log_directory import LogDirectory
+from tests.unit.cli.conftest import Run
+from txnkafka.cli import verify as verify_command
+
+FIELDS = ["file", "position", "severity", "code", "message", "remedy"]
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> LogDirectory:
+    return LogDirectory(tmp_path / "sound").write()
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> LogDirectory:
+    """An error, and before it a note."""
+    directory = LogDirectory(tmp_path / "broken").write()
+    directory.file(0, "timeindex").unlink()
+    directory.patch(directory.file(8), 70, b"\xff")
+    return directory
+
+
+def test_a_sound_directory(run: Run, sound: LogDirectory) -> None:
+    summary = "1 partition, 2 segments, 9 batches, 12 records: 0 errors, 0 warnings, 0 notes\n"
+    assert run("verify", sound.root) == (0, summary, "")
+    document = {"partitions": 1, "segments": 2, "batches": 9, "records": 12, "findings": []}
+    answer = run("verify", sound.root, "--format", "json")
+    assert (answer.status, json.loads(answer.stdout), answer.stderr) == (0, document, "")
+    assert run("verify", sound.root, "--format", "jsonl") == (0, "", "")
+
+
+def test_findings_as_text(run: Run, broken: LogDirectory) -> None:
+    answer = run("verify", broken.root)
+    assert (answer.status, answer.stderr) == (1, "")
+    note, error, summary = answer.lines
+    assert note.startswith(f"note: {broken.file(0, 'timeindex')}: missing for 1 of 2 segments")
+    assert error.startswith(f"error: {broken.file(8)} at position 0: the CRC of the batch")
+    assert "[corrupt-batch]; restore the file" in error
+    assert summary.endswith("1 error, 0 warnings, 1 note")
+
+
+def test_findings_as_json(run: Run, broken: LogDirectory) -> None:
+    answer = run("verify", broken.root, "--format", "json")
+    document = json.loads(answer.stdout)
+    assert answer.status == 1
+    assert list(document) == ["partitions", "segments", "batches", "records", "findings"]
+    assert [list(finding) for finding in document["findings"]] == [FIELDS, FIELDS]
+    lines = run("verify", broken.root, "--format", "jsonl").lines
+    assert [json.loads(line) for line in lines] == document["findings"]
+
+
+def test_notes_alone_are_status_0(run: Run, sound: LogDirectory) -> None:
+    sound.file(0, "timeindex").unlink()
+    answer = run("verify", sound.root)
+    assert answer.status == 0
+    assert answer.lines[-1].endswith("0 errors, 0 warnings, 1 note")
+
+
+def test_fail_fast(run: Run, broken: LogDirectory) -> None:
+    broken.patch(broken.file(0), 70, b"\xff")
+    lines = run("verify", broken.root, "--fail-fast", "--format", "jsonl").lines
+    assert [json.loads(line)["code"] for line in lines] == ["missing-timeindex", "corrupt-batch"]
+
+
+def test_the_level(run: Run, broken: LogDirectory) -> None:
+    assert run("verify", broken.root, "--level", "header").status == 0
+    assert run("verify", broken.root, "--level", "records", "--io", "pread").status == 1
+
+
+def test_a_chosen_partition(run: Run, broken: LogDirectory) -> None:
+    (broken.root / "other-0").mkdir()
+    (broken.root / "other-0" / "partition.metadata").write_text(
+        "version: 0\ntopic_id: AAAAAAAAAAEAAAAAAAAAAg"
+    )
+    assert run("verify", broken.root, "--topic", "other").status == 0
+    assert run("verify", broken.root, "--topic", "t", "--partition", 0).status == 1
+
+
+@pytest.mark.parametrize("arguments", [["--topic", "unknown"], ["--partition", "0"], ["--level", "deep"]])
+def test_what_cannot_be_done(run: Run, sound: LogDirectory, arguments: list[str]) -> None:
+    answer = run("verify", sound.root, *arguments)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.stderr
+
+
+def test_no_directory(run: Run, tmp_path: Path) -> None:
+    answer = run("verify", tmp_path / "nowhere")
+    assert (answer.status, answer.stdout) == (2, "")
+    assert "does not exist" in answer.stderr
+
+
+def test_a_broken_checkpoint_is_said_once(run: Run, sound: LogDirectory) -> None:
+    (sound.root / "replication-offset-checkpoint").write_text("x")
+    answer = run("verify", sound.root)
+    assert (answer.status, answer.stderr) == (1, "")
+    assert len([line for line in answer.lines if "bad-checkpoint" in line]) == 1
+
+
+def test_progress_is_for_a_terminal(run: Run, sound: LogDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify_command, "PROGRESS_BYTES", 1)
+    assert run("verify", sound.root).stderr == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    shown = run("verify", sound.root)
+    first, second, cleared, _ = (each.strip() for each in shown.stderr[1:].split("\r"))
+    assert first.startswith("0 MiB checked, ")
+    assert second.startswith("0 MiB checked, ")
+    assert cleared == ""
+    assert "\r" not in shown.stdout
+    assert run("-q", "verify", sound.root).stderr == ""
