@@ -1,0 +1,156 @@
+"""``spark.read.format("txnkafka")``: found by itself, columns and options as in Spark's Kafka source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.golden.cases import case
+from tests.golden.damage import BATCH_OF_88
+from tests.spark.answers import Json, expected_lines, line
+from tests.unit.logdir.logs import batch, write_log
+from txnkafka import TopicPartition
+
+INTERLEAVED = case("interleaved")
+PATH = str(INTERLEAVED.logs)
+(PARTITION, *_) = [each for each in INTERLEAVED.partitions() if not each.topic.startswith("__")]
+
+
+def read(spark: SparkSession, path: str, **options: str) -> DataFrame:
+    return spark.read.format("txnkafka").options(**options).load(path)
+
+
+def lines(frame: DataFrame) -> list[Json]:
+    rows = frame.selectExpr("*", "unix_millis(timestamp) as milliseconds").collect()
+    return [line(row.asDict(recursive=True), row["milliseconds"]) for row in rows]
+
+
+@pytest.mark.parametrize("name", ["codecs", "compacted", "legacy"])
+def test_records(spark: SparkSession, name: str) -> None:
+    found = case(name)
+    topics = [each for each in found.partitions() if not each.topic.startswith("__")]
+    subscribe = ",".join(sorted({each.topic for each in topics}))
+    frame = read(spark, str(found.answered), subscribe=subscribe, includeHeaders="true")
+    assert lines(frame) == [row for each in topics for row in expected_lines(found, each, "read_committed")]
+
+
+def test_columns_are_those_of_sparks_kafka_source(spark: SparkSession) -> None:
+    plain = (
+        "key binary, value binary, topic string, partition int, offset long, "
+        "timestamp timestamp, timestampType int"
+    )
+    assert read(spark, PATH).schema == spark.createDataFrame([], plain).schema
+    headers = f"{plain}, headers array<struct<key: string, value: binary>>"
+    assert read(spark, PATH, includeHeaders="true").schema == spark.createDataFrame([], headers).schema
+
+
+def test_the_default_is_read_committed_and_both_names_of_the_option_work(spark: SparkSession) -> None:
+    counts = {
+        level: len(INTERLEAVED.expected_records(PARTITION, level))
+        for level in ("read_committed", "read_uncommitted")
+    }
+    wanted = json.dumps({PARTITION.topic: [PARTITION.partition]})
+    assert counts["read_committed"] < counts["read_uncommitted"]
+    assert read(spark, PATH, assign=wanted).count() == counts["read_committed"]
+    for name in ("isolation.level", "kafka.isolation.level"):
+        frame = read(spark, PATH, assign=wanted, **{name: "read_uncommitted"})
+        assert frame.count() == counts["read_uncommitted"]
+
+
+def test_a_narrower_schema_in_another_order_is_honoured(spark: SparkSession) -> None:
+    reader = spark.read.format("txnkafka").option("assign", json.dumps({PARTITION.topic: [0]}))
+    frame = reader.schema("offset bigint NOT NULL, value binary").load(PATH)
+    expected = expected_lines(INTERLEAVED, TopicPartition(PARTITION.topic, 0), "read_committed")
+    assert frame.columns == ["offset", "value"]
+    assert [row.offset for row in frame.collect()] == [row["offset"] for row in expected]
+
+
+def test_sql_and_several_paths(spark: SparkSession, tmp_path: Path) -> None:
+    for number in (0, 1):
+        write_log(tmp_path / f"disk{number}", f"orders-{number}", {0: [batch(0), batch(2)]})
+    paths = [str(tmp_path / f"disk{number}") for number in (0, 1)]
+    frame = spark.read.format("txnkafka").load(paths)
+    assert sorted((row.partition, row.offset) for row in frame.collect()) == [
+        (partition, offset) for partition in (0, 1) for offset in range(4)
+    ]
+    spark.sql(
+        "create temporary view orders using txnkafka "
+        f"options (path '{paths[1]}', subscribe 'orders', startingOffsets '{{\"orders\": {{\"1\": 3}}}}')"
+    )
+    assert [tuple(row) for row in spark.sql("select partition, offset from orders").collect()] == [(1, 3)]
+
+
+def test_headers_are_null_where_a_record_has_none(spark: SparkSession, tmp_path: Path) -> None:
+    write_log(tmp_path, "plain-0", {0: [batch(0)]})
+    frame = read(spark, str(tmp_path), includeHeaders="true")
+    assert [row.headers for row in frame.collect()] == [None, None]
+
+
+def test_an_empty_plan_has_no_rows(spark: SparkSession) -> None:
+    """Spark makes one partition of an empty list of them."""
+    frame = read(spark, PATH, startingTimestamp=str(2**60))
+    assert frame.count() == 0
+
+
+def test_a_hint_makes_more_tasks_with_the_same_rows(spark: SparkSession) -> None:
+    one, many = read(spark, PATH), read(spark, PATH, minPartitions="5")
+    assert one.rdd.getNumPartitions() == 1
+    assert many.rdd.getNumPartitions() >= 4
+    assert lines_without_headers(many) == lines_without_headers(one)
+
+
+def lines_without_headers(frame: DataFrame) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in frame.drop("timestamp").collect()]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        # Spark passes names in lower case
+        ({"startingOffset": "earliest"}, "startingoffset is not known: did you mean startingOffsets?"),
+        ({"isolation.level": "committed"}, "isolation level must be read_uncommitted or read_committed"),
+        ({"kafka.bootstrap.servers": "localhost:9092"}, "no broker is asked"),
+        ({"subscribe": "a", "subscribePattern": "b"}, "exclude each other"),
+    ],
+)
+def test_wrong_options_are_refused_at_once(
+    spark: SparkSession, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(AnalysisException) as caught:
+        read(spark, PATH, **options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("offset long, valeu binary", "there is no column valeu: did you mean value?"),
+        ("offset int", "column offset is bigint, not int; cast it after reading"),
+        ("key binary NOT NULL", "column key may hold nulls"),
+    ],
+)
+def test_wrong_schemas_are_refused(spark: SparkSession, schema: str, message: str) -> None:
+    with pytest.raises(PySparkException) as caught:
+        spark.read.format("txnkafka").schema(schema).load(PATH).collect()
+    assert message in str(caught.value)
+
+
+def test_a_topic_that_is_not_there_is_refused_with_those_that_are(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException) as caught:
+        read(spark, PATH, subscribe="no-such-topic").collect()
+    assert f"no topic no-such-topic in {PATH}; there are " in str(caught.value)
+
+
+def test_damage_fails_the_job_with_file_and_position(spark: SparkSession) -> None:
+    path = case("clean_flip_last_payload").logs
+    found = read(spark, str(path), **{"isolation.level": "read_uncommitted"})
+    with pytest.raises(PySparkException) as caught:
+        found.collect()
+    assert f"{BATCH_OF_88.file}, position {BATCH_OF_88.position}, offset 88" in str(caught.value)
+    assert "failOnDataLoss=false leaves the batch out" in str(caught.value)
+    skipping = read(spark, str(path), failOnDataLoss="false", **{"isolation.level": "read_uncommitted"})
+    assert not {row.offset for row in skipping.collect()} & set(BATCH_OF_88.offsets)

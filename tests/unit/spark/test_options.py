@@ -1,0 +1,117 @@
+"""Options: what is taken, what it means, and what is refused with which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from txnkafka import IsolationLevel, TopicPartition
+from txnkafka.spark.options import ReadOptions, read_options
+from txnkafka.spark.source_options import OPTION_NAMES, parse_source_options
+
+ORDERS = [TopicPartition("orders", number) for number in (0, 1)]
+
+
+def options(**given: str) -> ReadOptions:
+    return parse_source_options({"path": "/logs", **given}).reading
+
+
+def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
+    found = parse_source_options({"path": "/logs"})
+    assert found == (("/logs",), False, ReadOptions())
+    assert found.reading.isolation_level is IsolationLevel.READ_COMMITTED
+    assert (found.reading.starting_offsets, found.reading.ending_offsets) == ("earliest", "latest")
+    assert found.reading.fail_on_data_loss
+    assert read_options() == ReadOptions()
+
+
+def test_each_option_says_the_same_as_its_keyword() -> None:
+    given: dict[str, tuple[str, Any]] = {
+        "subscribe": ("a, b,a", ["a", "b"]),
+        "startingOffsets": ('{"a": {"0": 23, "1": -2}}', {"a": {0: 23, 1: -2}}),
+        "endingOffsets": ('{"a": {"0": -1}}', {"a": {"0": -1}}),
+        "isolation.level": ("READ_UNCOMMITTED", IsolationLevel.READ_UNCOMMITTED),
+        "failOnDataLoss": ("False", False),
+        "minPartitions": ("7", 7),
+        "maxBytesPerPartition": ("3m", 3 << 20),
+        "io": ("mmap", "mmap"),
+    }
+    keywords = {OPTION_NAMES[name][0]: value for name, (_, value) in given.items()}
+    found = options(**{name.lower(): text for name, (text, _) in given.items()})
+    assert found == read_options(**keywords)
+    assert found.topics == ("a", "b")
+    assert found.starting_offsets == {TopicPartition("a", 0): 23, TopicPartition("a", 1): -2}
+    times = options(startingTimestamp="12", endingTimestamp="99", subscribePattern="a.*")
+    assert times == read_options(starting_timestamp=12, ending_timestamp=99, topic_pattern="a.*")
+    assert options(assign='{"orders": [1, 0]}').assigned == tuple(ORDERS)
+    assert read_options(assign={"orders": range(2)}).assigned == tuple(ORDERS)
+
+
+def test_paths_may_be_one_or_a_json_list() -> None:
+    assert parse_source_options({"path": "/a,b"}).paths == ("/a,b",)
+    assert parse_source_options({"path": '["/a", "/b"]'}).paths == ("/a", "/b")
+    assert parse_source_options({"paths": '["/a", "/b"]', "includeHeaders": "true"})[:2] == (
+        ("/a", "/b"),
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"startingOffest": "x"}, "option startingOffest is not known: did you mean startingOffsets?"),
+        ({"zzz": "x"}, "option zzz is not known: there are path, paths, subscribe, "),
+        ({"kafka.group.id": "x"}, "no broker is asked"),
+        ({"isolation.level": "none"}, "option isolation.level: isolation level must be"),
+        (
+            {"isolation.level": "read_committed", "kafka.isolation.level": "read_uncommitted"},
+            "given under two names with different values",
+        ),
+        ({"includeHeaders": "yes"}, "option includeHeaders: must be true or false, not 'yes'"),
+        ({"minPartitions": "many"}, "option minPartitions: must be a whole number"),
+        ({"minPartitions": "0"}, "minPartitions must be at least 1"),
+        ({"maxBytesPerPartition": "1t"}, "option maxBytesPerPartition: must be a number of bytes"),
+        ({"maxBytesPerPartition": "0"}, "maxBytesPerPartition must be at least 1"),
+        ({"io": "magic"}, "io must be auto, mmap or pread"),
+        ({"subscribe": " , "}, "no topic is named"),
+        ({"assign": "{}"}, "no topic is named"),
+        ({"assign": '{"a": "01"}'}, 'assign must be like {"orders": [0, 1]}'),
+        ({"assign": '{"a": [-1]}'}, "-1 of a is no partition number"),
+        ({"assign": '{"a": [true]}'}, "True of a is no partition number"),
+        ({"subscribe": "a", "assign": '{"a": [0]}'}, "exclude each other"),
+        ({"subscribePattern": "("}, "'(' is no regular expression"),
+        ({"startingOffsets": "latest"}, "starting offsets must be earliest or like"),
+        ({"startingOffsets": "{"}, "'{' is no JSON"),
+        ({"startingOffsets": "{}"}, "starting offsets name no partition"),
+        ({"startingOffsets": '{"a": 5}'}, "a needs an offset for each partition"),
+        ({"startingOffsets": '{"a": {"0": -1}}'}, "start at the latest offset (-1) has nothing to read"),
+        ({"endingOffsets": '{"a": {"0": -2}}'}, "end at the earliest offset (-2) has nothing to read"),
+        ({"endingOffsets": '{"a": {"0": -3}}'}, "-3 is no offset"),
+        ({"endingOffsets": '{"a": {"0": 1.5}}'}, "1.5 is no offset"),
+        (
+            {"startingOffsets": '{"a": {"0": 1}}', "startingTimestamp": "1"},
+            "starting offsets and a starting timestamp exclude each other",
+        ),
+        (
+            {"endingOffsets": '{"a": {"0": 1}}', "endingTimestamp": "1"},
+            "ending offsets and an ending timestamp exclude each other",
+        ),
+        ({"path": "[1]"}, "is no JSON list of paths"),
+        ({"path": "[/a]"}, "is no JSON list of paths"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        options(**given)
+    assert message in str(caught.value)
+
+
+def test_no_path_is_refused() -> None:
+    with pytest.raises(ValueError, match="no path: give the log directory"):
+        parse_source_options({"subscribe": "a"})
+
+
+def test_a_keyword_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"there is no isolation: did you mean isolation_level\?"):
+        read_options(isolation="read_committed")  # type: ignore[call-arg]
