@@ -42,9 +42,6 @@ cdef extern from "record.h" nogil:
 
     # Marks entry i of a validity bitmap as null and counts it.
     void clear_validity(uint8_t* validity, size_t capacity, size_t* nulls, size_t i)
-    # Copies n bytes; `limit` is the end of the readable bytes; may scribble COLUMN_SLACK bytes behind the
-    # copy.
-    void copy_bytes(uint8_t* to, const uint8_t* source, size_t n, const uint8_t* limit)
 
 cdef struct RunColumns:             # one entry per batch that gave records
     int32_t* ends                   # number of records up to the end of the batch

@@ -14,9 +14,10 @@ the format be guessed: an inner row that breaks off, and inner entries of anothe
 Sources: org.apache.kafka.common.record.internal.LegacyRecord and AbstractLegacyRecordBatch.
 """
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from txnkafka._core.bytes cimport load_i32, load_i64, load_u32
-from txnkafka._core.columns cimport RecordColumns, clear_validity, copy_bytes, record_sink
+from txnkafka._core.columns cimport RecordColumns, clear_validity, record_sink
 from txnkafka._core.scan cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BatchEntry, BatchIndex
 
 from txnkafka.errors import CorruptRecordError
@@ -184,7 +185,7 @@ cdef int decode_entry(Chunk* chunk, BatchEntry* e, RecordColumns columns, const 
         decode_copied(chunk, &entry, at, columns, source, decompressor)
     else:
         columns.reserve(1, e.size, 1)
-        add_record(chunk, &entry, entry.offset, columns, NULL, entry.end)
+        add_record(chunk, &entry, entry.offset, columns, NULL)
     columns.end_run(-1, timestamp_type)
     chunk.next_offset = max(chunk.next_offset, entry.offset + 1)
     return 0
@@ -236,7 +237,7 @@ cdef int decode_copied(Chunk* chunk, Entry* entry, Py_ssize_t at, RecordColumns 
     entry.key = buffer + begin + (entry.key - start)
     entry.value = buffer + begin + (entry.value - start)
     columns.reserve(1, 0, 1)
-    add_record(chunk, entry, entry.offset, columns, buffer, NULL)
+    add_record(chunk, entry, entry.offset, columns, buffer)
     return 0
 
 
@@ -327,12 +328,13 @@ cdef void add_row(Chunk* chunk, const Row* row, const Entry* wrapper, RecordColu
         if wrapper.attributes & ATTRIBUTE_LOG_APPEND_TIME and wrapper.magic == 1:
             entry.timestamp = wrapper.timestamp
         offset = <int64_t>(<uint64_t>row.base_offset + <uint64_t>entry.offset)
-        add_record(chunk, &entry, offset, columns, buffer, row.end)
+        add_record(chunk, &entry, offset, columns, buffer)
         p = entry.end
 
 
-cdef void add_record(Chunk* chunk, const Entry* entry, int64_t offset, RecordColumns columns,
-                     const uint8_t* origin, const uint8_t* limit) noexcept nogil:
+cdef void add_record(
+    Chunk* chunk, const Entry* entry, int64_t offset, RecordColumns columns, const uint8_t* origin
+) noexcept nogil:
     cdef record_sink* sink = &columns.sink
     cdef size_t n = sink.count
     if offset < chunk.next_offset or offset >= chunk.end_offset:
@@ -350,12 +352,11 @@ cdef void add_record(Chunk* chunk, const Entry* entry, int64_t offset, RecordCol
         if entry.key_length < 0:
             clear_validity(sink.key_validity, sink.record_capacity, &sink.key_nulls, n)
         else:
-            copy_bytes(sink.key_data + sink.key_offsets[n], entry.key, <size_t>entry.key_length, limit)
+            memcpy(sink.key_data + sink.key_offsets[n], entry.key, <size_t>entry.key_length)
         if entry.value_length < 0:
             clear_validity(sink.value_validity, sink.record_capacity, &sink.value_nulls, n)
         else:
-            copy_bytes(sink.value_data + sink.value_offsets[n], entry.value, <size_t>entry.value_length,
-                       limit)
+            memcpy(sink.value_data + sink.value_offsets[n], entry.value, <size_t>entry.value_length)
     if columns.with_headers:
         sink.header_offsets[n + 1] = <int32_t>sink.header_count
     sink.count = n + 1

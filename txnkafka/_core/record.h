@@ -58,12 +58,14 @@ struct record_batch {
 struct record_fields {
     int64_t timestamp_delta;
     int32_t offset_delta, key_length, value_length, header_count;
+    int roomy; /* COLUMN_SLACK bytes are readable behind the record */
     const uint8_t *key, *value;
 };
 
-/* Copies n bytes in blocks; may write up to COLUMN_SLACK bytes behind the end of the copy. */
-TXNKAFKA_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t n, const uint8_t *limit) {
-    if (TXNKAFKA_UNLIKELY((size_t)(limit - from) < n + COLUMN_SLACK) || n > 2048) {
+/* Copies n bytes in blocks where the source is roomy: COLUMN_SLACK bytes are readable behind it. Either way,
+ * up to COLUMN_SLACK bytes behind the copy may be written. */
+TXNKAFKA_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t n, int roomy) {
+    if (TXNKAFKA_UNLIKELY(!roomy || n > 2048)) {
         memcpy(to, from, n);
         return;
     }
@@ -140,8 +142,8 @@ TXNKAFKA_INLINE void add_header(struct record_sink *sink, const uint8_t *key, in
     sink->header_value_offsets[h + 1] = value_at + value_length;
 }
 
-/* Reads the headers of one record, into the sink if there is one. Checked and copied in one pass: the bytes may
- * be somebody's file, which may change between two looks. */
+/* Reads the headers of one record, into the sink if there is one. Checked and copied in one pass: the bytes
+ * may be somebody's file, which may change between two looks. */
 static inline const uint8_t *read_headers(const uint8_t *p, const uint8_t *stop, int32_t count,
                                           struct record_sink *sink, int *error) {
     for (int32_t i = 0; i < count; i++) {
@@ -161,8 +163,8 @@ static inline const uint8_t *read_headers(const uint8_t *p, const uint8_t *stop,
     return p;
 }
 
-/* Reads one record, its headers into `headers` if that is given; returns the byte behind it, or NULL with *error
- * set. */
+/* Reads one record, its headers into `headers` if that is given; returns the byte behind it, or NULL with
+ * *error set. */
 TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
                                            struct record_fields *r, struct record_sink *headers, int *error) {
     int32_t length;
@@ -174,24 +176,23 @@ TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end,
     *error = RECORD_FIELD;
     if (TXNKAFKA_UNLIKELY(!p)) return NULL;
     *error = RECORD_LENGTH;
-    if (TXNKAFKA_UNLIKELY(length < 0 || start > end || length > end - start)) return NULL;
+    if (TXNKAFKA_UNLIKELY(length < 0 || length > end - start)) return NULL;
     const uint8_t *stop = start + length;
     *error = RECORD_FIELD;
-    if (TXNKAFKA_UNLIKELY(p > stop)) return NULL;
+    ptrdiff_t left = stop - p; /* negative when the fields passed the end of the record */
+    r->roomy = limit - stop >= COLUMN_SLACK;
     r->key = p;
-    if (r->key_length > 0) {
-        if (TXNKAFKA_UNLIKELY(r->key_length > stop - p)) return NULL;
-        p += r->key_length;
-    }
-    if (TXNKAFKA_UNLIKELY(stop - p < 2))
-        return NULL; /* value length and header count: a byte each at least */
+    int32_t key_bytes = r->key_length > 0 ? r->key_length : 0;
+    /* value length and header count: a byte each at least */
+    if (TXNKAFKA_UNLIKELY(left < key_bytes + (ptrdiff_t)2)) return NULL;
+    p += key_bytes;
     if (!(p = fast_varint(p, stop, &r->value_length))) return NULL;
     r->value = p;
-    if (r->value_length > 0) {
-        if (TXNKAFKA_UNLIKELY(r->value_length > stop - p)) return NULL;
-        p += r->value_length;
-    }
-    if (TXNKAFKA_LIKELY(stop - p == 1 && *p == 0)) {
+    int32_t value_bytes = r->value_length > 0 ? r->value_length : 0;
+    left = stop - p - value_bytes;
+    if (TXNKAFKA_UNLIKELY(left < 0)) return NULL;
+    p += value_bytes;
+    if (TXNKAFKA_LIKELY(left == 1 && *p == 0)) {
         r->header_count = 0;
         return stop;
     }
@@ -253,12 +254,12 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
             sink->value_positions[n] = (uint32_t)(r.value - batch->source);
         } else {
             if (r.key_length > 0) {
-                copy_bytes(key_data + key_at, r.key, (size_t)r.key_length, limit);
+                copy_bytes(key_data + key_at, r.key, (size_t)r.key_length, r.roomy);
                 key_at += r.key_length;
             } else if (r.key_length < 0)
                 clear_validity(sink->key_validity, sink->record_capacity, &key_nulls, n);
             if (r.value_length > 0) {
-                copy_bytes(value_data + value_at, r.value, (size_t)r.value_length, limit);
+                copy_bytes(value_data + value_at, r.value, (size_t)r.value_length, r.roomy);
                 value_at += r.value_length;
             } else if (r.value_length < 0)
                 clear_validity(sink->value_validity, sink->record_capacity, &value_nulls, n);
