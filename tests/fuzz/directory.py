@@ -23,6 +23,7 @@ from txnkafka import KafkaError, LogDir
 from txnkafka.logdir import PartitionView
 from txnkafka.logdir.lso import lso_report
 from txnkafka.logdir.verdict import Circumstances
+from txnkafka.logdir.verify import verify
 from txnkafka.record.batch import Record
 
 __all__ = ["DIRECTORY", "packed", "unpacked"]
@@ -132,7 +133,15 @@ def check_directory(content: bytes) -> str:
             log_dir.committed_offsets()
         except KafkaError as error:
             labels.add(_words(error))
+        labels |= _check_verified(log_dir, sorted(labels))
     return f"{'refused' if labels else 'accepted'}: {sorted(labels)[:4]}"
+
+
+def _check_verified(log_dir: LogDir, complaints: list[str]) -> set[str]:
+    """What reading complained of does not pass for sound; returns the codes of what was found."""
+    report = verify(log_dir, level="records")
+    assert not (report.is_sound and complaints), f"verify finds nothing, but reading said {complaints}"
+    return {finding.code for finding in report.findings if finding.severity != "note"}
 
 
 def _words(error: object) -> str:

@@ -25,12 +25,15 @@ PLANTED_ITERATIONS = 300_000
 # Not each bound is the only one: a key or value past its record meets the next check before it is read.
 PLANTED = {
     "a record past its batch": ("record.h", "length > end - start)", "length > end - start + 1)"),
-    "no room for the last two fields": ("record.h", "stop - p < 2", "stop - p < 0"),
+    "no room for the last two fields": ("record.h", "left < key_bytes + (ptrdiff_t)2", "left < key_bytes"),
     "a varint past the end": ("varint.h", "if (p >= end) return NULL;", "if (p > end) return NULL;"),
-    "a copy in blocks at the end": ("record.h", "n + COLUMN_SLACK)", "n)"),
+    "a copy in blocks at the end": ("record.h", "limit - stop >= COLUMN_SLACK", "limit - stop >= 0"),
     "a look ahead too short": ("record.h", "#define RECORD_LOOKAHEAD 64", "#define RECORD_LOOKAHEAD 2"),
+    "a header value past its record": (
+        "record.h", "if (value_length > stop - p) return", "if (value_length > stop - p + 1) return",
+    ),
     "a bitmap too long": ("record.h", "(capacity + 7) / 8", "(capacity + 200) / 8"),
-}
+}  # fmt: skip
 # The others are for long runs: each is compiled, which takes seconds.
 CHOSEN = list(PLANTED) if LONG else list(PLANTED)[:2]
 

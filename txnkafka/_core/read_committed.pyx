@@ -7,8 +7,8 @@ from the log itself: ``TransactionScan`` walks headers, and a transactional batc
 when the COMMIT marker of its producer follows.
 So a missing or damaged ``.txnindex`` or ``.snapshot`` cannot make aborted or open data visible.
 
-Control batches are never selected: their records are not for applications, in either isolation level. One whose
-CRC is wrong decides nothing, and is selected so that decoding reports it.
+Control batches are never selected: their records are not for applications, in either isolation level. One
+whose CRC is wrong decides nothing, and is selected so that decoding reports it.
 """
 from collections import namedtuple
 

@@ -31,7 +31,7 @@ cdef struct BatchEntry:
     int16_t attributes
     int16_t control_type
     int8_t magic
-    int8_t crc_wrong            # of a control batch, which nobody decodes; others are checked when they are decoded
+    int8_t crc_wrong            # of a control batch; others are checked when they are decoded
 
 cdef class BatchIndex:
     cdef BatchEntry* entries

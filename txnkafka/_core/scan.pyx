@@ -7,7 +7,7 @@ searches for the next batch, because record bytes may look like anything.
 It ends where the bytes end, or before bytes that are not a whole batch, and says which of these they are:
 ``torn`` (a batch that goes on behind the end), ``zeros`` (nothing but zeros to the end, as a preallocated
 file has) or ``garbage``.
-CRCs are checked here for control batches only, which nobody decodes; the others are for those who go on to the records.
+CRCs are checked here for control batches only, which nobody decodes; the others when they are decoded.
 """
 from collections import namedtuple
 

@@ -165,7 +165,8 @@ class ChunkDecoder:
         decompressor.reset()
         index = batches.index
         columns = (index.position, index.size, index.attributes)
-        headers = zip(*(column[first:end].tolist() for column in columns), batches.selection[first:end], strict=True)
+        parts = [column[first:end].tolist() for column in columns]
+        headers = zip(*parts, batches.selection[first:end], strict=True)
         for begin, size, attributes, selected in headers:
             if not selected:
                 regions.extend((0, 0))

@@ -1,4 +1,4 @@
-"""Magic 2 batches to columns: what is delivered, what is refused, and that a batch is delivered whole or not at all."""
+"""Magic 2 batches to columns: what is delivered, what is refused; a batch comes whole or not at all."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_a_bad_batch_leaves_no_trace_in_the_bitmaps() -> None:
 def test_crc_and_magic() -> None:
     data = bytearray(Batch(records=GOOD).encode())
     data[-1] ^= 1
-    with pytest.raises(CorruptRecordError, match="CRC of the batch does not match"):
+    with pytest.raises(CorruptRecordError, match=r"CRC of the batch does not match"):
         decode(bytes(data))
-    with pytest.raises(CorruptRecordError, match="longer than its fields|does not fit|header count"):
+    with pytest.raises(CorruptRecordError, match=r"longer than its fields|does not fit|header count"):
         decode(bytes(data), check_crc=False)
     magic = bytearray(Batch(records=GOOD).encode())
     magic[16] = 4
@@ -144,7 +144,7 @@ def test_regions_of_decompressed_records() -> None:
     regions = array("q", [2, 2 + len(content), 2 + len(content), 2 + 2 * len(content)])
     assert decode_regions(buffer, regions, index, b"\1\1", 0, 2, columns) == 2
     assert offsets(columns) == [0, 1, 0, 1]
-    with pytest.raises(ValueError, match="region 3..999 lies outside"):
+    with pytest.raises(ValueError, match=r"region 3\.\.999 lies outside"):
         decode_regions(buffer, array("q", [3, 999]), index, b"\1", 0, 1, columns)
     with pytest.raises(ValueError, match="a begin and an end for each batch"):
         decode_regions(buffer, array("q", [3]), index, b"\1", 0, 1, columns)

@@ -1,7 +1,8 @@
-"""Transactions found on headers, and the selection of what a reader sees, against the consumer's own rules."""
+"""Transactions on headers, and the selection of what a reader sees, against the consumer's own rules."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from hypothesis import given
@@ -154,7 +155,7 @@ def test_merged_ranges_cover_the_same_offsets(ranges: list[tuple[int, int, int]]
     result = merged(hidden)
     assert {(p, offset) for p, first, last in result for offset in range(first, last + 1)} == covered
     assert result == sorted(result)
-    for (p, _, last), (q, first, _) in zip(result, result[1:], strict=False):
+    for (p, _, last), (q, first, _) in pairwise(result):
         assert p != q or last < first
 
 

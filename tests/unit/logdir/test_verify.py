@@ -28,8 +28,8 @@ def test_a_planted_fault(tmp_path: Path, expected: Expected, plant: Plant) -> No
     directory = LogDirectory(tmp_path / "data")
     plant(directory)
     findings = found(directory)
-    assert expected in rows(findings)
-    (finding, *_) = [each for each in findings if each.code == expected[1]]
+    assert [row for row in rows(findings) if row[1] == expected[1]] == [expected]
+    (finding,) = [each for each in findings if each.code == expected[1]]
     assert finding.message
     assert finding.remedy
     assert Path(finding.file).is_relative_to(directory.root)

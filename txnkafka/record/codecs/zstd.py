@@ -2,9 +2,10 @@
 
     magic 28 b5 2f fd | frame header | blocks of { u24: last, type, size | bytes } | [u32 checksum]
 
-A reused context of ``zstandard`` takes half the time of ``cramjam`` on 16 KiB, most of which is making a context; it has
-no wheels for free-threaded Python, where cramjam does the work. Either decoder checks everything, but wants its whole output memory in advance and Kafka's frames do
-not tell their content's size. So the block headers are walked first: they bound it.
+A reused context of ``zstandard`` takes half the time of ``cramjam`` on 16 KiB, most of which is making a
+context; it has no wheels for free-threaded Python, where cramjam does the work. Either checks everything,
+but wants its whole output memory in advance, and Kafka's frames do not tell their content's size. So the
+block headers are walked first: they bound it.
 """
 
 from __future__ import annotations
