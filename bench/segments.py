@@ -74,7 +74,7 @@ def generate(inputs: list[Input]) -> None:
         print(f"writing {wanted.name}", flush=True)
         shutil.rmtree(wanted.log_dir, ignore_errors=True)
         parts = [_generate_partition(process, wanted, partition) for partition in range(wanted.partitions)]
-        # The log was closed in order; a broker would have left this, and without it the tail is checked twice.
+        # The log was closed in order: a broker would have left this. Without it the tail is checked twice.
         (wanted.log_dir / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
         wanted.description.write_text(json.dumps(parts))
     process.close()
