@@ -1,0 +1,45 @@
+"""Every example of docs/spark.md runs, one after the other, on a recorded directory."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.golden.cases import case
+from txnkafka import TopicPartition
+from txnkafka.spark.options import ReadKeywords
+from txnkafka.spark.schema import COLUMN_TYPES
+from txnkafka.spark.source_options import OPTION_NAMES
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+
+
+def test_examples(spark: SparkSession) -> None:
+    names: dict[str, object] = {"spark": spark}
+    for example in EXAMPLES:
+        exec(example.replace("/var/lib/kafka/data", str(case("interleaved").logs)), names)
+    assert len(EXAMPLES) == 8
+    assert names["records"] == paid_orders() > 0
+    spark.catalog.dropTempView("orders")
+
+
+def paid_orders() -> int:
+    records = [
+        record
+        for partition in (0, 1)
+        for record in case("interleaved").expected_records(
+            TopicPartition("orders", partition), "read_committed"
+        )
+    ]
+    return sum(b"paid" in b64decode(record["value"] or "") for record in records)
+
+
+def test_every_option_column_and_keyword_is_explained() -> None:
+    explained = set(re.findall(r"`([\w.]+)`", TEXT))
+    assert explained >= (OPTION_NAMES.keys() - {"paths"}) | COLUMN_TYPES.keys() | set(
+        ReadKeywords.__annotations__
+    )
