@@ -66,7 +66,7 @@ class LogCheck:
         self._snapshots = files.snapshots if source.only_base_offset is None else {}
         first = self.segments[0].base_offset if self.segments else 0
         self.order = OffsetOrder(findings, first, source.log_start_offset or 0)
-        self.producers = ProducerCheck(findings, self.order, self._snapshots)
+        self.producers = ProducerCheck(findings, self.order, source.file_system, self._snapshots)
         self._records = RecordCheck(findings, decode_all=level == "records")
         self._cut_found = False
         self.has_leader_epochs = False

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka._core.scan import BatchHeader, BatchIndex
+from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptFileError
 from txnkafka.logdir.segment import Segment
 from txnkafka.logdir.verify_findings import Findings
@@ -45,8 +46,11 @@ class _SegmentTransactions(NamedTuple):
 class ProducerCheck:
     """Follows the producers of one partition. ``snapshots`` are paths by offset."""
 
-    def __init__(self, findings: Findings, order: OffsetOrder, snapshots: dict[int, str]) -> None:
+    def __init__(
+        self, findings: Findings, order: OffsetOrder, file_system: FileSystem, snapshots: dict[int, str]
+    ) -> None:
         self._findings = findings
+        self._file_system = file_system
         self._order = order
         self._first_offset = order.intact_from
         self._scan = TransactionScan(self._first_offset)
@@ -228,9 +232,8 @@ class ProducerCheck:
                 self._findings.add("snapshot-contradicts-log", path, problem.text, severity=severity)
 
     def _read_snapshot(self, path: str) -> list[ProducerStateEntry] | None:
-        assert self._segment is not None
         try:
-            return parse_producer_snapshot(self._segment.file_system.read(path, INDEX_LIMIT))
+            return parse_producer_snapshot(self._file_system.read(path, INDEX_LIMIT))
         except CorruptFileError as error:
             self._findings.add("bad-snapshot", path, error.reason, position=error.position)
         except OSError as error:

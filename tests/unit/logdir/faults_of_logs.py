@@ -133,6 +133,12 @@ def an_offset_twice(it: LogDirectory) -> None:
     it.write()
 
 
+@planted("error", "record-offset-outside-batch", f"{SECOND}.log", 0)
+def all_offsets_beyond_the_last(it: LogDirectory) -> None:
+    it.segments[8] = [_offsets(50, 51)]
+    it.write()
+
+
 @planted("error", "unknown-magic", f"{SECOND}.log", 0)
 def _(it: LogDirectory) -> None:
     it.write().patch(it.file(8), 16, b"\x09")

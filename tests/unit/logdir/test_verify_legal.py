@@ -271,3 +271,14 @@ def test_findings_of_one_kind_in_one_file_are_limited(directory: LogDirectory) -
     assert len(findings) == LISTED_PER_FILE + 1
     assert findings[-1].message == "7 more like this are not listed"
     assert findings[-1].position is None
+
+
+def test_snapshots_without_a_log(directory: LogDirectory) -> None:
+    directory.write()
+    for path in directory.partition.glob("*.*"):
+        if path.suffix in (".log", ".index", ".timeindex", ".txnindex"):
+            path.unlink()
+    directory.file(0, "snapshot").write_bytes(write_snapshot(AT_END))
+    codes = {Path(finding.file).name: finding.code for finding in found(directory)}
+    assert codes[f"{0:020}.snapshot"] == "snapshot-contradicts-log"
+    assert codes[f"{15:020}.snapshot"] == "snapshot-beyond-log-end"
