@@ -164,17 +164,20 @@ def check_partition(log_dir: LogDir, view: PartitionView) -> set[str]:
     errors: set[str] = set()
     everything = _records(view, "read_uncommitted", errors)
     committed = _records(view, "read_committed", errors)
-    seen = {record.offset for record in everything}
-    assert all(record.offset in seen for record in committed), "read_committed returns what is not there"
-    if _offsets_are_true(view, everything):
+    if _is_in_order(view, everything):
+        seen = {record.offset for record in everything}
+        assert all(record.offset in seen for record in committed), "read_committed returns what is not there"
         assert all(record.offset < stable for record in committed), "a record behind the last stable offset"
     view.close()
     return errors | {finding.code for finding in findings}
 
 
-def _offsets_are_true(view: PartitionView, records: Sequence[Record]) -> bool:
-    """Offsets of records follow from deltas that nobody checks; lies are read as the consumer reads them."""
+def _is_in_order(view: PartitionView, records: Sequence[Record]) -> bool:
+    """Whether batches and their records have the offsets that a log has; else much is reported, but what is
+    read between the reports depends on where one begins and ends."""
     batches = [header for segment in view.segments for header in segment.scan()]
+    if any(before.last_offset >= each.base_offset for before, each in pairwise(batches)):
+        return False
     within = (
         any(each.base_offset <= record.offset <= each.last_offset for each in batches) for record in records
     )
@@ -194,4 +197,4 @@ def _records(view: PartitionView, isolation_level: str, errors: set[str]) -> lis
     return skipped
 
 
-DIRECTORY = Target("directory", check_directory, mutate_directory, iterations=150)
+DIRECTORY = Target("directory", check_directory, mutate_directory, iterations=80)
