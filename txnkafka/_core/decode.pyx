@@ -45,6 +45,7 @@ cdef extern from "record.h" nogil:
         int64_t append_time
         int has_append_time
         int32_t count
+        Py_ssize_t ahead
         int64_t start_offset
         int64_t end_offset
 
@@ -54,6 +55,8 @@ crc_initialize()
 
 cdef enum:
     HEADER_SIZE = 61
+    LARGE_BATCH = 32 << 10          # from here on a batch is fetched piece by piece, not while another is decoded
+    PIECE = 4 << 10
     CRC_BEGIN = 21                  # the CRC covers everything from the attributes on
 
 cdef enum:
@@ -314,8 +317,15 @@ cdef int check_batch(Chunk* chunk, BatchEntry* e) noexcept nogil:
     return RECORD_OK
 
 
-cdef int decode_one(Chunk* chunk, BatchEntry* e, const uint8_t* records, const uint8_t* end, uint8_t selected,
-                    RecordColumns columns) noexcept nogil:
+cdef int decode_one(
+    Chunk* chunk,
+    BatchEntry* e,
+    const uint8_t* records,
+    const uint8_t* end,
+    uint8_t selected,
+    Py_ssize_t ahead,
+    RecordColumns columns,
+) noexcept nogil:
     cdef record_batch batch
     cdef int error
     if e.count == 0:
@@ -331,6 +341,7 @@ cdef int decode_one(Chunk* chunk, BatchEntry* e, const uint8_t* records, const u
     batch.append_time = e.max_timestamp
     batch.has_append_time = e.attributes & ATTRIBUTE_LOG_APPEND_TIME
     batch.count = e.count
+    batch.ahead = ahead if end - records < LARGE_BATCH else PIECE
     batch.start_offset = chunk.start_offset
     if selected == BOUNDED and columns.sink.count:
         # a batch that overlaps the one before it: the consumer would not go back either
@@ -342,12 +353,23 @@ cdef int decode_one(Chunk* chunk, BatchEntry* e, const uint8_t* records, const u
     return error
 
 
+cdef Py_ssize_t next_selected(Chunk* chunk, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
+    """The batch that is decoded after number ``i``; ``i`` itself when there is none."""
+    cdef Py_ssize_t following = i + 1
+    while following < stop:
+        if chunk.selection[following] != SKIP:
+            return following
+        following += 1
+    return i
+
+
 cdef Py_ssize_t decode_run(
     Chunk* chunk, BatchEntry* entries, Py_ssize_t start, Py_ssize_t stop, RecordColumns columns, int* error
 ) noexcept nogil:
     cdef Py_ssize_t i
     cdef BatchEntry* e
     cdef const uint8_t* p
+    cdef Py_ssize_t ahead
     for i in range(start, stop):
         if chunk.selection[i] == SKIP:
             continue
@@ -361,7 +383,8 @@ cdef Py_ssize_t decode_run(
             error[0] = OUTSIDE
         if error[0] == RECORD_OK:
             p = chunk.source + (e.position - chunk.position)
-            error[0] = decode_one(chunk, e, p + HEADER_SIZE, p + e.size, chunk.selection[i], columns)
+            ahead = entries[next_selected(chunk, i, stop)].position - e.position
+            error[0] = decode_one(chunk, e, p + HEADER_SIZE, p + e.size, chunk.selection[i], ahead, columns)
         if error[0] != RECORD_OK:
             return i
     return stop
@@ -380,12 +403,14 @@ cdef Py_ssize_t decode_regions_run(
     cdef const int64_t* region
     cdef const uint8_t* records
     cdef const uint8_t* end
+    cdef Py_ssize_t ahead
     for i in range(start, stop):
         if chunk.selection[i] == SKIP:
             continue
         region = regions + 2 * (i - start)
         records, end = chunk.source + region[0], chunk.source + region[1]
-        error[0] = decode_one(chunk, &entries[i], records, end, chunk.selection[i], columns)
+        ahead = regions[2 * (next_selected(chunk, i, stop) - start)] - region[0]
+        error[0] = decode_one(chunk, &entries[i], records, end, chunk.selection[i], ahead, columns)
         if error[0] != RECORD_OK:
             return i
     return stop

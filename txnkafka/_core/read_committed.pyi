@@ -33,9 +33,14 @@ class TransactionScan:
     def open_transactions(self) -> list[TransactionRange]: ...
     def feed(self, index: BatchIndex, start: int = 0, stop: int | None = None) -> None: ...
 
+class HiddenRanges:
+    count: int
+    def __new__(cls, hidden: Iterable[HiddenRange] = ()) -> HiddenRanges: ...
+    def __len__(self) -> int: ...
+
 def select(
     index: BatchIndex,
-    hidden: Iterable[HiddenRange] = (),
+    hidden: HiddenRanges | Iterable[HiddenRange] = (),
     *,
     start_offset: int = 0,
     end_offset: int = ...,

@@ -161,6 +161,37 @@ cdef struct HiddenRange:
     int64_t last_offset
 
 
+cdef class HiddenRanges:
+    """Ranges of offsets whose transactional batches are left out, ready to be looked up.
+
+    Made of objects with producer_id, first_offset and last_offset. Make it once where many pieces of a log are selected.
+    """
+
+    cdef HiddenRange* ranges
+    cdef readonly Py_ssize_t count
+
+    def __cinit__(self, hidden=()):
+        # Of ranges of one producer the ends grow with the beginnings, so that the last one that begins at or
+        # before a batch decides.
+        ordered = merged(hidden)
+        if not ordered:
+            return
+        self.ranges = <HiddenRange*>malloc(len(ordered) * sizeof(HiddenRange))
+        if self.ranges == NULL:
+            raise MemoryError("no memory for the aborted transactions")
+        for producer_id, first_offset, last_offset in ordered:
+            self.ranges[self.count].producer_id = producer_id
+            self.ranges[self.count].first_offset = first_offset
+            self.ranges[self.count].last_offset = last_offset
+            self.count += 1
+
+    def __dealloc__(self):
+        free(self.ranges)
+
+    def __len__(self):
+        return self.count
+
+
 def select(
     BatchIndex index not None,
     hidden=(),
@@ -178,30 +209,15 @@ def select(
     ``stop`` are skipped, and so is a batch whose offsets were all seen before (the consumer would drop its
     records as well).
     """
-    cdef Py_ssize_t i, count = 0, end = index.count if stop is None else stop
-    cdef HiddenRange* ranges = NULL
+    cdef Py_ssize_t end = index.count if stop is None else stop
+    cdef HiddenRanges ranges = hidden if isinstance(hidden, HiddenRanges) else HiddenRanges(hidden)
     if not 0 <= start <= end <= index.count:
         raise IndexError(f"batches {start} to {end} of {index.count}")
     selection = bytearray(index.count)
     cdef uint8_t[::1] chosen = selection
-    # Of ranges of one producer the ends grow with the beginnings, so that the last range that begins at or
-    # before a batch decides.
-    ordered = merged(hidden)
-    if ordered:
-        ranges = <HiddenRange*>malloc(len(ordered) * sizeof(HiddenRange))
-        if ranges == NULL:
-            raise MemoryError("no memory for the aborted transactions")
-        for i, (producer_id, first_offset, last_offset) in enumerate(ordered):
-            ranges[i].producer_id = producer_id
-            ranges[i].first_offset = first_offset
-            ranges[i].last_offset = last_offset
-        count = len(ordered)
-    try:
-        if end > start:
-            with nogil:
-                choose(index.entries, start, end, ranges, count, start_offset, end_offset, &chosen[0])
-    finally:
-        free(ranges)
+    if end > start:
+        with nogil:
+            choose(index.entries, start, end, ranges.ranges, ranges.count, start_offset, end_offset, &chosen[0])
     return selection
 
 

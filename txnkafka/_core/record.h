@@ -17,8 +17,6 @@
 #include <string.h>
 
 #define RECORD_LOOKAHEAD 64 /* readable bytes that the fast path wants behind a record's first byte */
-#define MAX_PREFETCH                                                                                         \
-    (32 << 10)              /* the walk asks for the next batch while it is in this one, if it is no larger */
 #define COLUMN_SLACK    128 /* bytes behind the end of every data column that a copy may scribble on */
 #define MIN_RECORD_SIZE 7   /* length, attributes, two deltas, two null lengths, no headers: a byte each */
 
@@ -52,6 +50,7 @@ struct record_batch {
     int64_t append_time; /* LogAppendTime of all records ... */
     int has_append_time; /* ... where this is set */
     int32_t count;
+    ptrdiff_t ahead; /* how far from here the batch begins that is decoded next: it is fetched meanwhile */
     int64_t start_offset, end_offset; /* records outside [start, end) are left out of a bounded walk */
 };
 
@@ -226,7 +225,7 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
     size_t n = sink->count, key_nulls = sink->key_nulls, value_nulls = sink->value_nulls;
     const size_t header_count = sink->header_count;
     int32_t key_at = views ? 0 : sink->key_offsets[n], value_at = views ? 0 : sink->value_offsets[n];
-    const ptrdiff_t ahead = end - p < MAX_PREFETCH ? end - p : MAX_PREFETCH;
+    const ptrdiff_t ahead = batch->ahead;
     int error = RECORD_OK;
     for (int32_t i = 0; i < batch->count; i++) {
         struct record_fields r;

@@ -68,7 +68,7 @@ class LogDir:
         self.findings: list[Finding] = []
         self.other_directories: list[tuple[str, PartitionDirectory]] = []
         self._io = io
-        self._file_system = LocalFileSystem() if file_system is None else file_system
+        self.file_system = LocalFileSystem() if file_system is None else file_system
         self._sources: dict[TopicPartition, PartitionSource] = {}
         for each in self.paths:
             self._add(each)
@@ -136,13 +136,13 @@ class LogDir:
 
     def _add(self, path: str) -> None:
         path = str(path)
-        if not self._file_system.exists(path):
+        if not self.file_system.exists(path):
             raise LogDirError(f"{path} does not exist")
-        if not self._file_system.is_directory(path):
+        if not self.file_system.is_directory(path):
             self._add_segment(path)
             return
         try:
-            entries = self._file_system.list(path)
+            entries = self.file_system.list(path)
         except OSError as error:
             raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
         if any(
@@ -157,9 +157,9 @@ class LogDir:
             if parsed is None:
                 continue
             if parsed.state != "current":
-                self.other_directories.append((self._file_system.join(path, entry.name), parsed))
+                self.other_directories.append((self.file_system.join(path, entry.name), parsed))
                 continue
-            self._register(directory.source(self._file_system.join(path, entry.name), parsed.topic_partition))
+            self._register(directory.source(self.file_system.join(path, entry.name), parsed.topic_partition))
         if not self._sources and not self.other_directories and not directory.is_log_directory:
             raise LogDirError(
                 f"{path} is no Kafka log directory: "
@@ -199,25 +199,25 @@ class _Directory:
 
     def __init__(self, owner: LogDir, path: str) -> None:
         self._owner = owner
-        self._file_system = owner._file_system
+        self.file_system = owner.file_system
         self._path = path
         self.log_starts = self._parse(LOG_START_OFFSET_CHECKPOINT, parse_offset_checkpoint) or {}
         self.high_watermarks = self._parse(HIGH_WATERMARK_CHECKPOINT, parse_offset_checkpoint) or {}
         self.recovery_points = self._parse(RECOVERY_POINT_CHECKPOINT, parse_offset_checkpoint)
         self.clean_shutdown = self._exists(CLEAN_SHUTDOWN_FILE)
-        self.being_written = self._file_system.is_locked(self._file_system.join(path, LOCK_FILE))
+        self.being_written = self.file_system.is_locked(self.file_system.join(path, LOCK_FILE))
         self.is_log_directory = self._exists(META_PROPERTIES)
 
     def _exists(self, name: str) -> bool:
-        return self._file_system.exists(self._file_system.join(self._path, name))
+        return self.file_system.exists(self.file_system.join(self._path, name))
 
     def _parse(self, name: str, parse: Callable[[bytes], T], path: str | None = None) -> T | None:
         """Content of a small file; None when it is missing or malformed, which is a finding."""
-        full = self._file_system.join(path or self._path, name)
-        if not self._file_system.exists(full):
+        full = self.file_system.join(path or self._path, name)
+        if not self.file_system.exists(full):
             return None
         try:
-            return parse(self._file_system.read(full, CHECKPOINT_LIMIT))
+            return parse(self.file_system.read(full, CHECKPOINT_LIMIT))
         except (OSError, CorruptFileError) as error:
             reason = error.reason if isinstance(error, CorruptFileError) else str(error)
             self._owner.findings.append(
@@ -236,7 +236,7 @@ class _Directory:
         metadata = self._parse(PARTITION_METADATA, parse_partition_metadata, path)
         recovery_points = self.recovery_points
         return PartitionSource(
-            file_system=self._file_system,
+            file_system=self.file_system,
             path=path,
             topic_partition=topic_partition,
             topic_id=metadata.topic_id if metadata else None,

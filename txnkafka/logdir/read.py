@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from txnkafka._core.columns import RecordColumns
-from txnkafka._core.read_committed import select
+from txnkafka._core.read_committed import HiddenRanges, select
 from txnkafka._core.scan import BatchIndex
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.plan import DamagedBatch, ReadUnit
@@ -41,6 +41,7 @@ class _Reading:
         self.unit = unit
         self.decoder = decoder
         self.next_offset = unit.start_offset
+        self._hidden = HiddenRanges(unit.hidden)
         self._report = on_corrupt
         self.on_corrupt = None if on_corrupt is None else self._hand_over
 
@@ -75,7 +76,7 @@ class _Reading:
             return data[at - position : at - position + length]
 
         unit = self.unit
-        selection = select(index, unit.hidden, start_offset=self.next_offset, end_offset=unit.end_offset)
+        selection = select(index, self._hidden, start_offset=self.next_offset, end_offset=unit.end_offset)
         batches = SelectedBatches(read, index, selection, self.next_offset, unit.end_offset)
         return self.decoder.chunks(batches, self.on_corrupt)
 

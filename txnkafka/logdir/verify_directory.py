@@ -61,8 +61,8 @@ def check_directories(log_dir: LogDir, findings: Findings) -> None:
         findings.take(finding)
     owners: dict[str, MetaProperties] = {}
     for path in log_dir.paths:
-        if log_dir._file_system.is_directory(path):
-            entries = log_dir._file_system.list(path)
+        if log_dir.file_system.is_directory(path):
+            entries = log_dir.file_system.list(path)
             if any(entry.name in BROKER_FILES for entry in entries):
                 _log_directory(log_dir, path, entries, findings, owners)
     for path, parsed in log_dir.other_directories:
@@ -78,7 +78,7 @@ def _log_directory(
     findings: Findings,
     owners: dict[str, MetaProperties],
 ) -> None:
-    files = log_dir._file_system
+    files = log_dir.file_system
     names = {entry.name for entry in entries}
     for entry in entries:
         if (
