@@ -17,7 +17,7 @@ AFTER_CRC = struct.pack(">hiqqqhii", 0, 0, 1000, 1000, -1, -1, -1, 1) + RECORD
 BATCH = struct.pack(">qiibI", 5, 9 + len(AFTER_CRC), 0, 2, crc32c(AFTER_CRC)) + AFTER_CRC
 
 installed = {str(file) for file in distribution("txnkafka").files or ()}
-for needed in ("txnkafka/py.typed", "txnkafka/_core/crc32c.pyi"):
+for needed in ("txnkafka/py.typed", "txnkafka/_core/crc32c.pyi", "pyspark_txnkafka.py"):
     assert needed in installed, f"the wheel lacks {needed}"
 for suffix in (".pyx", ".c"):
     assert not any(file.endswith(suffix) for file in installed), f"the wheel carries {suffix} files"

@@ -1,8 +1,8 @@
 """verify on every golden directory: sound ones have no finding at all, and each damage is named with its file
 and position.
 
-Each row was gone through against what ``damage`` in case.json says was done and what the broker's recovery does; it
-keeps what was found right then.
+Each row was gone through against what ``damage`` in case.json says was done and what the broker's recovery
+does; it keeps what was found right then.
 """
 
 from __future__ import annotations

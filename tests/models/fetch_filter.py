@@ -79,7 +79,7 @@ def _stop(data: bytes, position: int) -> str | None:
     ):
         return "garbage"
     header = _header(data, position)
-    sound = 0 <= header.base_offset <= header.last_offset and (magic < 2 or header.last_offset <= _MAX_OFFSET)
+    sound = 0 <= header.base_offset <= header.last_offset <= _MAX_OFFSET
     return None if sound else "garbage"
 
 

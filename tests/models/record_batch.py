@@ -65,7 +65,8 @@ def read_header(data: bytes, position: int) -> BatchHeader:
     base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count = rest
     size = 12 + length
     control_type, coordinator_epoch = -1, -1
-    if attributes & CONTROL and attributes & CODEC == 0 and count > 0:
+    right = crc32c(data[position + 21 : position + size]) == crc
+    if right and attributes & CONTROL and attributes & CODEC == 0 and count > 0:
         control_type, coordinator_epoch = _control(data[position + HEADER_SIZE : position + size])
     return BatchHeader(
         position, size, base_offset, base_offset + last_delta, count, base_timestamp, max_timestamp,
@@ -84,6 +85,8 @@ def _control(records: bytes) -> tuple[int, int]:
     if key is None or len(key) < 4 or key[0] >= 0x80:
         return -1, -1
     control_type = int.from_bytes(key[2:4], "big", signed=True)
+    if control_type not in (0, 1):
+        return control_type, -1
     if value is None or len(value) < 6 or value[0] >= 0x80:
         return control_type, -1
     return control_type, int.from_bytes(value[2:6], "big", signed=True)

@@ -55,8 +55,8 @@ crc_initialize()
 
 cdef enum:
     HEADER_SIZE = 61
-    LARGE_BATCH = 32 << 10          # from here on a batch is fetched piece by piece, not while another is decoded
-    PIECE = 4 << 10
+    LARGE_BATCH = 32 << 10          # from here on a batch is fetched in pieces ahead of the walk
+    PIECE = 4 << 10                 # and not while the one before it is decoded
     CRC_BEGIN = 21                  # the CRC covers everything from the attributes on
 
 cdef enum:

@@ -164,7 +164,8 @@ cdef struct HiddenRange:
 cdef class HiddenRanges:
     """Ranges of offsets whose transactional batches are left out, ready to be looked up.
 
-    Made of objects with producer_id, first_offset and last_offset. Make it once where many pieces of a log are selected.
+    Made of objects with producer_id, first_offset and last_offset. Make it once where many pieces of a log are
+    selected.
     """
 
     cdef HiddenRange* ranges
@@ -217,7 +218,9 @@ def select(
     cdef uint8_t[::1] chosen = selection
     if end > start:
         with nogil:
-            choose(index.entries, start, end, ranges.ranges, ranges.count, start_offset, end_offset, &chosen[0])
+            choose(
+                index.entries, start, end, ranges.ranges, ranges.count, start_offset, end_offset, &chosen[0]
+            )
     return selection
 
 

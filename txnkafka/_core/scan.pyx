@@ -382,6 +382,8 @@ cdef void read_control(const uint8_t* p, const uint8_t* end, BatchEntry* e) noex
     if p == NULL or length < 4 or length > end - p or load_i16(p) < 0:
         return
     e.control_type = load_i16(p + 2)
+    if e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT:
+        return                      # only end transaction markers have a coordinator epoch
     p = read_varint(p + length, end, &length)
     if p != NULL and 6 <= length <= end - p and load_i16(p) >= 0:
         e.coordinator_epoch = load_i32(p + 2)
@@ -391,7 +393,7 @@ cdef Stop read_legacy(const uint8_t* p, int64_t size, BatchEntry* e) noexcept no
     """Magic 0 and 1: entry by entry; a compressed wrapper is one entry with the offset of its last
     record."""
     e.base_offset = e.last_offset = load_i64(p)
-    if e.base_offset < 0 or size > MAX_SIZE:
+    if e.base_offset < 0 or e.base_offset > MAX_OFFSET or size > MAX_SIZE:
         return GARBAGE
     e.size = <int32_t>(size + LOG_OVERHEAD)
     e.crc = load_u32(p + 12)

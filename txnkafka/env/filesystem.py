@@ -128,7 +128,10 @@ class LocalFileSystem:
                 try:
                     status = each.stat()
                 except FileNotFoundError:
-                    continue  # deleted by its broker between the listing and now
+                    # deleted by its broker between the listing and now; but a link to nothing is still a name
+                    if each.is_symlink():
+                        found.append(DirectoryEntry(each.name, False, 0, 0))
+                    continue
                 is_directory = stat.S_ISDIR(status.st_mode)
                 size = 0 if is_directory else status.st_size
                 found.append(DirectoryEntry(each.name, is_directory, size, status.st_mtime_ns // 1_000_000))

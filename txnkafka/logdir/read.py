@@ -65,11 +65,18 @@ class _Reading:
     def _stretch(self, start: int, end: int) -> Iterator[RecordColumns]:
         if start >= end:
             return
+        whole = start
         for position, data, index in self.segment.windows(start, end):
             yield from self._window(position, data, index)
-            _check_whole(index, end, position + len(data))
+            whole, reason = index.end_position, index.stop_reason
             if len(index):
                 self.next_offset = max(self.next_offset, index.last_offset[len(index) - 1] + 1)
+        if whole < end:
+            # The plan's boundaries lie between whole batches; if no more, the file was changed meanwhile.
+            raise CorruptRecordError(
+                f"the file is not what it was when the read was planned: {reason or 'it has become shorter'}",
+                position=whole,
+            )
 
     def _window(self, position: int, data: memoryview, index: BatchIndex) -> Iterator[RecordColumns]:
         def read(at: int, length: int) -> memoryview:
@@ -86,12 +93,3 @@ class _Reading:
             raise error
         self.on_corrupt(error)
 
-
-def _check_whole(index: BatchIndex, end: int, data_end: int) -> None:
-    """The plan's boundaries lie between whole batches; if not any more, the file was changed meanwhile."""
-    stuck = index.stop == "garbage" or (index.stop == "zeros" and not len(index))
-    if stuck or (data_end >= end and index.end_position < end):
-        raise CorruptRecordError(
-            f"the file is not what it was when the read was planned: {index.stop_reason}",
-            position=index.end_position,
-        )

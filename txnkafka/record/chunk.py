@@ -164,11 +164,11 @@ class ChunkDecoder:
         decompressor = self.decompressor
         decompressor.reset()
         index = batches.index
-        columns = (index.position, index.size, index.attributes)
+        columns = (index.position, index.size, index.attributes, index.record_count)
         parts = [column[first:end].tolist() for column in columns]
         headers = zip(*parts, batches.selection[first:end], strict=True)
-        for begin, size, attributes, selected in headers:
-            if not selected:
+        for begin, size, attributes, count, selected in headers:
+            if not selected or count == 0:  # nobody looks into an empty batch
                 regions.extend((0, 0))
                 continue
             if decompressor.end > DECOMPRESSED_BYTES:

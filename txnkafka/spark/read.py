@@ -64,21 +64,8 @@ class TaskReader:
                 if "headers" in batch.schema.names:
                     batch = _without_empty_headers(batch)
                 yield from _pieces(batch)
-            _check_size(segment, unit)
         finally:
             segment.close()
-
-
-def _check_size(segment: Segment, unit: ReadUnit) -> None:
-    """A file that was cut between two batches since the plan was made reads soundly, but not whole."""
-    if segment.size < unit.end_position:
-        raise CorruptRecordError(
-            "the file is not what it was when the read was planned: it has become shorter",
-            position=segment.size,
-            file=unit.path,
-            topic=unit.topic,
-            partition=unit.partition,
-        )
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import pytest
+
 from tests.unit.logdir.logs import batch, marker, partition
-from txnkafka.logdir import PartitionView
+from txnkafka.env import LocalFileSystem
+from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir import PartitionView, Segment, read_unit
+from txnkafka.record.chunk import ChunkDecoder
 
 
 def data(base_offset: int, producer_id: int, epoch: int = 0) -> bytes:
@@ -109,6 +114,20 @@ def test_mapped_and_read_give_the_same(tmp_path: Path) -> None:
     expected = [*range(2, 302), 303, 304, 305, 306]
     for io in ("mmap", "pread", "auto"):
         assert offsets(partition(tmp_path, segments, io=io)) == expected
+
+
+def test_a_file_that_was_cut_since_the_plan_is_an_error(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: [batch(0), batch(2)]}, io="pread")
+    (unit,) = view.plan()
+    path = tmp_path / "t-0" / f"{0:020d}.log"
+    path.write_bytes(path.read_bytes()[: len(batch(0))])
+    found = Segment(LocalFileSystem(), 0, {"log": str(path)}, unit.end_position)
+    columns = read_unit(found, unit, ChunkDecoder())
+    assert len(next(columns)) == 2
+    with pytest.raises(
+        CorruptRecordError, match="not what it was when the read was planned: it has become shorter"
+    ):
+        next(columns)
 
 
 def test_arrow_batches(tmp_path: Path) -> None:

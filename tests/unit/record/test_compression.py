@@ -152,7 +152,7 @@ def test_a_bomb_costs_bounded_memory(name: str) -> None:
     finally:
         tracemalloc.stop()
     # The buffer is the one thing that tracemalloc does not see.
-    assert peak < 8 * MIB
+    assert peak < 12 * MIB
     assert len(decompressor.buffer) <= 64 * MIB
     assert decompressor.end == 0
 

@@ -11,6 +11,7 @@ from tests.models.framing_cases import CASES, CONTENT, RECORD_COUNT, STRICTER, F
 from tests.models.record_batch import InvalidBatchError, decode_batch
 from txnkafka.errors import CorruptRecordError, UnsupportedCompressionTypeError
 from txnkafka.record import Decompressor
+from txnkafka.record.codecs import lz4, zstd
 
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 
@@ -28,6 +29,27 @@ def test_accepts_and_rejects_what_kafka_does(case: FramingCase) -> None:
             decompressed(case.codec, case.payload)
     else:
         assert decompressed(case.codec, case.payload) == case.content
+
+
+@each_case
+def test_bindings_of_free_threaded_python_agree(case: FramingCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where lz4 and zstandard have no wheels, cramjam does their work."""
+    monkeypatch.setattr(lz4, "_decompress_block_into", lz4._with_cramjam)
+    monkeypatch.setattr(zstd, "_decompress_into", zstd._with_cramjam)
+    test_accepts_and_rejects_what_kafka_does(case)
+
+
+def test_an_lz4_block_is_not_taken_for_one_with_its_size_in_front() -> None:
+    broken = (
+        b"\x04\x22\x4d\x18\x60\x40\x82" + bytes.fromhex("0a000000") + bytes.fromhex("208200005068656c6c6f")
+    )
+    with pytest.raises(CorruptRecordError):
+        decompressed(3, broken + b"\0\0\0\0")
+
+
+def test_a_snappy_length_has_at_most_five_bytes() -> None:
+    with pytest.raises(CorruptRecordError, match="more than five bytes"):
+        decompressed(2, bytes.fromhex("808080808000"))
 
 
 @each_case

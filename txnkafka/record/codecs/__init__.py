@@ -14,7 +14,7 @@ from cramjam import DecompressionError
 from isal.igzip_lib import IsalError
 
 from txnkafka.record.codecs.gzip import decompress_gzip
-from txnkafka.record.codecs.lz4 import decompress_lz4
+from txnkafka.record.codecs.lz4 import LZ4_ERRORS, decompress_lz4
 from txnkafka.record.codecs.snappy import decompress_snappy
 from txnkafka.record.codecs.zstd import ZSTD_ERRORS, decompress_zstd
 
@@ -24,5 +24,6 @@ __all__ = ["BINDING_ERRORS", "decompress_gzip", "decompress_lz4", "decompress_sn
 BINDING_ERRORS: tuple[type[Exception], ...] = (
     DecompressionError,
     cast(type[Exception], IsalError),
+    *LZ4_ERRORS,
     *ZSTD_ERRORS,
 )

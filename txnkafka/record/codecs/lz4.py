@@ -6,6 +6,10 @@
 All little-endian. The frame is walked here because general readers differ: Kafka requires independent blocks
 and the end mark, does not check content size and content checksum, ignores what follows the frame, takes an
 empty block for the end of the content, and forgives magic 0 its wrong header checksum (KIP-57).
+
+Blocks go to ``lz4``. cramjam's function for blocks cannot be used: it takes the first four bytes for a size
+when they may be one, and so reads some blocks wrong. Where ``lz4`` has no wheel (free-threaded Python),
+cramjam gets each block as a frame of its own, which is right and slower.
 """
 
 from __future__ import annotations
@@ -15,13 +19,19 @@ import struct
 import cramjam
 import xxhash
 
+try:
+    import lz4.block as lz4_block
+except ImportError:  # free-threaded Python
+    lz4_block = None
+
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["decompress_lz4"]
+__all__ = ["LZ4_ERRORS", "decompress_lz4"]
+
+LZ4_ERRORS: tuple[type[Exception], ...] = () if lz4_block is None else (lz4_block.LZ4BlockError,)
 
 _read_u32 = struct.Struct("<I").unpack_from
-_decompress_block_into = cramjam.lz4.decompress_block_into
 _MAGIC = b"\x04\x22\x4d\x18"
 # The top bit of a block's size says that its bytes are stored as they are.
 _SIZE_MASK = 0x7FFFFFFF
@@ -31,6 +41,8 @@ _FIXED_FLAGS, _FIXED_FLAGS_MASK = 0x60, 0xE3
 # What Kafka's writer puts before the blocks: no checksums, 64 KiB blocks.
 _USUAL_HEADER = _MAGIC + b"\x60\x40\x82"
 _USUAL_BLOCK_MAX = 1 << 16
+# A frame of its own around one block of up to 4 MiB.
+_FRAME_HEADER, _END_MARK = _MAGIC + b"\x60\x70\x73", b"\0\0\0\0"
 
 
 def decompress_lz4(output: OutputBuffer, payload: memoryview, magic: int) -> int:
@@ -64,6 +76,21 @@ def decompress_lz4(output: OutputBuffer, payload: memoryview, magic: int) -> int
             raise CorruptRecordError("LZ4 data goes on behind an empty block")
         position = _checked(payload, block, stop) if flags & _BLOCK_CHECKSUM else stop
     raise CorruptRecordError("LZ4 data ends before the end of its frame")
+
+
+def _with_lz4(block: memoryview, room: memoryview) -> int:
+    content = lz4_block.decompress(block, uncompressed_size=len(room))
+    room[: len(content)] = content
+    return len(content)
+
+
+def _with_cramjam(block: memoryview, room: memoryview) -> int:
+    frame = b"".join((_FRAME_HEADER, len(block).to_bytes(4, "little"), block, _END_MARK))
+    written: int = cramjam.lz4.decompress_into(frame, room)
+    return written
+
+
+_decompress_block_into = _with_cramjam if lz4_block is None else _with_lz4
 
 
 def _header(payload: memoryview, magic: int) -> tuple[int, int, int]:

@@ -56,6 +56,9 @@ def _repeated_header(payload: memoryview, position: int) -> int:
 
 
 def _block(output: OutputBuffer, end: int, block: memoryview) -> int:
+    if len(block) > 4 and min(block[:5]) > 0x7F:
+        # cramjam takes the length of a sixth byte on; snappy-java does not
+        raise CorruptRecordError("the length of a snappy block has more than five bytes")
     size = cramjam.snappy.decompress_raw_len(block)
     written: int = cramjam.snappy.decompress_raw_into(block, output.exact_room(end, size))
     return end + written
