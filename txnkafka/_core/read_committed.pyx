@@ -164,8 +164,8 @@ cdef struct HiddenRange:
 cdef class HiddenRanges:
     """Ranges of offsets whose transactional batches are left out, ready to be looked up.
 
-    Made of objects with producer_id, first_offset and last_offset. Make it once where many pieces of a log are
-    selected.
+    Made of objects with producer_id, first_offset and last_offset. Make it once where many pieces of a log
+    are selected.
     """
 
     cdef HiddenRange* ranges
