@@ -29,6 +29,9 @@ def session() -> SparkSession:
     builder = SparkSession.builder.master("local[1]").appName("txnkafka bench")
     for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
         builder = builder.config(name, "false")
+    # what docs/spark.md advises; both readers get it
+    builder = builder.config("spark.python.unix.domain.socket.enabled", "true")
+    builder = builder.config("spark.buffer.size", str(1 << 20))
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
@@ -68,12 +71,7 @@ def rows_of_segments(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 def rows(spark: SparkSession, reader: str, log_dir: str) -> DataFrame:
     if reader == "txnkafka":
-        return (
-            spark.read.format("txnkafka")
-            .option("subscribe", "bench")
-            .load(log_dir)
-            .select("offset", "key", "value")
-        )
+        return spark.read.format("txnkafka").schema(SQL_SCHEMA).option("subscribe", "bench").load(log_dir)
     paths = spark.createDataFrame([(path,) for path in segments(log_dir)], "path string")
     return paths.repartition(len(segments(log_dir))).mapInArrow(rows_of_segments, SQL_SCHEMA)
 
@@ -104,7 +102,11 @@ def aggregate(spark: SparkSession, reader: str, log_dir: str) -> tuple[int, int,
     if reader == "txnkafka":
         from txnkafka.spark import batches
 
-        return batches(spark, log_dir, topic="bench").map(totals_of_batch).reduce(added)
+        return (
+            batches(spark, log_dir, topic="bench", columns=["offset", "value"])
+            .map(totals_of_batch)
+            .reduce(added)
+        )
     paths = spark.sparkContext.parallelize(segments(log_dir), len(segments(log_dir)))
     return paths.map(totals_of_segment).reduce(added)
 
