@@ -21,7 +21,7 @@ from txnkafka.logdir.log_end import LogEnd, end_of_log
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.read import read_unit
-from txnkafka.logdir.segment import Segment
+from txnkafka.logdir.segment import MAX_OPEN_SEGMENTS, Segment
 from txnkafka.logdir.survey import survey
 from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
@@ -265,7 +265,10 @@ class PartitionView:
         )
         by_path = {segment.path: segment for segment in self.segments}
         for unit in units:
-            yield from read_unit(by_path[unit.path], unit, decoder, handler)
+            segment = by_path[unit.path]
+            yield from read_unit(segment, unit, decoder, handler)
+            if len(by_path) > MAX_OPEN_SEGMENTS:
+                segment.close()
 
     def records(
         self,

@@ -116,6 +116,14 @@ def test_mapped_and_read_give_the_same(tmp_path: Path) -> None:
         assert offsets(partition(tmp_path, segments, io=io)) == expected
 
 
+def test_many_segments_do_not_stay_open(tmp_path: Path) -> None:
+    view = partition(tmp_path, {2 * i: [batch(2 * i)] for i in range(200)})
+    before = len(list(Path("/dev/fd").iterdir()))
+    opened = [len(list(Path("/dev/fd").iterdir())) for _ in view.read()]
+    assert len(opened) == 200
+    assert max(opened) - before < 20
+
+
 def test_a_file_that_was_cut_since_the_plan_is_an_error(tmp_path: Path) -> None:
     view = partition(tmp_path, {0: [batch(0), batch(2)]}, io="pread")
     (unit,) = view.plan()
