@@ -90,9 +90,14 @@ class DigestBuilder:
         self._sums = [total + n for total, n in zip(self._sums, more, strict=True)]
 
     def digest(self) -> Digest:
-        records, offsets, timestamps, key_bytes, value_bytes = self._sums
+        # as Java's long wraps around
+        records, offsets, timestamps, key_bytes, value_bytes = (_int64(total) for total in self._sums)
         crcs = (self._key_crc, self._value_crc, self._length_crc)
         return Digest(records, offsets, timestamps, key_bytes, value_bytes, *crcs)
+
+
+def _int64(value: int) -> int:
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _lengths(offsets: Any, validity: Any) -> Any:

@@ -18,6 +18,7 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import LocalFileSystem
+from txnkafka.logdir import PartitionView, ReadUnit, Segment, read_unit
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 
 __all__ = ["DecodeSide", "How", "ScanSide"]
@@ -27,7 +28,8 @@ __all__ = ["DecodeSide", "How", "ScanSide"]
 class How:
     """How to decode: ``views`` or copies, ``fresh`` or reused memory, with ``pread`` instead of mapped.
 
-    ``hot`` decodes bytes that are in memory already, without a file or a plan around them.
+    ``hot`` decodes bytes that are in memory already, without a file or a plan around them. ``planned``
+    reads the units of a plan that was made before, as a Spark executor does.
     """
 
     views: bool = False
@@ -35,11 +37,12 @@ class How:
     pread: bool = False
     hot: bool = False
     committed: bool = False
+    planned: bool = False
 
     @property
     def name(self) -> str:
         words = ["view" if self.views else "copy"]
-        words += [word for word in ("hot", "pread", "fresh", "committed") if getattr(self, word)]
+        words += [word for word in ("hot", "pread", "fresh", "committed", "planned") if getattr(self, word)]
         return " ".join(words)
 
 
@@ -53,6 +56,7 @@ class DecodeSide:
         self._how = how
         self._repeat = repeat
         self._decoder = ChunkDecoder(views=how.views)
+        self._planned: tuple[Segment, list[ReadUnit]] | None = None
         self._memory = memoryview(segment.read_bytes() if how.hot else b"")
 
     def warm(self) -> None:
@@ -81,10 +85,21 @@ class DecodeSide:
             batches = SelectedBatches(lambda at, length: data[at : at + length], index, select(index))
             yield from self._decoder.chunks(batches)
             return
-        partition = LogDir(self._log_dir, io="pread" if self._how.pread else "auto").partition("bench", 0)
         level = "read_committed" if self._how.committed else "read_uncommitted"
+        if self._how.planned:
+            if self._planned is None:
+                partition = self._partition()
+                self._planned = partition.segments[0], partition.plan(isolation_level=level)
+            segment, units = self._planned
+            for unit in units:
+                yield from read_unit(segment, unit, self._decoder)
+            return
+        partition = self._partition()
         yield from partition.read(isolation_level=level, decoder=self._decoder)
         partition.close()
+
+    def _partition(self) -> PartitionView:
+        return LogDir(self._log_dir, io="pread" if self._how.pread else "auto").partition("bench", 0)
 
     def digest(self) -> Digest:
         builder = DigestBuilder()

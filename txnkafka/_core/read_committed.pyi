@@ -1,16 +1,12 @@
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol, type_check_only
+from typing import NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 
-@type_check_only
-class HiddenRange(Protocol):
-    @property
-    def producer_id(self) -> int: ...
-    @property
-    def first_offset(self) -> int: ...
-    @property
-    def last_offset(self) -> int: ...
+class HiddenRange(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
 
 class TransactionRange(NamedTuple):
     producer_id: int

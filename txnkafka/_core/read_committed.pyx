@@ -31,10 +31,13 @@ cdef enum:
     WHOLE = 1
     BOUNDED = 2
 
+HiddenRange = namedtuple("HiddenRange", ["producer_id", "first_offset", "last_offset"], module=__name__)
+HiddenRange.__doc__ = "Transactional batches of a producer, with base offsets from first to last."
+
 TransactionRange = namedtuple("TransactionRange", [
     "producer_id", "producer_epoch", "first_offset", "last_offset", "first_timestamp", "last_timestamp",
     "batches", "records", "bytes", "outcome",
-])
+], module=__name__)
 TransactionRange.__doc__ = """One transaction in one partition.
 
 ``last_offset`` is that of the end marker, or of the last batch while the transaction is open. ``outcome``
@@ -155,7 +158,7 @@ cdef int64_t first_timestamp(BatchEntry* e) noexcept:
     return e.base_timestamp
 
 
-cdef struct HiddenRange:
+cdef struct Hidden:
     int64_t producer_id
     int64_t first_offset
     int64_t last_offset
@@ -164,11 +167,10 @@ cdef struct HiddenRange:
 cdef class HiddenRanges:
     """Ranges of offsets whose transactional batches are left out, ready to be looked up.
 
-    Made of objects with producer_id, first_offset and last_offset. Make it once where many pieces of a log
-    are selected.
+    Made of HiddenRange tuples. Make it once where many pieces of a log are selected.
     """
 
-    cdef HiddenRange* ranges
+    cdef Hidden* ranges
     cdef readonly Py_ssize_t count
 
     def __cinit__(self, hidden=()):
@@ -177,7 +179,7 @@ cdef class HiddenRanges:
         ordered = merged(hidden)
         if not ordered:
             return
-        self.ranges = <HiddenRange*>malloc(len(ordered) * sizeof(HiddenRange))
+        self.ranges = <Hidden*>malloc(len(ordered) * sizeof(Hidden))
         if self.ranges == NULL:
             raise MemoryError("no memory for the aborted transactions")
         for producer_id, first_offset, last_offset in ordered:
@@ -229,9 +231,7 @@ def merged(ranges):
     one."""
     result = []
     current = None
-    for producer_id, first_offset, last_offset in sorted(
-        (each.producer_id, each.first_offset, each.last_offset) for each in ranges
-    ):
+    for producer_id, first_offset, last_offset in sorted(ranges):
         if current is not None and current[0] == producer_id and first_offset <= current[2]:
             current[2] = max(last_offset, current[2])
         else:
@@ -244,7 +244,7 @@ cdef void choose(
     BatchEntry* entries,
     Py_ssize_t start,
     Py_ssize_t stop,
-    HiddenRange* ranges,
+    Hidden* ranges,
     Py_ssize_t count,
     int64_t start_offset,
     int64_t end_offset,
@@ -276,7 +276,7 @@ cdef void choose(
 
 
 cdef bint is_hidden(
-    HiddenRange* ranges, Py_ssize_t count, int64_t producer_id, int64_t offset
+    Hidden* ranges, Py_ssize_t count, int64_t producer_id, int64_t offset
 ) noexcept nogil:
     """Binary search for the last range of this producer that begins at or before the offset."""
     cdef Py_ssize_t low = 0, high = count, middle

@@ -47,7 +47,7 @@ BatchHeader = namedtuple("BatchHeader", [
     "position", "size", "base_offset", "last_offset", "count", "base_timestamp", "max_timestamp",
     "producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch", "attributes", "magic", "crc",
     "control_type", "coordinator_epoch",
-])
+], module=__name__)
 BatchHeader.__doc__ = "What the header of one batch says; see txnkafka/_core/scan.pxd for each field."
 
 

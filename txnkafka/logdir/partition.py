@@ -184,7 +184,7 @@ class PartitionView:
         their markers, then open ones."""
         start = self.log_start_offset if start_offset is None else start_offset
         end = self.log_end_offset if end_offset is None else end_offset
-        found = survey(self.segments, start, end, UNIT_BYTES).transactions
+        found = survey(self.segments, start, end, UNIT_BYTES).with_beginnings()
         return [each for each in found if each.first_offset < end and each.last_offset >= start]
 
     def aborted_transactions(

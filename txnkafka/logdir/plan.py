@@ -13,22 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka._core.read_committed import HiddenRange
+
 if TYPE_CHECKING:
-    from txnkafka._core.read_committed import HiddenRange as ProducerRange
     from txnkafka._core.scan import BatchIndex
 
 __all__ = ["Cut", "DamagedBatch", "HiddenRange", "ReadUnit", "SegmentMap", "cuts_of", "read_units"]
 
 UNIT_BYTES = 64 << 20
-
-
-class HiddenRange(NamedTuple):
-    """Transactional batches of a producer, with base offsets from first to last, that a read_committed
-    reader does not see."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
 
 
 class Cut(NamedTuple):
@@ -102,13 +94,13 @@ def read_units(
     topic: str,
     partition: int,
     segments: Iterable[SegmentMap],
-    hidden: Iterable[ProducerRange] = (),
+    hidden: Iterable[HiddenRange] = (),
     *,
     start_offset: int,
     end_offset: int,
 ) -> list[ReadUnit]:
     """The units that cover [start_offset, end_offset), in offset order."""
-    ranges = sorted(HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in hidden)
+    ranges = sorted(hidden)
     return [
         unit._replace(topic=topic, partition=partition)
         for segment in segments

@@ -19,17 +19,34 @@ from txnkafka.storage import AbortedTxn, parse_txn_index
 
 __all__ = ["Survey", "survey"]
 
-TXN_INDEX_LIMIT = 1 << 30
+TXN_INDEX_LIMIT = 64 << 20  # two million aborted transactions; beyond that the log alone decides
 
 
 class Survey(NamedTuple):
     """``transactions`` ended in the order of their markers, then the open ones; ``index_only`` are
-    aborted transactions that a ``.txnindex`` names and the log contradicts."""
+    aborted transactions that a ``.txnindex`` names and the log contradicts. ``named`` are all that it
+    names, with the path."""
 
     segments: list[SegmentMap]
     transactions: list[TransactionRange]
     index_only: list[AbortedTxn]
     findings: list[Finding]
+    named: list[tuple[str, AbortedTxn]]
+
+    def with_beginnings(self) -> list[TransactionRange]:
+        """``transactions``, each from where it really began.
+
+        That may lie before the first segment of the survey, or be deleted: then only the index knows.
+        What is hidden in the surveyed offsets does not depend on it.
+        """
+        first_offsets = {
+            (entry.producer_id, entry.last_offset): entry.first_offset for _, entry in self.named
+        }
+        found = []
+        for each in self.transactions:
+            first = first_offsets.get((each.producer_id, each.last_offset), each.first_offset)
+            found.append(each._replace(first_offset=first) if first < each.first_offset else each)
+        return found
 
     def hidden(self) -> list[HiddenRange]:
         """What a read_committed reader does not see: everything transactional that is not known to be
@@ -71,24 +88,23 @@ def survey(
 
     Without the ``.txnindex`` files only the log is asked, which is all that read_uncommitted needs.
     """
-    result = Survey([], [], [], [])
+    result = Survey([], [], [], [], [])
     if not segments:
         return result
     first = segment_containing(segments, start_offset)
     scan = TransactionScan(segments[first].base_offset)
-    named: list[tuple[str, AbortedTxn]] = []
     for headers in header_pass(segments, first, scan):
         if headers.hole:
             result.findings.append(_hole(headers))
         cuts = cuts_of(headers.index, headers.next_offset, unit_bytes, headers.misplaced)
         result.segments.append(SegmentMap(headers.segment.path, cuts, headers.limit, _damage(headers)))
         if with_txn_index:
-            named += _txn_index(headers.segment)
+            result.named.extend(_txn_index(headers.segment))
         if scan.next_offset >= end_offset and not _waiting(scan, end_offset):
             break
-    result.transactions.extend(_with_beginnings(scan.ended, named))
+    result.transactions.extend(scan.ended)
     result.transactions.extend(scan.open_transactions())
-    _contradictions(scan.ended, named, result)
+    _contradictions(scan.ended, result)
     return result
 
 
@@ -123,26 +139,11 @@ def _txn_index(segment: Segment) -> list[tuple[str, AbortedTxn]]:
     return [(path, entry) for entry in entries]
 
 
-def _with_beginnings(
-    transactions: list[TransactionRange], named: list[tuple[str, AbortedTxn]]
-) -> list[TransactionRange]:
-    """A transaction may begin before the first segment of the survey, or its beginning may be deleted:
-    the index knows."""
-    first_offsets = {(entry.producer_id, entry.last_offset): entry.first_offset for _, entry in named}
-    found = []
-    for each in transactions:
-        first = first_offsets.get((each.producer_id, each.last_offset), each.first_offset)
-        found.append(each._replace(first_offset=first) if first < each.first_offset else each)
-    return found
-
-
-def _contradictions(
-    transactions: list[TransactionRange], named: list[tuple[str, AbortedTxn]], result: Survey
-) -> None:
+def _contradictions(transactions: list[TransactionRange], result: Survey) -> None:
     """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
     log contradicts."""
     aborted = {(each.producer_id, each.last_offset) for each in transactions if each.outcome == "aborted"}
-    strange = [item for item in named if (item[1].producer_id, item[1].last_offset) not in aborted]
+    strange = [item for item in result.named if (item[1].producer_id, item[1].last_offset) not in aborted]
     for path, entry in strange:
         for each in transactions:
             if (

@@ -16,6 +16,7 @@ Source: ``TransactionIndex``, ``AbortedTxn``.
 from __future__ import annotations
 
 import struct
+from operator import le, lt
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -47,9 +48,13 @@ class TxnIndexProblem(NamedTuple):
 def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], list[TxnIndexProblem]]:
     """The sound entries, and what is wrong with the others; after a hundred problems the rest is given up."""
     view = memoryview(data).cast("B")
+    whole = len(view) - len(view) % _ENTRY.size
+    if whole == len(view):
+        sound = _sound_entries(list(_ENTRY.iter_unpack(view)), base_offset)
+        if sound is not None:
+            return sound, []
     entries: list[AbortedTxn] = []
     problems: list[TxnIndexProblem] = []
-    whole = len(view) - len(view) % _ENTRY.size
     # No transaction ends below the segment's base, so its predecessor serves as the first "previous" marker.
     previous_last_offset = base_offset - 1
     for number, (version, low_byte, *fields) in enumerate(_ENTRY.iter_unpack(view[:whole])):
@@ -70,6 +75,28 @@ def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], l
         # Kafka appends behind such a fragment, which shifts every later entry.
         problems.append(TxnIndexProblem(whole, f"{len(view) - whole} bytes behind the last whole entry"))
     return entries, problems
+
+
+def _sound_entries(rows: list[tuple[int, ...]], base_offset: int) -> list[AbortedTxn] | None:
+    """All entries, checked column by column, which is several times quicker; None when there is a fault
+    to name."""
+    if not rows:
+        return []
+    versions, low_bytes, producer_ids, first_offsets, last_offsets, stable_offsets = zip(*rows, strict=True)
+    sound = (
+        not any(versions)
+        and not any(low_bytes)
+        and min(producer_ids) >= 0
+        and min(first_offsets) >= 0
+        and last_offsets[0] >= base_offset
+        and min(stable_offsets) >= 0
+        and all(map(le, first_offsets, last_offsets))
+        and all(map(lt, last_offsets, last_offsets[1:]))
+        and all(stable <= last + 1 for stable, last in zip(stable_offsets, last_offsets, strict=True))
+    )
+    if not sound:
+        return None
+    return list(map(AbortedTxn, versions, producer_ids, first_offsets, last_offsets, stable_offsets))
 
 
 def _fault(entry: AbortedTxn, base_offset: int, previous_last_offset: int) -> str | None:

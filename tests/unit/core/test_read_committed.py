@@ -59,7 +59,11 @@ def test_committed_data_is_what_the_consumer_returns(steps: list[Step]) -> None:
     transactions.feed(index)
     open_transactions = transactions.open_transactions()
     stable = min([each.first_offset for each in open_transactions], default=1 << 62)
-    hidden = [each for each in transactions.ended if each.outcome == "aborted"]
+    hidden = [
+        HiddenRange(each.producer_id, each.first_offset, each.last_offset)
+        for each in transactions.ended
+        if each.outcome == "aborted"
+    ]
     selection = select(index, hidden, end_offset=stable)
     headers = scan_log(log)[0]
     end = min(stable, headers[-1].last_offset + 1 if headers else 0)
