@@ -265,8 +265,10 @@ cdef void choose(
             if e.crc_wrong:
                 # It may be data: decoding will say that it is damaged.
                 chosen[i] = WHOLE
+            next_offset = e.last_offset + 1
             continue
         if e.attributes & ATTRIBUTE_TRANSACTIONAL and is_hidden(ranges, count, e.producer_id, e.base_offset):
+            next_offset = e.last_offset + 1
             continue
         if e.base_offset < next_offset or e.last_offset >= end_offset or e.count < 0:
             chosen[i] = BOUNDED

@@ -34,7 +34,8 @@ class DamagedBatch(NamedTuple):
     """Damage that is known at planning time: reading stops in front of it.
 
     It may hold any of the offsets in [offset, next_offset). ``size`` 0: nothing behind it in the segment
-    can be read.
+    can be read. Where those offsets are not ``wanted`` it is passed over without a word: the batch may claim
+    offsets that are.
     """
 
     position: int
@@ -42,6 +43,7 @@ class DamagedBatch(NamedTuple):
     offset: int
     next_offset: int
     reason: str
+    wanted: bool = True
 
 
 class SegmentMap(NamedTuple):
@@ -111,11 +113,14 @@ def read_units(
 def _units_of(
     segment: SegmentMap, hidden: list[HiddenRange], start_offset: int, end_offset: int
 ) -> Iterator[ReadUnit]:
-    met = [each for each in segment.damage if start_offset < each.next_offset and each.offset < end_offset]
+    met = [
+        each._replace(wanted=start_offset < each.next_offset and each.offset < end_offset)
+        for each in segment.damage
+    ]
     for begin, end in pairwise(segment.cuts):
         low, high = max(start_offset, begin.next_offset), min(end_offset, end.next_offset)
         damage = tuple(each for each in met if begin.position <= each.position < end.position)
-        if low < high or damage:
+        if low < high or any(each.wanted for each in damage):
             overlapping = tuple(
                 each for each in hidden if each.first_offset < high and each.last_offset >= begin.next_offset
             )
@@ -123,7 +128,7 @@ def _units_of(
                 "", -1, segment.path, begin.position, end.position, low, max(low, high), overlapping, damage
             )
     last = segment.cuts[-1]
-    tail = tuple(each for each in met if each.position >= last.position)
+    tail = tuple(each for each in met if each.position >= last.position and each.wanted)
     if tail:
         yield ReadUnit(
             "", -1, segment.path, last.position, last.position, last.next_offset, end_offset, (), tail

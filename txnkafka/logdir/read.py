@@ -58,7 +58,8 @@ class _Reading:
         position = self.unit.start_position
         for damaged in self.unit.damage:
             yield from self._stretch(position, damaged.position)
-            self._damaged(damaged)
+            if damaged.wanted:
+                self._damaged(damaged)
             position = damaged.position + damaged.size
         yield from self._stretch(position, self.unit.end_position)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.logdir.logs import batch, partition
+from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.errors import CorruptRecordError
 
 SEGMENTS = {0: [batch(0), batch(2)], 4: [batch(4), batch(6)]}
@@ -91,3 +91,22 @@ def test_a_batch_that_jumped_is_left_out(tmp_path: Path) -> None:
     with pytest.raises(CorruptRecordError, match="offsets do not fit between those of its neighbours"):
         list(view.records())
     assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 4, 5]
+
+
+def test_a_batch_from_behind_the_wanted_offsets_does_not_come_in_by_a_wrong_one(tmp_path: Path) -> None:
+    """Found by flipping every bit: the batch of 47 moved to 43, where only a marker had been."""
+    log = [
+        batch(0),
+        batch(2, 1, transactional=True, producer_id=1, producer_epoch=0),
+        marker(3, "commit", 1),
+        batch(4, 1, transactional=True, producer_id=2, producer_epoch=0),
+        batch(5),
+        batch(3, 1, transactional=True, producer_id=3, producer_epoch=0),
+        marker(8, "abort", 3),
+    ]
+    view = partition(tmp_path, {0: log})
+    assert view.last_stable_offset == 4
+    assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 2]
+    assert [record.offset for record in view.records()] == [0, 1, 2]
+    with pytest.raises(CorruptRecordError, match="do not fit between those of its neighbours"):
+        list(view.records(isolation_level="read_uncommitted"))
