@@ -16,7 +16,7 @@ from txnkafka.errors import CorruptRecordError, LogDirError
 
 __all__ = ["MAX_BATCH_BYTES", "MAX_OPEN_SEGMENTS", "WINDOW_BYTES", "Segment"]
 
-WINDOW_BYTES = 256 << 10  # larger reads into a reused buffer are slower, see docs/performance.md
+WINDOW_BYTES = 256 << 10  # see docs/performance.md
 MAPPED_WINDOW_BYTES = 4 << 20  # headers are looked at first, and should still be in the cache for the records
 MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
 MIN_FRAME = 17  # bytes that tell what kind of batch begins somewhere
