@@ -152,19 +152,29 @@ class LogDir:
             self._add_single(path)
             return
         directory = _Directory(self, path)
+        found = []
         for entry in entries:
             parsed = parse_partition_directory(entry.name) if entry.is_directory else None
             if parsed is None:
                 continue
+            found.append(self.file_system.join(path, entry.name))
             if parsed.state != "current":
-                self.other_directories.append((self.file_system.join(path, entry.name), parsed))
+                self.other_directories.append((found[-1], parsed))
                 continue
-            self._register(directory.source(self.file_system.join(path, entry.name), parsed.topic_partition))
-        if not self._sources and not self.other_directories and not directory.is_log_directory:
+            self._register(directory.source(found[-1], parsed.topic_partition))
+        if not directory.is_log_directory and not any(map(self._holds_log, found)):
             raise LogDirError(
                 f"{path} is no Kafka log directory: "
                 "it holds neither partition directories (topic-0) nor segments (*.log)"
             )
+
+    def _holds_log(self, path: str) -> bool:
+        """Many a directory is called like a partition: one of Kafka's files in it tells."""
+        try:
+            names = [entry.name for entry in self.file_system.list(path)]
+        except OSError:
+            return False
+        return any(name == PARTITION_METADATA or parse_segment_file(name) is not None for name in names)
 
     def _add_segment(self, path: str) -> None:
         parent, _, name = path.rpartition("/")

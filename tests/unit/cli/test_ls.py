@@ -102,6 +102,7 @@ def test_segments(run: Run, log_dir: Path) -> None:
 def test_one_topic_of_several_directories(run: Run, log_dir: Path, tmp_path: Path) -> None:
     second = tmp_path / "second"
     (second / "payments-4").mkdir(parents=True)
+    (second / "payments-4" / FIRST_SEGMENT).write_bytes(b"")
     lines = run("ls", log_dir, second).lines
     assert [line.split()[:2] for line in lines[1:]] == [["orders", "0"], ["orders", "1"], ["payments", "4"]]
     assert [line.split()[0] for line in run("ls", log_dir, second, "--topic", "payments").lines[1:]] == [

@@ -85,6 +85,9 @@ def test_what_is_no_log_directory(tmp_path: Path) -> None:
         LogDirError, match=r"is no Kafka log directory: it holds neither partition directories"
     ):
         LogDir(str(tmp_path))
+    (tmp_path / "python-3").mkdir()
+    with pytest.raises(LogDirError, match=r"is no Kafka log directory"):
+        LogDir(str(tmp_path))
     (tmp_path / "notes.log").write_bytes(b"")
     with pytest.raises(LogDirError, match=r"is no segment: its name must be a base offset with 20 digits"):
         LogDir(str(tmp_path / "notes.log"))
