@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
 from txnkafka.cli.times import Timestamp
 
@@ -44,13 +45,7 @@ __all__ = ["cat"]
     help="At a damaged batch: stop reading that partition, or leave the batch out.",
 )
 @click.option("--format", type=click.Choice(["jsonl", "csv", "text"]), default="jsonl", show_default=True)
-@click.option(
-    "--encoding",
-    type=click.Choice(["utf8", "base64"]),
-    default="utf8",
-    show_default=True,
-    help="utf8 shows as text what is text, and marks what had to become base64.",
-)
+@encoding_option
 @click.pass_obj
 def cat(
     messages: Messages,

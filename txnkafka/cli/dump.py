@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.output import json_text, printable, write_json, write_text
 from txnkafka.cli.times import iso_time
 
@@ -31,13 +32,7 @@ TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
     show_default=True,
     help="How records are read with --records; auto goes by the name of the directory.",
 )
-@click.option(
-    "--encoding",
-    type=click.Choice(["utf8", "base64"]),
-    default="utf8",
-    show_default=True,
-    help="utf8 shows as text what is text, and marks what had to become base64.",
-)
+@encoding_option
 @click.option(
     "--format",
     "output_format",

@@ -1,0 +1,15 @@
+"""``--encoding``: how the bytes of keys, values and headers are shown."""
+
+from __future__ import annotations
+
+import click
+
+__all__ = ["encoding_option"]
+
+encoding_option = click.option(
+    "--encoding",
+    type=click.Choice(["utf8", "base64"]),
+    default="utf8",
+    show_default=True,
+    help="utf8 shows as text what is text, and marks what had to become base64.",
+)
