@@ -1,8 +1,8 @@
 """Bare decompression with the bindings that txnkafka uses: the floor under reading a compressed segment.
 
 The compressed blocks are cut out of the segment beforehand and decompressed into one reused buffer,
-so what is timed is the binding and the loop that calls it. gzip's binding returns bytes and cannot
-write into a buffer.
+so what is timed is the binding and the loop that calls it. The bindings of gzip and lz4 return bytes and
+cannot write into a buffer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import cramjam
+import lz4.block
+import zstandard
 from isal import igzip_lib
 
 from bench.digest import Digest, DigestBuilder
@@ -28,7 +30,10 @@ LZ4_HEADER_SIZE = 7
 LZ4_STORED = 0x80000000
 XERIAL_HEADER_SIZE = 16
 
-Block = Callable[[memoryview, memoryview], int]
+LZ4_BLOCK_SIZE = 64 << 10
+
+Block = Callable[[memoryview, memoryview], bytes | memoryview]
+_zstd_context = zstandard.ZstdDecompressor()
 
 
 def _gzip_blocks(payload: memoryview) -> list[memoryview]:
@@ -60,21 +65,22 @@ def _zstd_blocks(payload: memoryview) -> list[memoryview]:
     return [payload]
 
 
-def _gzip(block: memoryview, output: memoryview) -> int:
+def _gzip(block: memoryview, output: memoryview) -> bytes:
     inflate = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP_NO_HDR_VER)
-    return len(inflate.decompress(block))
+    return inflate.decompress(block)
 
 
-def _lz4(block: memoryview, output: memoryview) -> int:
-    return cramjam.lz4.decompress_block_into(block, output)
+def _lz4(block: memoryview, output: memoryview) -> bytes:
+    return lz4.block.decompress(block, uncompressed_size=LZ4_BLOCK_SIZE)
 
 
-def _snappy(block: memoryview, output: memoryview) -> int:
-    return cramjam.snappy.decompress_raw_into(block, output)
+def _snappy(block: memoryview, output: memoryview) -> memoryview:
+    return output[: cramjam.snappy.decompress_raw_into(block, output)]
 
 
-def _zstd(block: memoryview, output: memoryview) -> int:
-    return cramjam.zstd.decompress_into(block, output)
+def _zstd(block: memoryview, output: memoryview) -> memoryview:
+    reader = _zstd_context.stream_reader(block)
+    return output[: reader.readinto(output)]
 
 
 CODECS: dict[str, tuple[Callable[[memoryview], list[memoryview]], Block]] = {
@@ -122,9 +128,7 @@ class BareCodecSide:
         return builder.digest()
 
     def _output_of(self, block: memoryview) -> bytes:
-        if self._decompress is _gzip:
-            return igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP_NO_HDR_VER).decompress(block)
-        return bytes(self._buffer[: self._decompress(block, self._buffer)])
+        return bytes(self._decompress(block, self._buffer))
 
     def close(self) -> None:
         self._batches = []

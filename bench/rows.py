@@ -10,6 +10,7 @@ from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
 from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
+from bench.parts import ChecksumPart, CodecPart, MapPart, WalkPart
 from bench.peers import AiokafkaSide, KafkaPythonSide
 from bench.segments import MIB, Input, ready
 from bench.spark import SparkSide
@@ -22,6 +23,7 @@ HOT_GOALS = {"100": 4.5, "1024": 3.5}
 CODECS = ("lz4", "snappy", "zstd", "gzip")
 COPY, VIEW = How(), How(views=True)
 PREAD_COPY = How(pread=True)
+PARTS_IN_CACHE = ("checksums alone", "copy without checksums", "view without checksums")
 FRESH_COPY, FRESH_VIEW = How(fresh=True), How(views=True, fresh=True)
 COPY_COMMITTED, VIEW_COMMITTED = How(committed=True), How(views=True, committed=True)
 
@@ -97,6 +99,7 @@ def _decode(plan: Plan, shape: str) -> Contest:
             DecodeSide(segment, how) for how in (COPY, VIEW, PREAD_COPY, FRESH_COPY, FRESH_VIEW)
         ]
         found += [JavaSide("file", segment), JavaSide("memory", segment), AiokafkaSide(segment)]
+        found += [MapPart(segment), ChecksumPart(segment)]
         return [*found, KafkaPythonSide(segment)] if exact else found
 
     comparisons = [Comparison(form, "java file", goal) for form in ("copy", "view")]
@@ -104,6 +107,7 @@ def _decode(plan: Plan, shape: str) -> Contest:
     comparisons.append(Comparison("copy", "aiokafka", 12.0 if exact else None))
     comparisons.append(Comparison("view", "aiokafka", 14.0 if exact else None))
     comparisons += [Comparison(form, "java file") for form in ("copy pread", "copy fresh", "view fresh")]
+    comparisons += [Comparison(part.name, "java file") for part in (MapPart, ChecksumPart)]
     if exact:
         comparisons.append(Comparison("copy", "kafka-python"))
     return _contest(f"decode {NAMES[shape]}, file", source, sides, comparisons, plan.rounds)
@@ -117,9 +121,11 @@ def _hot(plan: Plan, shape: str) -> Contest:
     def sides() -> Sequence[Side]:
         segment = ready(source)
         ours = [DecodeSide(segment, how, repeat=repeat) for how in forms.values()]
-        return [*ours, JavaSide("memory", segment, repeat=repeat)]
+        parts = [ChecksumPart(segment, repeat), *(WalkPart(segment, repeat, views=v) for v in (False, True))]
+        return [*ours, JavaSide("memory", segment, repeat=repeat), *parts]
 
     comparisons = [Comparison(form, "java memory", None if "fresh" in form else goal) for form in forms]
+    comparisons += [Comparison(part, "java memory") for part in PARTS_IN_CACHE]
     return _contest(f"decode {NAMES[shape]}, 1 MiB in cache", source, sides, comparisons, plan.rounds, repeat)
 
 
@@ -129,10 +135,12 @@ def _compressed(plan: Plan, shape: str, codec: str) -> Contest:
     def sides() -> Sequence[Side]:
         segment = ready(source)
         java = [JavaSide("file", segment), JavaSide("memory", segment)]
-        return [DecodeSide(segment, COPY), BareCodecSide(segment, codec), *java, AiokafkaSide(segment)]
+        codecs = [BareCodecSide(segment, codec), CodecPart(segment, codec)]
+        return [DecodeSide(segment, COPY), *codecs, *java, AiokafkaSide(segment)]
 
     comparisons = [
         Comparison("copy", f"bare {codec}", 0.85),
+        Comparison(f"bare {codec}, checksums and walk", f"bare {codec}"),
         Comparison("copy", "java file", 1.3),
         Comparison("copy", "java memory"),
         Comparison("copy", "aiokafka"),

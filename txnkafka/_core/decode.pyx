@@ -66,6 +66,9 @@ cdef enum:
     BOUNDED = 2
 
 cdef enum:
+    EXPANSION = 4                   # a compressed byte counts as that many: about what it becomes
+
+cdef enum:
     # reasons of our own, next to those of record.h
     BAD_CRC = 100
     WRONG_MAGIC = 101
@@ -190,8 +193,8 @@ def next_run(
     ``stop``.
 
     Kind 0: uncompressed, for ``decode_batches``; 1: compressed, for ``decode_regions``; 2: magic 0 or 1.
-    The run has at most ``max_bytes`` of selected batches, but at least one batch; (stop, stop, 0) when
-    nothing is selected any more.
+    The run has at most ``max_bytes`` of selected batches, or a quarter of that in compressed ones, but at
+    least one batch; (stop, stop, 0) when nothing is selected any more.
     """
     cdef Py_ssize_t i = start, first = -1
     cdef int kind = 0
@@ -202,6 +205,8 @@ def next_run(
             if first < 0:
                 first = i
                 kind = run_kind(&index.entries[i])
+                if kind == 1:
+                    max_bytes //= EXPANSION
             elif run_kind(&index.entries[i]) != kind or size + index.entries[i].size > max_bytes:
                 break
             elif index.entries[i].position - index.entries[first].position > 4 * max_bytes:

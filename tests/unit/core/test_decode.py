@@ -163,6 +163,9 @@ def test_next_run_keeps_kinds_and_sizes_apart() -> None:
     assert next_run(index, b"\1" * 6, 0, 6, 2 * size) == (0, 2, 0)
     assert next_run(index, b"\1" * 6, 0, 6, 1) == (0, 1, 0)
     assert next_run(index, b"\1" * 6, 3, 6, 1 << 20) == (3, 5, 1)
+    compressed = index[3].size + index[4].size
+    assert next_run(index, b"\1" * 6, 3, 6, 4 * compressed) == (3, 5, 1)
+    assert next_run(index, b"\1" * 6, 3, 6, 4 * compressed - 1) == (3, 4, 1)
     assert next_run(index, b"\0\1\0\0\0\1", 0, 6, 1 << 20) == (1, 6, 0)
     assert next_run(index, b"\0\1\0\0\0\1", 0, 6, size // 2) == (1, 5, 0)
     assert next_run(index, b"\0" * 6, 0, 6, 1) == (6, 6, 0)
