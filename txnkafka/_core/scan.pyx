@@ -12,7 +12,7 @@ CRCs are checked here for control batches only, which nobody decodes; the others
 from collections import namedtuple
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -148,6 +148,19 @@ cdef class BatchIndex:
             else:
                 high = middle
         return low
+
+    def latest_timestamp(self, Py_ssize_t start, Py_ssize_t stop):
+        """The latest timestamp that the headers of batches ``start`` to ``stop`` name, which no record is
+        beyond; the largest possible when one is of magic 0 or 1, whose headers promise nothing."""
+        cdef int64_t latest = INT64_MIN
+        cdef Py_ssize_t i
+        if not 0 <= start <= stop <= self.count:
+            raise IndexError(f"batches {start} to {stop} of {self.count}")
+        for i in range(start, stop):
+            if self.entries[i].magic != 2:
+                return INT64_MAX
+            latest = max(latest, self.entries[i].max_timestamp)
+        return latest
 
     def extend(self, BatchIndex other not None):
         """Add the batches of ``other``, which follow these in the same file; where it stopped is where

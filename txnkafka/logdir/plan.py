@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["Cut", "DamagedBatch", "HiddenRange", "ReadUnit", "SegmentMap", "cuts_of", "read_units"]
 
 UNIT_BYTES = 64 << 20
+NEVER = (1 << 63) - 1
 
 
 class Cut(NamedTuple):
-    """A batch boundary: byte position, and the end of the offsets before it."""
+    """A batch boundary: byte position, the end of the offsets before it, and the latest timestamp since the
+    cut before it."""
 
     position: int
     next_offset: int
+    max_timestamp: int = NEVER
 
 
 class DamagedBatch(NamedTuple):
@@ -61,7 +64,7 @@ class SegmentMap(NamedTuple):
 
 class ReadUnit(NamedTuple):
     """One piece of work: decode the bytes [start_position, end_position) of a segment and keep offsets
-    [start_offset, end_offset)."""
+    [start_offset, end_offset). No record there is later than ``max_timestamp``."""
 
     topic: str
     partition: int
@@ -72,6 +75,7 @@ class ReadUnit(NamedTuple):
     end_offset: int
     hidden: tuple[HiddenRange, ...] = ()
     damage: tuple[DamagedBatch, ...] = ()
+    max_timestamp: int = NEVER
 
 
 def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Sequence[int] = ()) -> list[Cut]:
@@ -87,7 +91,8 @@ def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Seq
         after = max(first + 1, bisect_left(positions, positions[first] + unit_bytes))
         ends = (last_offsets[i] + 1 for i in range(after - 1, first - 1, -1) if i not in misplaced)
         next_offset = max(next_offset, next(ends, next_offset))
-        cuts.append(Cut(positions[after] if after < len(index) else index.end_position, next_offset))
+        position = positions[after] if after < len(index) else index.end_position
+        cuts.append(Cut(position, next_offset, index.latest_timestamp(first, after)))
         first = after
     return cuts
 
@@ -125,7 +130,16 @@ def _units_of(
                 each for each in hidden if each.first_offset < high and each.last_offset >= begin.next_offset
             )
             yield ReadUnit(
-                "", -1, segment.path, begin.position, end.position, low, max(low, high), overlapping, damage
+                "",
+                -1,
+                segment.path,
+                begin.position,
+                end.position,
+                low,
+                max(low, high),
+                overlapping,
+                damage,
+                end.max_timestamp,
             )
     last = segment.cuts[-1]
     tail = tuple(each for each in met if each.position >= last.position and each.wanted)

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.model import TopicPartition
 from txnkafka.record.batch import header_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from txnkafka._core.columns import RecordColumns
-    from txnkafka.model import TopicPartition
 
-__all__ = ["COLUMN_NAMES", "arrow_schema", "to_arrow"]
+__all__ = ["COLUMN_NAMES", "arrow_schema", "header_columns", "record_column", "to_arrow"]
 
+_NOWHERE = TopicPartition("", -1)
 COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
 
@@ -50,6 +51,28 @@ def to_arrow(columns: RecordColumns, topic_partition: TopicPartition, schema: pa
 
     arrays = [_COLUMNS[field.name](columns, topic_partition, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def record_column(name: str, columns: RecordColumns, kind: pa.DataType) -> Any:
+    """One column that does not depend on the partition, as an Arrow array of that type."""
+    return _COLUMNS[name](columns, _NOWHERE, kind)
+
+
+def header_columns(columns: RecordColumns) -> tuple[Any, Any]:
+    """Names and values of all headers, one after the other, as Arrow binary arrays."""
+    import pyarrow as pa
+
+    count = len(memoryview(columns.header_key_offsets)) - 1
+    names = [None, _buffer(columns.header_key_offsets), _buffer(columns.header_key_data)]
+    values = [
+        _buffer(columns.header_value_validity),
+        _buffer(columns.header_value_offsets),
+        _buffer(columns.header_value_data),
+    ]
+    return (
+        pa.Array.from_buffers(pa.binary(), count, names),
+        pa.Array.from_buffers(pa.binary(), count, values, columns.header_value_null_count),
+    )
 
 
 def _buffer(column: Any) -> pa.Buffer | None:
@@ -114,20 +137,7 @@ def _timestamp_types(columns: RecordColumns, _: TopicPartition, kind: pa.DataTyp
 def _headers(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
-    count = len(memoryview(columns.header_key_offsets)) - 1
-    names = pa.Array.from_buffers(
-        pa.binary(), count, [None, _buffer(columns.header_key_offsets), _buffer(columns.header_key_data)]
-    )
-    values = pa.Array.from_buffers(
-        pa.binary(),
-        count,
-        [
-            _buffer(columns.header_value_validity),
-            _buffer(columns.header_value_offsets),
-            _buffer(columns.header_value_data),
-        ],
-        columns.header_value_null_count,
-    )
+    names, values = header_columns(columns)
     fields = [kind.value_type.field(0), kind.value_type.field(1)]
     structs = pa.StructArray.from_arrays([_text(names), values], fields=fields)
     return pa.Array.from_buffers(

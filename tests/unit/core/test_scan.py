@@ -129,6 +129,19 @@ def test_damaged_batches_as_the_model_sees_them(bit: int, length: int) -> None:
         )
 
 
+def test_latest_timestamp_of_headers() -> None:
+    def at(timestamp: int) -> bytes:
+        return Batch(records=[PlainRecord(b"k", b"v", timestamp)]).encode()
+
+    index = scan(at(5) + at(9) + at(-1) + legacy_entry(3, b"k", b"v", magic=1, timestamp=7) + at(3))
+    assert [index.latest_timestamp(0, stop) for stop in (1, 2, 3)] == [5, 9, 9]
+    assert index.latest_timestamp(2, 3) == -1
+    assert index.latest_timestamp(2, 2) == -(1 << 63)
+    assert index.latest_timestamp(0, 5) == index.latest_timestamp(3, 4) == (1 << 63) - 1
+    with pytest.raises(IndexError, match="batches 2 to 6 of 5"):
+        index.latest_timestamp(2, 6)
+
+
 def test_find_truncate_extend_and_disorder() -> None:
     data = b"".join(Batch(records=RECORDS, base_offset=offset).encode() for offset in (0, 2, 10, 4))
     index = scan(data)
