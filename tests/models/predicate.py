@@ -1,8 +1,8 @@
 """Predicates by the book: SQL's three values, one record at a time, nothing simplified.
 
-True, False and None (unknown) go through AND, OR and NOT; a record is chosen when the whole is True. The tree is
-written with plain tuples: ("and", …), ("or", …), ("not", one), (operator, operand, *values), where an operand is
-a column's name, ("length", name) or ("header", name).
+True, False and None (unknown) go through AND, OR and NOT; a record is chosen when the whole is True. The tree
+is written with plain tuples: ("and", …), ("or", …), ("not", one), (operator, operand, *values), where an
+operand is a column's name, ("length", name) or ("header", name).
 """
 
 from __future__ import annotations

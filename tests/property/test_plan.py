@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.builder import Batch, PlainRecord, end_marker
+from tests.models.predicate import chosen
+from tests.models.predicate import written as sql
 from txnkafka.logdir import ReadUnit
+from txnkafka.record.predicate import ANY, Predicate
+from txnkafka.record.predicate_text import parse_predicate
 from txnkafka.spark.options import ReadOptions, read_options
 from txnkafka.spark.plan import ReadTask, plan_tasks
 from txnkafka.spark.read import TaskReader
@@ -48,6 +53,11 @@ class Row(NamedTuple):
     value: bytes
 
 
+def timestamp_of(offset: int) -> int:
+    """Times go up and down, as producers' clocks do."""
+    return 100 * (offset // 5) + 7 * offset % 11
+
+
 class Log:
     """The bytes of each segment, and of each record whether its transaction was committed (None: open)."""
 
@@ -73,7 +83,7 @@ class Log:
             self.open.setdefault(step.producer_id, []).extend(at)
         self.committed += [None if transactional else True] * step.count
         batch = Batch(
-            records=[PlainRecord(None, value) for value in values],
+            records=[PlainRecord(None, value, timestamp_of(self.end + i)) for i, value in enumerate(values)],
             base_offset=self.end,
             codec=step.codec,
             transactional=transactional,
@@ -121,8 +131,8 @@ def options(log: Log, level: str, size: int, bounds: tuple[int, int]) -> ReadOpt
     )
 
 
-def rows(tasks: list[ReadTask]) -> list[Row]:
-    reader = TaskReader(batch_schema(["value", "offset", "partition"]))
+def rows(tasks: list[ReadTask], where: Predicate = ANY) -> list[Row]:
+    reader = TaskReader(batch_schema(["value", "offset", "partition"]), where=where)
     return [Row(row["offset"], row["value"]) for batch in reader(tasks) for row in batch.to_pylist()]
 
 
@@ -131,8 +141,36 @@ def bounds_of(log: Log, cuts: tuple[int, int]) -> tuple[int, int]:
     return min(first, second), max(first, second)
 
 
+def where_holds(where: Any, row: Row) -> bool:
+    topic_partition = {"topic": "t", "partition": 0}
+    record = {"offset": row.offset, "timestamp": timestamp_of(row.offset), "value": row.value}
+    return chosen(where, {**topic_partition, **record})
+
+
+def planned_bytes(tasks: list[ReadTask]) -> int:
+    return sum(unit.end_position - unit.start_position for task in tasks for unit in task.units)
+
+
 levels = st.sampled_from(["read_committed", "read_uncommitted"])
 sizes = st.integers(1, 400) | st.just(1 << 20)
+numbers = st.integers(0, 30)
+predicates = st.one_of(
+    st.tuples(st.sampled_from(["<", "<=", "=", ">", ">="]), st.just("offset"), numbers),
+    st.tuples(st.sampled_from(["<", ">="]), st.just("timestamp"), st.integers(0, 600)),
+    st.tuples(st.just("="), st.just("partition"), st.integers(0, 1)),
+    st.builds(lambda values: ("in", "offset", *values), st.lists(numbers, min_size=1, max_size=3)),
+    st.tuples(st.sampled_from(["<", ">"]), st.just(("length", "value")), st.integers(21, 24)),
+    st.tuples(st.just("like"), st.just("value"), st.sampled_from(["1%", "%x", "_ %"])),
+)
+wheres = st.recursive(
+    predicates,
+    lambda inner: st.one_of(
+        st.tuples(st.just("not"), inner),
+        st.builds(lambda a, b: ("and", a, b), inner, inner),
+        st.builds(lambda a, b: ("or", a, b), inner, inner),
+    ),
+    max_leaves=4,
+)
 cuts = st.just((0, -1)) | st.tuples(st.integers(0, 50), st.integers(0, 50))
 
 
@@ -179,6 +217,46 @@ def test_units_are_whole_batches_follow_one_another_and_keep_to_the_size(
     for task in tasks:
         batches = max(len(batch) for batches in log.segments.values() for batch in batches)
         assert sum(unit.end_position - unit.start_position for unit in task.units) < size + batches
+
+
+@given(steps, levels, sizes, wheres, st.none() | st.integers(1, 5))
+def test_a_predicate_changes_the_cost_and_not_the_rows(
+    written: list[Step], level: str, size: int, where: Any, most: int | None
+) -> None:
+    log = Log(written)
+    everything = options(log, level, size, (0, log.end))
+    predicate = parse_predicate(sql(where))
+    with tempfile.TemporaryDirectory() as root:
+        tasks = plan_tasks([log.write(root)], everything)
+        wanted = replace(everything, where=predicate, max_records_per_partition=most)
+        chosen_tasks = plan_tasks([root], wanted)
+        assert rows(chosen_tasks, predicate) == [row for row in rows(tasks) if where_holds(where, row)]
+    if most is None:
+        assert planned_bytes(chosen_tasks) <= planned_bytes(tasks)
+    else:
+        for task in chosen_tasks:
+            assert sum(unit.end_offset - unit.start_offset for unit in task.units) <= most
+
+
+def test_bounds_drop_segments_and_units_before_anything_is_read(tmp_path: Path) -> None:
+    written = [step for _ in range(8) for step in (Step("data", count=5), Step("roll"))]
+    log = Log(written)
+    root = log.write(str(tmp_path))
+    everything = plan_tasks([root], ReadOptions())
+    one = planned_bytes(everything) // 8
+
+    def cost(where: str) -> int:
+        tasks = plan_tasks([root], read_options(where=where))
+        return round(planned_bytes(tasks) / one)
+
+    assert cost("offset >= 0") == 8
+    assert cost("offset >= 5 and offset < 15") == 2
+    assert cost("offset in (7, 8) or offset = 9") == 1
+    assert cost("timestamp >= 600") == 2
+    assert cost("timestamp >= 600 and offset < 35") == 1
+    assert cost("topic = 't' and partition <> 0") == 0
+    assert cost("offset < 10 and topic = 'other'") == 0
+    assert cost("length(value) > 3") == 8
 
 
 def _boundaries(batches: list[bytes]) -> Iterator[int]:

@@ -1,5 +1,5 @@
-"""Predicates: text to tree to columns chooses the records that SQL's rules choose, and what planning concludes
-from a predicate never leaves one of them out."""
+"""Predicates: text to tree to columns chooses the records that SQL's rules choose, and what planning
+concludes from a predicate never leaves one of them out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ blob_operands = st.sampled_from(["key", "value"]) | st.tuples(st.just("header"),
 comparisons = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 
 
-def comparisons_with(operands: st.SearchStrategy[Any], values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def comparisons_with(
+    operands: st.SearchStrategy[Any], values: st.SearchStrategy[Any]
+) -> st.SearchStrategy[Any]:
     return st.one_of(
         st.tuples(comparisons, operands, values),
         st.builds(lambda o, v: ("in", o, *v), operands, st.lists(values, min_size=1, max_size=3)),
@@ -101,7 +103,9 @@ def test_the_chosen_records_are_those_that_sql_chooses(
     for views in (False, True):
         if views and needs_copies(predicate):
             continue
-        found = [m for c in decoded(data, views=views, headers=True) for m in mask_of(predicate, c).to_pylist()]
+        found = [
+            m for c in decoded(data, views=views, headers=True) for m in mask_of(predicate, c).to_pylist()
+        ]
         assert found == expected
     if not needs_headers(predicate):
         (columns,) = decoded(data, views=False, headers=False)

@@ -1,8 +1,8 @@
 """Predicates over records: what ``where`` means, as data, and what follows from it without reading.
 
-A predicate is a tree of ``And`` and ``Or`` over ``Comparison``; negation is pushed down to the tests when the tree is
-made. As in SQL a test of a null is neither true nor false, except IS NULL, and a record counts only when the
-whole is true.
+A predicate is a tree of ``And`` and ``Or`` over ``Comparison``; NOT is pushed down to the comparisons when
+the tree is made. As in SQL a comparison with a null is neither true nor false, except IS NULL, and a record
+counts only when the whole is true.
 Evaluation on columns is in ``predicate_columns``, reading text in ``predicate_text``.
 """
 
@@ -21,11 +21,11 @@ __all__ = [
     "NOTHING",
     "And",
     "Bounds",
+    "Comparison",
     "Literal",
     "Operand",
     "Or",
     "Predicate",
-    "Comparison",
     "bind",
     "bounds_of",
     "conjunction",
@@ -76,7 +76,9 @@ class Comparison:
         if not self.values:
             return f"{self.operand} {self.operator}"
         values = ", ".join(map(_quoted, self.values))
-        return f"{self.operand} {self.operator} " + (f"({values})" if self.operator.endswith("in") else values)
+        return f"{self.operand} {self.operator} " + (
+            f"({values})" if self.operator.endswith("in") else values
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,4 @@ def like_expression(pattern: str) -> str:
     follows it as it is."""
     pieces = re.findall(r"\\.|[^\\]|\\$", pattern, re.DOTALL)
     wild = {"%": ".*", "_": "."}
-    return "(?s)" + "".join(
-        wild[piece] if piece in wild else re.escape(piece[-1]) for piece in pieces
-    )
+    return "(?s)" + "".join(wild[piece] if piece in wild else re.escape(piece[-1]) for piece in pieces)

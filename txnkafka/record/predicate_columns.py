@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.record.arrow import header_columns, record_column
-from txnkafka.record.predicate import And, Operand, Or, Predicate, Comparison, operands_of
+from txnkafka.record.predicate import And, Comparison, Operand, Predicate, operands_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +99,11 @@ def _operand(operand: Operand, columns: RecordColumns) -> Any:
     import pyarrow as pa
 
     kinds = {"key": pa.binary(), "value": pa.binary(), "timestampType": pa.int32()}
-    kind = pa.timestamp("ms", tz="UTC") if operand.column == "timestamp" else kinds.get(operand.column, pa.int64())
+    kind = (
+        pa.timestamp("ms", tz="UTC")
+        if operand.column == "timestamp"
+        else kinds.get(operand.column, pa.int64())
+    )
     array = record_column(operand.column, columns, kind)
     return array.view(pa.int64()) if operand.column == "timestamp" else array
 

@@ -5,8 +5,9 @@
     timestamp between '2026-01-31' and '2026-02-01T12:00:00Z' or header('trace') = x'00ff'
 
 Columns are topic, partition, offset, timestamp, timestampType, key and value; ``length(key)``,
-``length(value)`` and ``header('name')`` (the last header of that name) go as well. A timestamp is milliseconds
-or ISO 8601 text, UTC unless it says otherwise; text stands for its UTF-8 bytes where bytes are compared.
+``length(value)`` and ``header('name')`` (the last header of that name) go as well. A timestamp is
+milliseconds or ISO 8601 text, UTC unless it says otherwise; text stands for its UTF-8 bytes where bytes are
+compared.
 """
 
 from __future__ import annotations
@@ -41,7 +42,16 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_COMPARISONS: Final = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_COMPARISONS: Final = {
+    "=": "=",
+    "==": "=",
+    "!=": "!=",
+    "<>": "!=",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
 
 
 def parse_predicate(text: str) -> Predicate:
@@ -128,7 +138,9 @@ class _Parser:
             low = self.literal(operand)
             if not self.word("and"):
                 raise self.wrong("and is expected")
-            return And((Comparison(operand, ">=", (low,)), Comparison(operand, "<=", (self.literal(operand),))))
+            return And(
+                (Comparison(operand, ">=", (low,)), Comparison(operand, "<=", (self.literal(operand),)))
+            )
         if self.word("like") and operand.kind is not int:
             return Comparison(operand, "like", (self.literal(operand),))
         raise self.wrong(f"a comparison of {operand} is expected (=, <, in, between, like, is null, …)")

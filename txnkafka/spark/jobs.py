@@ -7,24 +7,29 @@ on record batches, saves it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
 from txnkafka.spark.options import ReadKeywords, read_options
-from txnkafka.spark.plan import ReadTask, plan_tasks
+from txnkafka.spark.plan import PartitionPlan, PartitionPlanner, ReadTask, plan_tasks
 from txnkafka.spark.read import TaskReader, log_damage
-from txnkafka.spark.schema import KAFKA_COLUMNS, batch_schema
+from txnkafka.spark.schema import KAFKA_COLUMNS, batch_schema, source_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import SparkContext
     from pyspark.core.rdd import RDD
     from pyspark.sql.types import StructType
 
+    from txnkafka.logdir import PartitionSource
     from txnkafka.record.chunk import OnCorrupt
 
-__all__ = ["batches", "map_arrow"]
+__all__ = ["batches", "map_arrow", "scan"]
+
+SPREAD_BYTES = 32 << 30  # of log; its headers are two million batches of 16 KiB
 
 Batches = Iterator["pa.RecordBatch"]
 Path = str | PurePath | Iterable[str | PurePath]
@@ -42,7 +47,7 @@ def batches(
 
     The plan is made now, reading happens in the executors when the RDD is used; what ``map`` and
     ``mapPartitions`` do with the batches happens there too, in the same process. ``columns`` may be any of
-    key, value, topic, partition, offset, timestamp, timestampType and headers.
+    key, value, topic, partition, offset, timestamp, timestampType and headers. ``where`` chooses records.
     ``on_corrupt`` is called in the executor with the error of a damaged batch, which is then left out; with
     ``fail_on_data_loss=False`` that is logged; by default the error fails the job.
     """
@@ -80,6 +85,27 @@ def map_arrow(
     return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(run, schema)
 
 
+def scan(
+    spark: SparkSession,
+    path: Path,
+    *,
+    columns: Sequence[str] = KAFKA_COLUMNS,
+    on_corrupt: OnCorrupt | None = None,
+    **reading: Unpack[ReadKeywords],
+) -> DataFrame:
+    """The records as a DataFrame with those columns, the quickest way to rows in SQL.
+
+    The rows are those of ``spark.read.format("txnkafka")`` with the same options; ``where`` and ``columns``
+    cost what they select. The rest is as for ``batches``.
+    """
+    schema = source_schema(columns)
+    return map_arrow(spark, _unchanged, schema, path, columns=columns, on_corrupt=on_corrupt, **reading)
+
+
+def _unchanged(found: Batches) -> Batches:
+    return found
+
+
 def _plan(
     spark: SparkSession,
     path: Path,
@@ -90,7 +116,18 @@ def _plan(
     options = read_options(**reading)
     schema = batch_schema(columns)
     paths = [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
-    tasks = plan_tasks(paths, options, spark.sparkContext.defaultParallelism)
+    context = spark.sparkContext
+    tasks = plan_tasks(paths, options, context.defaultParallelism, partial(_spread, context))
     if on_corrupt is None and not options.fail_on_data_loss:
         on_corrupt = log_damage
-    return tasks, TaskReader(schema, on_corrupt)
+    return tasks, TaskReader(schema, on_corrupt, options.where)
+
+
+def _spread(
+    context: SparkContext, planner: PartitionPlanner, sources: Sequence[PartitionSource], log_bytes: int
+) -> Iterable[PartitionPlan]:
+    """Plan where the time of a Spark job is less than what it saves."""
+    if log_bytes < SPREAD_BYTES or len(sources) == 1:
+        return map(planner, sources)
+    slices = min(len(sources), 4 * context.defaultParallelism)
+    return context.parallelize(sources, slices).map(planner).toLocalIterator(prefetchPartitions=True)

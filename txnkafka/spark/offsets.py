@@ -7,12 +7,12 @@ Python programs may give the same as mappings. Source: JsonUtils of Spark's Kafk
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from txnkafka.model import TopicPartition
 
-__all__ = ["EARLIEST", "LATEST", "Offsets", "parse_assignment", "parse_offsets"]
+__all__ = ["EARLIEST", "LATEST", "Offsets", "parse_assignment", "parse_offsets", "parse_timestamps"]
 
 EARLIEST, LATEST = -2, -1
 MAX_PARTITION = (1 << 31) - 1
@@ -30,14 +30,27 @@ def parse_offsets(
         return given.strip().lower()
     if isinstance(given, str) and not given.lstrip().startswith("{"):
         raise ValueError(f"{bound} offsets must be {' or '.join(words)} or like {example}, not {given!r}")
-    found = {
-        _topic_partition(topic, partition): _offset(offset, refused)
-        for topic, partitions in _json_object(given).items()
-        for partition, offset in _inner_object(topic, partitions).items()
-    }
+    found = {key: _offset(offset, refused) for key, offset in _each_partition(given)}
     if not found:
         raise ValueError(f"{bound} offsets name no partition: {given!r}")
     return found
+
+
+def parse_timestamps(bound: str, given: Offsets) -> dict[TopicPartition, int]:
+    """The timestamp (milliseconds) of each partition. Raises ValueError."""
+    if isinstance(given, str) and not given.lstrip().startswith("{"):
+        example = '{"orders": {"0": 1700000000000}}'
+        raise ValueError(f"{bound} offsets by timestamp must be like {example}, not {given!r}")
+    found = {key: _timestamp(key, timestamp) for key, timestamp in _each_partition(given)}
+    if not found:
+        raise ValueError(f"{bound} offsets by timestamp name no partition: {given!r}")
+    return found
+
+
+def _each_partition(given: Offsets) -> Iterator[tuple[TopicPartition, object]]:
+    for topic, partitions in _json_object(given).items():
+        for partition, value in _inner_object(topic, partitions).items():
+            yield _topic_partition(topic, partition), value
 
 
 def parse_assignment(given: Mapping[str, Iterable[int]] | str) -> tuple[TopicPartition, ...]:
@@ -72,6 +85,12 @@ def _topic_partition(topic: str, partition: object) -> TopicPartition:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_PARTITION:
         raise ValueError(f"{partition!r} of {topic} is no partition number")
     return TopicPartition(topic, number)
+
+
+def _timestamp(topic_partition: TopicPartition, timestamp: object) -> int:
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int) or timestamp < 0:
+        raise ValueError(f"{timestamp!r} for {topic_partition} is no time in milliseconds")
+    return timestamp
 
 
 def _offset(offset: object, refused: int) -> int:

@@ -11,12 +11,24 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from txnkafka.model import IsolationLevel, TopicPartition
-from txnkafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
+from txnkafka.record.predicate import ANY, Predicate
+from txnkafka.record.predicate_text import parse_predicate
+from txnkafka.spark.offsets import (
+    EARLIEST,
+    LATEST,
+    Offsets,
+    parse_assignment,
+    parse_offsets,
+    parse_timestamps,
+)
 
 __all__ = ["ReadKeywords", "ReadOptions", "nearest", "read_options"]
+
+
+ENDS = ("latest", "high-watermark")
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -25,7 +37,9 @@ class ReadKeywords(TypedDict, total=False):
     ``topic`` (one or several), ``topic_pattern`` (a regular expression for whole names) and ``assign``
     ({topic: partitions}) exclude each other; without any of them every topic is read that is not Kafka's
     own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic: {partition:
-    offset}}, which must then name every partition; timestamps are milliseconds.
+    offset}}, which must then name every partition; timestamps are milliseconds. As in Spark a timestamp for
+    all partitions goes before timestamps for each ({topic: {partition: milliseconds}}), and those before
+    offsets. ``where`` is a predicate such as ``"offset >= 10 and length(value) > 3"``.
     """
 
     topic: str | Iterable[str]
@@ -36,10 +50,18 @@ class ReadKeywords(TypedDict, total=False):
     ending_offsets: Offsets
     starting_timestamp: int
     ending_timestamp: int
+    starting_offsets_by_timestamp: Offsets
+    ending_offsets_by_timestamp: Offsets
+    starting_offsets_by_timestamp_strategy: str
+    where: str
     fail_on_data_loss: bool
     min_partitions: int
     max_bytes_per_partition: int
+    max_records_per_partition: int
     io: str
+
+
+Timestamps = int | dict[TopicPartition, int] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +74,14 @@ class ReadOptions:
     isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
     starting_offsets: str | dict[TopicPartition, int] = "earliest"
     ending_offsets: str | dict[TopicPartition, int] = "latest"
-    starting_timestamp: int | None = None
-    ending_timestamp: int | None = None
+    starting_timestamp: Timestamps = None
+    ending_timestamp: Timestamps = None
+    starting_offsets_by_timestamp_strategy: str = "error"
+    where: Predicate = ANY
     fail_on_data_loss: bool = True
     min_partitions: int | None = None
     max_bytes_per_partition: int = 64 << 20
+    max_records_per_partition: int | None = None
     io: str = "auto"
 
     def __post_init__(self) -> None:
@@ -64,14 +89,17 @@ class ReadOptions:
             raise ValueError("topics (subscribe), a pattern (subscribePattern) and assign exclude each other")
         if self.topics == () or self.assigned == ():
             raise ValueError("no topic is named")
-        if self.starting_timestamp is not None and self.starting_offsets != "earliest":
-            raise ValueError("starting offsets and a starting timestamp exclude each other")
-        if self.ending_timestamp is not None and self.ending_offsets != "latest":
-            raise ValueError("ending offsets and an ending timestamp exclude each other")
+        if self.starting_offsets_by_timestamp_strategy not in ("error", "latest"):
+            given = self.starting_offsets_by_timestamp_strategy
+            raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not {given!r}")
         if self.min_partitions is not None and self.min_partitions < 1:
             raise ValueError(f"minPartitions must be at least 1, not {self.min_partitions}")
         if self.max_bytes_per_partition < 1:
             raise ValueError(f"maxBytesPerPartition must be at least 1, not {self.max_bytes_per_partition}")
+        if self.max_records_per_partition is not None and self.max_records_per_partition < 1:
+            raise ValueError(
+                f"maxRecordsPerPartition must be at least 1, not {self.max_records_per_partition}"
+            )
         if self.io not in ("auto", "mmap", "pread"):
             raise ValueError(f"io must be auto, mmap or pread, not {self.io!r}")
 
@@ -95,14 +123,26 @@ def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
         _check_pattern(keywords["topic_pattern"])
     if "isolation_level" in keywords:
         found["isolation_level"] = IsolationLevel.of(keywords["isolation_level"])
-    if "starting_offsets" in keywords:
-        given = keywords["starting_offsets"]
-        found["starting_offsets"] = parse_offsets("starting", given, ("earliest",), refused=LATEST)
-    if "ending_offsets" in keywords:
-        words = ("latest", "high-watermark")
-        given = keywords["ending_offsets"]
-        found["ending_offsets"] = parse_offsets("ending", given, words, refused=EARLIEST)
+    for bound in ("starting", "ending"):
+        _convert_bound(bound, found)
+    if "where" in keywords:
+        found["where"] = parse_predicate(keywords["where"])
     return ReadOptions(**found)  # type: ignore[arg-type]
+
+
+def _convert_bound(bound: str, found: dict[str, Any]) -> None:
+    """Offsets, and the timestamps that go before them, of one end."""
+    offsets, by_timestamp, timestamp = (
+        f"{bound}_{what}" for what in ("offsets", "offsets_by_timestamp", "timestamp")
+    )
+    words, refused = (("earliest",), LATEST) if bound == "starting" else (ENDS, EARLIEST)
+    if offsets in found:
+        found[offsets] = parse_offsets(bound, found[offsets], words, refused=refused)
+    if by_timestamp in found:
+        each = parse_timestamps(bound, found.pop(by_timestamp))
+        found.setdefault(timestamp, each)
+    elif isinstance(found.get(timestamp, 0), bool) or not isinstance(found.get(timestamp, 0), int):
+        raise ValueError(f"a {bound} timestamp is a whole number of milliseconds, not {found[timestamp]!r}")
 
 
 def _check_pattern(pattern: str) -> None:

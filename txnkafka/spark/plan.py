@@ -1,23 +1,29 @@
-"""The plan: which bytes each Spark task reads. Made once, on the driver.
+"""The plan: which bytes each Spark task reads. Made once, before anything is read.
 
 A task is a few units of the partitions' own plans (``logdir.plan``): segment, byte range on batch
 boundaries, offset range, transactions to hide. It holds no open file and no clock: run a second time, or on
 another machine, it reads the same bytes and gives the same rows.
 Small units that follow one another share a task, for a broker has many small partitions and a Spark task
 costs tens of milliseconds.
+
+A partition's plan needs a look at all of its batch headers. On the driver that is quick as long as the files
+are in its memory; of a large directory each partition is planned in an executor (``Spread``).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from txnkafka.logdir import Finding, LogDir, ReadUnit
+from txnkafka.errors import KafkaError
+from txnkafka.logdir import Finding, LogDir, PartitionSource, PartitionView, ReadUnit
+from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.options import ReadOptions
-from txnkafka.spark.selection import PartitionRange, chosen_partitions, local_path, partition_ranges
+from txnkafka.spark.selection import PartitionRange, chosen_partitions, local_path, partition_range
 
-__all__ = ["ReadTask", "plan_tasks"]
+__all__ = ["PartitionPlan", "PartitionPlanner", "ReadTask", "Spread", "plan_tasks"]
 
 MIN_TASK_BYTES = 4 << 20  # for Spark's own file sources, too, less does not pay
 LOG = logging.getLogger("txnkafka.spark")
@@ -30,7 +36,74 @@ class ReadTask(NamedTuple):
     mapped: bool
 
 
-def plan_tasks(paths: Iterable[str], options: ReadOptions, parallelism: int = 1) -> list[ReadTask]:
+class PartitionPlan(NamedTuple):
+    """The units of one partition, what was noticed on the way, or why there is no plan."""
+
+    units: tuple[ReadUnit, ...]
+    mapped: bool
+    findings: tuple[Finding, ...] = ()
+    error: Exception | None = None
+
+
+class PartitionPlanner:
+    """Plans one partition; small when pickled, so that it runs anywhere."""
+
+    def __init__(self, options: ReadOptions, task_bytes: int) -> None:
+        self.options = options
+        self.task_bytes = task_bytes
+
+    def __call__(self, source: PartitionSource) -> PartitionPlan:
+        """The plan of a partition. Errors of ours are part of the answer: who asked raises them."""
+        view = PartitionView(source)
+        try:
+            return self._plan(view)
+        except (KafkaError, ValueError) as error:
+            return PartitionPlan((), False, error=error)
+        finally:
+            view.close()
+
+    def _plan(self, view: PartitionView) -> PartitionPlan:
+        options = self.options
+        wanted = partition_range(view, options)
+        findings = list(view.tail_findings)
+        units = view.plan(
+            isolation_level=options.isolation_level,
+            start_offset=wanted.start,
+            end_offset=wanted.end,
+            unit_bytes=self._unit_bytes(view, wanted),
+            findings=findings,
+        )
+        earliest = bounds_of(bind(options.where, view.topic_partition)).start_timestamp
+        kept: Iterable[ReadUnit] = (
+            unit for unit in units if unit.max_timestamp >= earliest or _damaged(unit)
+        )
+        if options.max_records_per_partition is not None:
+            kept = chain.from_iterable(_by_records(unit, options.max_records_per_partition) for unit in kept)
+        mapped = options.io == "mmap" and not view.source.being_written
+        return PartitionPlan(tuple(kept), mapped, tuple(findings))
+
+    def _unit_bytes(self, view: PartitionView, wanted: PartitionRange) -> int:
+        """Where units may only have so many records, their bytes should not be many more."""
+        if self.options.max_records_per_partition is None:
+            return self.task_bytes
+        offsets = max(1, view.log_end_offset - view.log_start_offset)
+        size = sum(segment.size for segment in view.segments)
+        return max(1, min(self.task_bytes, size * self.options.max_records_per_partition // offsets))
+
+
+Spread = Callable[[PartitionPlanner, Sequence[PartitionSource], int], Iterable[PartitionPlan]]
+
+
+def in_this_process(
+    planner: PartitionPlanner, sources: Sequence[PartitionSource], log_bytes: int
+) -> Iterable[PartitionPlan]:
+    """Plan one partition after the other here. ``log_bytes`` is what they hold in all."""
+    return map(planner, sources)
+
+
+def plan_tasks(
+    paths: Iterable[str], options: ReadOptions, parallelism: int = 1, spread: Spread = in_this_process
+) -> list[ReadTask]:
     """The tasks that read what ``options`` say, partition after partition, in offset order.
 
     ``parallelism`` is how many tasks may run at once: as many are made as long as they are not too small.
@@ -39,13 +112,10 @@ def plan_tasks(paths: Iterable[str], options: ReadOptions, parallelism: int = 1)
     log_dir = LogDir([local_path(path) for path in paths], io=options.io)
     _report(log_dir.findings, log_dir)
     views = [log_dir.partition(*each) for each in chosen_partitions(log_dir, options)]
-    try:
-        ranges = partition_ranges(views, options)
-        task_bytes = _task_bytes(sum(each.log_bytes() for each in ranges), options, parallelism)
-        return list(_joined(_units(ranges, options, task_bytes), task_bytes))
-    finally:
-        for view in views:
-            view.close()
+    log_bytes = sum(segment.size for view in views for segment in view.files.segments)
+    task_bytes = _task_bytes(log_bytes, options, parallelism)
+    plans = spread(PartitionPlanner(options, task_bytes), [view.source for view in views], log_bytes)
+    return list(_joined(_units(plans), task_bytes, options.max_records_per_partition))
 
 
 def _task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
@@ -56,35 +126,45 @@ def _task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
     return max(1, min(wanted, options.max_bytes_per_partition))
 
 
-def _units(ranges: list[PartitionRange], options: ReadOptions, unit_bytes: int) -> Iterator[ReadTask]:
-    """A task for each unit of the partitions' plans."""
-    for view, start, end in ranges:
-        findings = list(view.tail_findings)
-        units = view.plan(
-            isolation_level=options.isolation_level,
-            start_offset=start,
-            end_offset=end,
-            unit_bytes=unit_bytes,
-            findings=findings,
+def _damaged(unit: ReadUnit) -> bool:
+    return any(each.wanted for each in unit.damage)
+
+
+def _by_records(unit: ReadUnit, max_records: int) -> Iterator[ReadUnit]:
+    """Pieces of a unit of at most so many offsets. They share its bytes, of which each decodes its own
+    batches."""
+    for start in range(unit.start_offset, max(unit.end_offset, unit.start_offset + 1), max_records):
+        end = min(start + max_records, unit.end_offset)
+        damage = tuple(
+            each._replace(wanted=each.wanted and each.offset < end and start < each.next_offset)
+            for each in unit.damage
         )
-        view.close()  # a header index of every partition at once would be a lot of memory
-        _report(findings, view.topic_partition)
-        mapped = options.io == "mmap" and not view.source.being_written
-        yield from (ReadTask((unit,), mapped) for unit in units)
+        yield unit._replace(start_offset=start, end_offset=end, damage=damage)
 
 
-def _joined(tasks: Iterable[ReadTask], task_bytes: int) -> Iterator[ReadTask]:
-    """Neighbours together, as long as they stay within ``task_bytes``."""
+def _units(plans: Iterable[PartitionPlan]) -> Iterator[ReadTask]:
+    """A task for each unit."""
+    for plan in plans:
+        if plan.error is not None:
+            raise plan.error
+        where = f"{plan.units[0].topic}-{plan.units[0].partition}" if plan.units else "a partition"
+        _report(plan.findings, where)
+        yield from (ReadTask((unit,), plan.mapped) for unit in plan.units)
+
+
+def _joined(tasks: Iterable[ReadTask], task_bytes: int, max_records: int | None) -> Iterator[ReadTask]:
+    """Neighbours together, as long as they stay within ``task_bytes`` and ``max_records``."""
     units: list[ReadUnit] = []
-    mapped, used = False, 0
+    mapped, used, records = False, 0, 0
     for task in tasks:
         (unit,) = task.units
-        length = unit.end_position - unit.start_position
-        if units and (task.mapped != mapped or used + length > task_bytes):
+        length, count = unit.end_position - unit.start_position, unit.end_offset - unit.start_offset
+        full = max_records is not None and records + count > max_records
+        if units and (task.mapped != mapped or used + length > task_bytes or full):
             yield ReadTask(tuple(units), mapped)
-            units, used = [], 0
+            units, used, records = [], 0, 0
         units.append(unit)
-        mapped, used = task.mapped, used + length
+        mapped, used, records = task.mapped, used + length, records + count
     if units:
         yield ReadTask(tuple(units), mapped)
 

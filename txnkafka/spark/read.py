@@ -1,6 +1,7 @@
 """What runs in the executors: a task's bytes to Arrow record batches.
 
-CRCs, the read_committed filter and decoding happen here; nothing but the wanted columns leaves.
+CRCs, the read_committed filter, decoding and predicates happen here; nothing but the wanted columns of the
+wanted records leaves.
 Invariant: the batches of a task are a function of its bytes; reading it again gives the same.
 """
 
@@ -16,10 +17,14 @@ from txnkafka.logdir import ReadUnit, Segment, read_unit
 from txnkafka.model import TopicPartition
 from txnkafka.record.arrow import to_arrow
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
+from txnkafka.record.predicate import ANY, Predicate, bind
+from txnkafka.record.predicate_columns import mask_of, needs_copies, needs_headers
 from txnkafka.spark.plan import ReadTask
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from txnkafka._core.columns import RecordColumns
 
 __all__ = ["MAX_BATCH_ROWS", "TaskReader", "log_damage"]
 
@@ -31,18 +36,25 @@ LOG = logging.getLogger("txnkafka.spark")
 class TaskReader:
     """Reads tasks as record batches of ``schema``; small when pickled.
 
-    ``on_corrupt`` takes the error of a batch that is then left out; without it the error is raised.
+    Only records that fulfil ``where`` come out. ``on_corrupt`` takes the error of a batch that is then left
+    out; without it the error is raised.
     """
 
-    def __init__(self, schema: pa.Schema, on_corrupt: OnCorrupt | None = None) -> None:
+    def __init__(
+        self, schema: pa.Schema, on_corrupt: OnCorrupt | None = None, where: Predicate = ANY
+    ) -> None:
         self.schema = schema
         self.on_corrupt = on_corrupt
+        self.where = where
 
     def __call__(self, tasks: Iterable[ReadTask]) -> Iterator[pa.RecordBatch]:
         """The record batches of some tasks, one after the other."""
         names = frozenset(self.schema.names)
-        # without keys and values a walk that only looks at records will do, nothing is copied
-        decoder = ChunkDecoder(headers="headers" in names, views=not names & COPIED)
+        decoder = ChunkDecoder(
+            headers="headers" in names or needs_headers(self.where),
+            # without keys and values a walk that only looks at records will do, nothing is copied
+            views=not (names & COPIED or needs_copies(self.where)),
+        )
         try:
             for task in tasks:
                 for unit in task.units:
@@ -58,14 +70,29 @@ class TaskReader:
         segment = Segment(LocalFileSystem(), unit.start_offset, {"log": unit.path}, unit.end_position)
         segment.mapped = mapped
         topic_partition = TopicPartition(unit.topic, unit.partition)
+        where = bind(self.where, topic_partition)
         try:
             for columns in read_unit(segment, unit, decoder, self.on_corrupt):
-                batch = to_arrow(columns, topic_partition, self.schema)
+                batch = self._chosen(columns, topic_partition, where)
+                if batch is None:
+                    continue
                 if "headers" in batch.schema.names:
                     batch = _without_empty_headers(batch)
                 yield from _pieces(batch)
         finally:
             segment.close()
+
+    def _chosen(
+        self, columns: RecordColumns, topic_partition: TopicPartition, where: Predicate
+    ) -> pa.RecordBatch | None:
+        """The records of a chunk that fulfil ``where``; columns are made only when there are any."""
+        if where == ANY:
+            return to_arrow(columns, topic_partition, self.schema)
+        mask = mask_of(where, columns)
+        if mask.true_count == 0:
+            return None
+        batch = to_arrow(columns, topic_partition, self.schema)
+        return batch if mask.true_count == len(columns) else batch.filter(mask)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

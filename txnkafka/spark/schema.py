@@ -42,19 +42,20 @@ KAFKA_COLUMNS = tuple(name for name in COLUMN_TYPES if name != "headers")
 NULLABLE = ("key", "value", "headers")
 
 
-def source_schema(include_headers: bool) -> StructType:
-    """All columns; headers when they are asked for."""
-    names = COLUMN_TYPES if include_headers else KAFKA_COLUMNS
-    return StructType([StructField(name, COLUMN_TYPES[name]) for name in names])
-
-
-def batch_schema(columns: Sequence[str]) -> pa.Schema:
-    """Arrow schema of the named columns. Raises ValueError for a name that is none of them."""
+def source_schema(columns: Sequence[str] = KAFKA_COLUMNS) -> StructType:
+    """Spark's schema of the named columns. Raises ValueError for a name that is none of them."""
     if isinstance(columns, str) or not columns:
         raise ValueError(f"columns must be a list of names, not {columns!r}")
     for name in columns:
         _check_name(name)
-    return arrow_schema_of(StructType([StructField(name, COLUMN_TYPES[name]) for name in columns]))
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"a column is named twice in {list(columns)}")
+    return StructType([StructField(name, COLUMN_TYPES[name]) for name in columns])
+
+
+def batch_schema(columns: Sequence[str]) -> pa.Schema:
+    """Arrow schema of the named columns. Raises ValueError as ``source_schema``."""
+    return arrow_schema_of(source_schema(columns))
 
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 from txnkafka.errors import LogDirError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.logdir import LogDir, PartitionView
 from txnkafka.model import TopicPartition
+from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.offsets import EARLIEST, LATEST
-from txnkafka.spark.options import ReadOptions
+from txnkafka.spark.options import ReadOptions, Timestamps
 
-__all__ = ["PartitionRange", "chosen_partitions", "local_path", "partition_ranges"]
+__all__ = ["PartitionRange", "chosen_partitions", "local_path", "partition_range"]
 
 LOG = logging.getLogger("txnkafka.spark")
 
@@ -25,21 +26,8 @@ LOG = logging.getLogger("txnkafka.spark")
 class PartitionRange(NamedTuple):
     """Offsets [start, end) of a partition; None is where it begins, or ends for its reader."""
 
-    view: PartitionView
     start: int | None
     end: int | None
-
-    def log_bytes(self) -> int:
-        """About how many bytes of log lie in it: those of the segments that it touches."""
-        segments = self.view.segments
-        start = self.view.log_start_offset if self.start is None else self.start
-        end = self.view.log_end_offset if self.end is None else self.end
-        following = [segment.base_offset for segment in segments[1:]] + [self.view.log_end_offset]
-        return sum(
-            segment.size
-            for segment, next_offset in zip(segments, following, strict=True)
-            if next_offset > start and segment.base_offset < end
-        )
 
 
 def local_path(path: str) -> str:
@@ -56,7 +44,16 @@ def local_path(path: str) -> str:
 
 
 def chosen_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
-    """The partitions that the options name. Raises UnknownTopicOrPartitionError that says what there is."""
+    """The partitions that the options name and ``where`` leaves. Raises UnknownTopicOrPartitionError that
+    says what there is, and ValueError for offsets that do not name exactly the partitions."""
+    named = _named_partitions(log_dir, options)
+    for bound in ("starting", "ending"):
+        _check_complete(bound, getattr(options, f"{bound}_offsets"), set(named))
+        _check_complete(bound, getattr(options, f"{bound}_timestamp"), set(named))
+    return [each for each in named if not bounds_of(bind(options.where, each)).empty]
+
+
+def _named_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
     if options.assigned is not None:
         for each in options.assigned:
             log_dir.partition(*each)  # raises when it is not there
@@ -80,40 +77,57 @@ def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:
     return [topic for topic in there if not topic.startswith("__")] or there
 
 
-def partition_ranges(views: list[PartitionView], options: ReadOptions) -> list[PartitionRange]:
-    """What to read of each partition. Raises OffsetOutOfRangeError, and ValueError for offsets that do not
-    name exactly these partitions."""
-    wanted = {view.topic_partition for view in views}
-    _check_complete("starting", options.starting_offsets, wanted)
-    _check_complete("ending", options.ending_offsets, wanted)
-    return [PartitionRange(view, _start(view, options), _end(view, options)) for view in views]
-
-
-def _check_complete(
-    bound: str, offsets: str | dict[TopicPartition, int], wanted: set[TopicPartition]
-) -> None:
-    if isinstance(offsets, str):
+def _check_complete(bound: str, given: object, wanted: set[TopicPartition]) -> None:
+    if not isinstance(given, dict):
         return
     special = "-2 is the earliest, -1 the latest offset"
-    if lacking := wanted - offsets.keys():
+    if lacking := wanted - given.keys():
         raise ValueError(f"{bound} offsets lack {', '.join(map(str, sorted(lacking)))}; {special}")
-    if needless := offsets.keys() - wanted:
+    if needless := given.keys() - wanted:
         raise ValueError(f"{bound} offsets name what is not read: {', '.join(map(str, sorted(needless)))}")
 
 
+def partition_range(view: PartitionView, options: ReadOptions) -> PartitionRange:
+    """What to read of a partition, with the bounds that ``where`` sets. Raises OffsetOutOfRangeError."""
+    start, end = _start(view, options), _end(view, options)
+    bounds = bounds_of(bind(options.where, view.topic_partition))
+    first, last = view.log_start_offset, view.log_end_offset
+    if bounds.start_offset > (first if start is None else start):
+        start = min(bounds.start_offset, last)
+    if bounds.end_offset < (last if end is None else end):
+        end = max(bounds.end_offset, first)
+    return PartitionRange(start, end)
+
+
 def _start(view: PartitionView, options: ReadOptions) -> int | None:
-    if options.starting_timestamp is not None:
-        found = view.offset_for_timestamp(options.starting_timestamp, options.isolation_level)
-        return view.log_end_offset if found is None else found.offset
+    timestamp = _timestamp_of(options.starting_timestamp, view)
+    if timestamp is not None:
+        found = view.offset_for_timestamp(timestamp, options.isolation_level)
+        return _without_match(view, timestamp, options) if found is None else found.offset
     if isinstance(options.starting_offsets, str):
         return None
     offset = options.starting_offsets[view.topic_partition]
     return None if offset == EARLIEST else _in_range(view, offset, options)
 
 
+def _without_match(view: PartitionView, timestamp: int, options: ReadOptions) -> int:
+    if options.starting_offsets_by_timestamp_strategy == "latest":
+        return view.log_end_offset
+    raise OffsetOutOfRangeError(
+        f"{view.topic_partition} has no record at or after timestamp {timestamp} to start at; "
+        "startingOffsetsByTimestampStrategy=latest would read nothing of it, "
+        f'where="timestamp >= {timestamp}" selects by the timestamp of each record'
+    )
+
+
+def _timestamp_of(given: Timestamps, view: PartitionView) -> int | None:
+    return given[view.topic_partition] if isinstance(given, dict) else given
+
+
 def _end(view: PartitionView, options: ReadOptions) -> int | None:
-    if options.ending_timestamp is not None:
-        found = view.offset_for_timestamp(options.ending_timestamp, options.isolation_level)
+    timestamp = _timestamp_of(options.ending_timestamp, view)
+    if timestamp is not None:
+        found = view.offset_for_timestamp(timestamp, options.isolation_level)
         return None if found is None else found.offset
     if options.ending_offsets == "high-watermark":
         return view.end_offset(options.isolation_level, up_to="high-watermark")

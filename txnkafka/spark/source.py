@@ -1,22 +1,26 @@
 """``spark.read.format("txnkafka")``: a log directory as a DataFrame, under the names of Spark's Kafka source.
 
 Spark asks for the schema and the plan in processes of the driver, and reads in the executors; all of them
-import this module, so it loads little. Nothing is pushed down: Spark has no pruning for Python sources, a
-narrower schema takes its place (``schema.py``).
+import this module, so it loads little. Spark has no pruning of columns for Python sources: a narrower schema,
+or the option ``columns``, takes its place. Filters are taken where the session pushes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from txnkafka.record.predicate import conjunction
 from txnkafka.spark.schema import arrow_schema_of, source_schema
 from txnkafka.spark.source_options import parse_source_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
     from txnkafka.spark.plan import ReadTask
@@ -34,12 +38,20 @@ class TxnKafkaDataSource(DataSource):
         return "txnkafka"
 
     def schema(self) -> StructType:
-        """The columns of Spark's Kafka source. Refuses options that are wrong."""
-        return source_schema(parse_source_options(self.options).include_headers)
+        """The columns of Spark's Kafka source, or those of the option ``columns``. Refuses options that are
+        wrong."""
+        return source_schema(parse_source_options(self.options).columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader for the columns of ``schema``. Refuses columns that do not exist."""
-        return _Reader(parse_source_options(self.options), arrow_schema_of(schema))
+        kind = _PushingReader if _filters_are_pushed() else _Reader
+        return kind(parse_source_options(self.options), arrow_schema_of(schema))
+
+
+def _filters_are_pushed() -> bool:
+    """Spark refuses a reader that takes filters unless ``spark.sql.python.filterPushdown.enabled`` is set;
+    then, and only then, it asks for the reader in a process that runs this module."""
+    return any("data_source_pushdown_filters" in word for word in sys.orig_argv)
 
 
 class _Partition(InputPartition):
@@ -62,5 +74,18 @@ class _Reader(DataSourceReader):
 
         # Spark makes one partition with None of an empty plan
         tasks = [] if partition.value is None else [partition.value]
-        on_corrupt = None if self._options.reading.fail_on_data_loss else log_damage
-        return TaskReader(self._schema, on_corrupt)(tasks)
+        reading = self._options.reading
+        on_corrupt = None if reading.fail_on_data_loss else log_damage
+        return TaskReader(self._schema, on_corrupt, reading.where)(tasks)
+
+
+class _PushingReader(_Reader):
+    """Takes the filters that a predicate can say in addition to ``where``."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  (Spark's name)
+        from txnkafka.spark.filters import split_filters
+
+        taken, left = split_filters(filters)
+        where = conjunction([self._options.reading.where, taken])
+        self._options = self._options._replace(reading=replace(self._options.reading, where=where))
+        return left

@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 from txnkafka.model import IsolationLevel
 from txnkafka.spark.options import ReadOptions, nearest, read_options
+from txnkafka.spark.schema import KAFKA_COLUMNS
 
 __all__ = ["OPTION_NAMES", "SourceOptions", "parse_source_options"]
 
 
 class SourceOptions(NamedTuple):
-    """Where to read, what, and whether the schema has headers when none is given."""
+    """Where to read, what, and the columns of the schema when none is given."""
 
     paths: tuple[str, ...]
-    include_headers: bool
+    columns: tuple[str, ...]
     reading: ReadOptions
 
 
@@ -37,7 +38,16 @@ def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
     paths = (*found.pop("path", ()), *found.pop("paths", ()))
     if not paths:
         raise ValueError("no path: give the log directory to .load(…) or as option path")
-    return SourceOptions(paths, found.pop("include_headers", False), read_options(**found))
+    columns = _columns(found.pop("columns", None), found.pop("include_headers", None))
+    return SourceOptions(paths, columns, read_options(**found))
+
+
+def _columns(columns: tuple[str, ...] | None, include_headers: bool | None) -> tuple[str, ...]:
+    if columns is None:
+        return (*KAFKA_COLUMNS, "headers") if include_headers else KAFKA_COLUMNS
+    if include_headers is not None:
+        raise ValueError("columns and includeHeaders exclude each other: headers is a column")
+    return columns
 
 
 def _known_name(given: str) -> str:
@@ -67,6 +77,10 @@ def _paths(text: str) -> tuple[str, ...]:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _word(text: str) -> str:
+    return text.strip().lower()
 
 
 def _boolean(text: str) -> bool:
@@ -102,11 +116,17 @@ OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {
     "endingOffsets": ("ending_offsets", str),
     "startingTimestamp": ("starting_timestamp", _integer),
     "endingTimestamp": ("ending_timestamp", _integer),
+    "startingOffsetsByTimestamp": ("starting_offsets_by_timestamp", str),
+    "endingOffsetsByTimestamp": ("ending_offsets_by_timestamp", str),
+    "startingOffsetsByTimestampStrategy": ("starting_offsets_by_timestamp_strategy", _word),
+    "where": ("where", str),
+    "columns": ("columns", _names),
     "isolation.level": ("isolation_level", IsolationLevel.of),
     "kafka.isolation.level": ("isolation_level", IsolationLevel.of),
     "includeHeaders": ("include_headers", _boolean),
     "failOnDataLoss": ("fail_on_data_loss", _boolean),
     "minPartitions": ("min_partitions", _integer),
     "maxBytesPerPartition": ("max_bytes_per_partition", _size),
+    "maxRecordsPerPartition": ("max_records_per_partition", _integer),
     "io": ("io", str),
 }

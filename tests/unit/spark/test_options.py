@@ -8,6 +8,7 @@ import pytest
 
 from txnkafka import IsolationLevel, TopicPartition
 from txnkafka.spark.options import ReadOptions, read_options
+from txnkafka.spark.schema import KAFKA_COLUMNS
 from txnkafka.spark.source_options import OPTION_NAMES, parse_source_options
 
 ORDERS = [TopicPartition("orders", number) for number in (0, 1)]
@@ -19,7 +20,7 @@ def options(**given: str) -> ReadOptions:
 
 def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
     found = parse_source_options({"path": "/logs"})
-    assert found == (("/logs",), False, ReadOptions())
+    assert found == (("/logs",), KAFKA_COLUMNS, ReadOptions())
     assert found.reading.isolation_level is IsolationLevel.READ_COMMITTED
     assert (found.reading.starting_offsets, found.reading.ending_offsets) == ("earliest", "latest")
     assert found.reading.fail_on_data_loss
@@ -53,7 +54,7 @@ def test_paths_may_be_one_or_a_json_list() -> None:
     assert parse_source_options({"path": '["/a", "/b"]'}).paths == ("/a", "/b")
     assert parse_source_options({"paths": '["/a", "/b"]', "includeHeaders": "true"})[:2] == (
         ("/a", "/b"),
-        True,
+        (*KAFKA_COLUMNS, "headers"),
     )
 
 
@@ -89,14 +90,13 @@ def test_paths_may_be_one_or_a_json_list() -> None:
         ({"endingOffsets": '{"a": {"0": -2}}'}, "end at the earliest offset (-2) has nothing to read"),
         ({"endingOffsets": '{"a": {"0": -3}}'}, "-3 is no offset"),
         ({"endingOffsets": '{"a": {"0": 1.5}}'}, "1.5 is no offset"),
-        (
-            {"startingOffsets": '{"a": {"0": 1}}', "startingTimestamp": "1"},
-            "starting offsets and a starting timestamp exclude each other",
-        ),
-        (
-            {"endingOffsets": '{"a": {"0": 1}}', "endingTimestamp": "1"},
-            "ending offsets and an ending timestamp exclude each other",
-        ),
+        ({"startingOffsetsByTimestamp": "yesterday"}, "starting offsets by timestamp must be like"),
+        ({"endingOffsetsByTimestamp": "{}"}, "ending offsets by timestamp name no partition"),
+        ({"startingOffsetsByTimestamp": '{"a": {"0": -1}}'}, "-1 for a-0 is no time in milliseconds"),
+        ({"startingOffsetsByTimestampStrategy": "guess"}, "must be error or latest, not 'guess'"),
+        ({"maxRecordsPerPartition": "0"}, "maxRecordsPerPartition must be at least 1, not 0"),
+        ({"where": "ofset > 1"}, "one of topic, partition, offset"),
+        ({"columns": "key", "includeHeaders": "true"}, "columns and includeHeaders exclude each other"),
         ({"path": "[1]"}, "is no JSON list of paths"),
         ({"path": "[/a]"}, "is no JSON list of paths"),
     ],

@@ -76,7 +76,18 @@ def test_offsets_and_times_bound_what_is_read(root: str) -> None:
     assert offsets(plan(root, **only, **special)) == list(range(2, 10))
     # timestamps are 1000 and the offset
     assert offsets(plan(root, **only, starting_timestamp=1005, ending_timestamp=1008)) == [5, 6, 7]
-    assert offsets(plan(root, **only, starting_timestamp=1010)) == []
+    with pytest.raises(OffsetOutOfRangeError, match="orders-0 has no record at or after timestamp 1010"):
+        plan(root, **only, starting_timestamp=1010)
+    latest: dict[str, Any] = {"starting_offsets_by_timestamp_strategy": "latest"}
+    assert offsets(plan(root, **only, starting_timestamp=1010, **latest)) == []
+    each: dict[str, Any] = {
+        "starting_offsets_by_timestamp": {"orders": {0: 1005}},
+        "ending_offsets_by_timestamp": '{"orders": {"0": 1007}}',
+    }
+    assert offsets(plan(root, **only, **each)) == [5, 6]
+    # as in Spark: a timestamp for all goes before those of each, and those before offsets
+    assert offsets(plan(root, **only, **each, starting_timestamp=1004)) == [4, 5, 6]
+    assert offsets(plan(root, **only, **each, **bounds)) == [5, 6]
     assert offsets(plan(root, **only, ending_timestamp=1010)) == list(range(2, 10))
 
 
