@@ -21,6 +21,7 @@ from txnkafka.errors import KafkaError
 from txnkafka.logdir import Finding, LogDir, PartitionSource, PartitionView, ReadUnit
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.options import ReadOptions
+from txnkafka.spark.progress import shown
 from txnkafka.spark.selection import PartitionRange, chosen_partitions, local_path, partition_range
 
 __all__ = ["PartitionPlan", "PartitionPlanner", "ReadTask", "Spread", "plan_tasks"]
@@ -115,6 +116,7 @@ def plan_tasks(
     log_bytes = sum(segment.size for view in views for segment in view.files.segments)
     task_bytes = _task_bytes(log_bytes, options, parallelism)
     plans = spread(PartitionPlanner(options, task_bytes), [view.source for view in views], log_bytes)
+    plans = shown(plans, len(views), "partitions planned")
     return list(_joined(_units(plans), task_bytes, options.max_records_per_partition))
 
 

@@ -1,0 +1,44 @@
+"""How far planning is, for a person who waits: a line on a terminal that is written over, else the log.
+
+Nothing is shown in the first two seconds. Spark itself shows how far its jobs are.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TextIO, TypeVar
+
+from txnkafka.env import Clock, SystemClock
+
+__all__ = ["shown"]
+
+INTERVAL_MS = 2_000
+LOG = logging.getLogger("txnkafka.spark")
+T = TypeVar("T")
+
+
+def shown(
+    items: Iterable[T], total: int, what: str, *, clock: Clock | None = None, out: TextIO | None = None
+) -> Iterator[T]:
+    """The items; says now and then how many of ``total`` there were, ``what`` they are."""
+    clock = SystemClock() if clock is None else clock
+    out = sys.stderr if out is None else out
+    terminal = out.isatty()
+    told = clock.now_ms()
+    line = ""
+    for done, item in enumerate(items, 1):
+        yield item
+        if clock.now_ms() - told < INTERVAL_MS:
+            continue
+        told = clock.now_ms()
+        line = f"{what}: {done:,} of {total:,}"
+        if terminal:
+            out.write(f"\r{line}")
+            out.flush()
+        else:
+            LOG.info("%s", line)
+    if terminal and line:
+        out.write("\r" + " " * len(line) + "\r")
+        out.flush()
