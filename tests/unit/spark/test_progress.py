@@ -39,7 +39,7 @@ def test_a_terminal_gets_one_line_that_is_wiped_in_the_end() -> None:
     written = out.getvalue().split("\r")
     assert written[1] == "partitions planned: 3 of 1,500"
     assert "\n" not in out.getvalue()
-    assert written[-2].strip() == "" and written[-1] == ""
+    assert [each.strip() for each in written[-2:]] == ["", ""]
 
 
 def test_elsewhere_the_log_says_it(caplog: pytest.LogCaptureFixture) -> None:
