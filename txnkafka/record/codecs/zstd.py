@@ -70,7 +70,8 @@ def _with_zstandard(payload: memoryview, room: memoryview) -> int:
         context = _thread.context = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MAX)
     written = 0
     reader = context.stream_reader(payload, read_across_frames=True)
-    while count := reader.readinto(room[written:]):
+    # not into no room: the reader takes that for its end and looks at nothing any more
+    while written < len(room) and (count := reader.readinto(room[written:])):
         written += count
     if written == len(room) and reader.read(1):
         raise cramjam.DecompressionError("the content does not fit")
