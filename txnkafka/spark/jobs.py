@@ -93,4 +93,4 @@ def _plan(
     tasks = plan_tasks(paths, options, spark.sparkContext.defaultParallelism)
     if on_corrupt is None and not options.fail_on_data_loss:
         on_corrupt = log_damage
-    return tasks, TaskReader(schema, on_corrupt)
+    return tasks, TaskReader(schema, on_corrupt, options.storage_options)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack
 
 from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
@@ -25,7 +25,8 @@ class ReadKeywords(TypedDict, total=False):
     ``topic`` (one or several), ``topic_pattern`` (a regular expression for whole names) and ``assign``
     ({topic: partitions}) exclude each other; without any of them every topic is read that is not Kafka's
     own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic: {partition:
-    offset}}, which must then name every partition; timestamps are milliseconds.
+    offset}}, which must then name every partition; timestamps are milliseconds. ``storage_options`` are
+    what fsspec gets when the path is an address such as ``s3://bucket/kafka-logs``.
     """
 
     topic: str | Iterable[str]
@@ -40,6 +41,7 @@ class ReadKeywords(TypedDict, total=False):
     min_partitions: int
     max_bytes_per_partition: int
     io: str
+    storage_options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +60,7 @@ class ReadOptions:
     min_partitions: int | None = None
     max_bytes_per_partition: int = 64 << 20
     io: str = "auto"
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # may hold secrets
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.topics, self.topic_pattern, self.assigned)) > 1:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from txnkafka.logdir import Finding, LogDir, ReadUnit
 from txnkafka.spark.options import ReadOptions
-from txnkafka.spark.selection import PartitionRange, chosen_partitions, local_path, partition_ranges
+from txnkafka.spark.selection import PartitionRange, chosen_partitions, partition_ranges
 
 __all__ = ["ReadTask", "plan_tasks"]
 
@@ -36,7 +36,7 @@ def plan_tasks(paths: Iterable[str], options: ReadOptions, parallelism: int = 1)
     ``parallelism`` is how many tasks may run at once: as many are made as long as they are not too small.
     Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError.
     """
-    log_dir = LogDir([local_path(path) for path in paths], io=options.io)
+    log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
     _report(log_dir.findings, log_dir)
     views = [log_dir.partition(*each) for each in chosen_partitions(log_dir, options)]
     try:

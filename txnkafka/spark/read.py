@@ -7,10 +7,10 @@ Invariant: the batches of a task are a function of its bytes; reading it again g
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from txnkafka.env import LocalFileSystem
+from txnkafka.env import FileSystem, open_file_system
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import ReadUnit, Segment, read_unit
 from txnkafka.model import TopicPartition
@@ -34,19 +34,30 @@ class TaskReader:
     ``on_corrupt`` takes the error of a batch that is then left out; without it the error is raised.
     """
 
-    def __init__(self, schema: pa.Schema, on_corrupt: OnCorrupt | None = None) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        on_corrupt: OnCorrupt | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
         self.schema = schema
         self.on_corrupt = on_corrupt
+        self._storage_options = storage_options
 
     def __call__(self, tasks: Iterable[ReadTask]) -> Iterator[pa.RecordBatch]:
         """The record batches of some tasks, one after the other."""
         names = frozenset(self.schema.names)
         # without keys and values a walk that only looks at records will do, nothing is copied
         decoder = ChunkDecoder(headers="headers" in names, views=not names & COPIED)
+        files: FileSystem | None = None
         try:
             for task in tasks:
                 for unit in task.units:
-                    yield from self._unit(unit, decoder, mapped=task.mapped)
+                    # all of a plan is on one file system; it is opened here, for it cannot be sent
+                    files = files or open_file_system([unit.path], self._storage_options)[0]
+                    segment = Segment(files, unit.start_offset, {"log": unit.path}, unit.end_position)
+                    segment.mapped = task.mapped
+                    yield from self._unit(unit, segment, decoder)
         except CorruptRecordError as error:
             error.remedy = (
                 "The task fails, and the job with it; failOnDataLoss=false leaves the batch out, "
@@ -54,9 +65,7 @@ class TaskReader:
             )
             raise
 
-    def _unit(self, unit: ReadUnit, decoder: ChunkDecoder, *, mapped: bool) -> Iterator[pa.RecordBatch]:
-        segment = Segment(LocalFileSystem(), unit.start_offset, {"log": unit.path}, unit.end_position)
-        segment.mapped = mapped
+    def _unit(self, unit: ReadUnit, segment: Segment, decoder: ChunkDecoder) -> Iterator[pa.RecordBatch]:
         topic_partition = TopicPartition(unit.topic, unit.partition)
         try:
             for columns in read_unit(segment, unit, decoder, self.on_corrupt):

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from txnkafka.errors import LogDirError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from txnkafka.errors import OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.logdir import LogDir, PartitionView
 from txnkafka.model import TopicPartition
 from txnkafka.spark.offsets import EARLIEST, LATEST
 from txnkafka.spark.options import ReadOptions
 
-__all__ = ["PartitionRange", "chosen_partitions", "local_path", "partition_ranges"]
+__all__ = ["PartitionRange", "chosen_partitions", "partition_ranges"]
 
 LOG = logging.getLogger("txnkafka.spark")
 
@@ -40,19 +40,6 @@ class PartitionRange(NamedTuple):
             for segment, next_offset in zip(segments, following, strict=True)
             if next_offset > start and segment.base_offset < end
         )
-
-
-def local_path(path: str) -> str:
-    """The path of a ``file:`` address, or the path itself; other addresses are refused."""
-    address = re.match(r"([A-Za-z][A-Za-z\d+.-]+):(//[^/]*)?(?=/)", path)
-    if address is None:
-        return path
-    if address[1].lower() != "file" or address[2] not in (None, "//", "//localhost"):
-        raise LogDirError(
-            f"{path}: only files that every executor opens under the same path can be read; "
-            "mount the storage, or copy the directory"
-        )
-    return path[address.end() :]
 
 
 def chosen_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:

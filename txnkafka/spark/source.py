@@ -62,5 +62,6 @@ class _Reader(DataSourceReader):
 
         # Spark makes one partition with None of an empty plan
         tasks = [] if partition.value is None else [partition.value]
-        on_corrupt = None if self._options.reading.fail_on_data_loss else log_damage
-        return TaskReader(self._schema, on_corrupt)(tasks)
+        reading = self._options.reading
+        on_corrupt = None if reading.fail_on_data_loss else log_damage
+        return TaskReader(self._schema, on_corrupt, reading.storage_options)(tasks)
