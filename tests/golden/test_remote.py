@@ -35,7 +35,8 @@ def answers(log_dir: LogDir, root: str) -> list[Any]:
     """All that can be asked, without the names of places."""
     found: list[Any] = [log_dir.topics, log_dir.transactional_ids(), log_dir.committed_offsets()]
     for view in log_dir.partitions():
-        found.append((view.log_start_offset, view.last_stable_offset, view.log_end_offset, view.high_watermark))
+        found.append((view.log_start_offset, view.last_stable_offset, view.log_end_offset))
+        found.append(view.high_watermark)
         for level in ISOLATION_LEVELS:
             records, error = read(view, level)
             found.append((records, str(error).replace(root, "")))

@@ -1,8 +1,8 @@
 """Files, as far as a reader of somebody's log directory needs them. Nothing here writes.
 
 ``FileSystem`` is the protocol, ``LocalFileSystem`` the machine's own; ``remote.py`` has the others. Only
-regular files are opened: a FIFO or a device that stands where a segment should would block or never end. A read that fails for good raises the
-OSError of the system; who reads many files decides what that means.
+regular files are opened: a FIFO or a device that stands where a segment should would block or never end. A
+read that fails for good raises the OSError of the system; who reads many files decides what that means.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ class RemoteFileSystem:
 
     def split(self, path: str) -> tuple[str, str]:
         scheme, _, rest = path.partition("://")
-        parent, slash, name = rest.rstrip("/").rpartition("/")
-        return f"{scheme}://{parent or slash}", name
+        parent, _, name = rest.rstrip("/").rpartition("/")
+        return f"{scheme}://{parent or '/' * rest.startswith('/')}", name
 
     def _connect(self) -> None:
         self._backend = connect(self._address, self._options)
