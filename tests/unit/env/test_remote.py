@@ -83,7 +83,7 @@ def test_an_unreadable_parent_is_a_finding(folder: Path, monkeypatch: pytest.Mon
     assert offsets(log_dir, 1) == [0, 1, 2, 3, 4, 5]
     assert {finding.code for finding in log_dir.findings} == {"bad-checkpoint"}
     assert "permission denied" in log_dir.findings[0].message
-    with pytest.raises(LogDirError, match=r"cannot list bucket://logs: permission denied .*not for you.*cred"):
+    with pytest.raises(LogDirError, match=r"cannot list bucket://logs: permission denied .*not for you"):
         LogDir(ADDRESS)
 
 
@@ -147,7 +147,9 @@ def test_a_window_may_be_larger_and_anywhere() -> None:
     requests = Requests(bytes(range(200)))
     file = RemoteFile(requests, 200)
     buffer = memoryview(bytearray(200))
-    for position, length, expected in ((0, 50, 50), (20, 100, 100), (60, 9, 9), (10, 20, 20), (190, 30, 10), (200, 5, 0)):
+    wanted = [(0, 50), (20, 100), (60, 9), (10, 20), (190, 30), (200, 5)]
+    for position, length in wanted:
+        expected = min(length, 200 - position)
         assert file.read_into(buffer[:length], position) == expected
         assert bytes(buffer[:expected]) == bytes(range(position, position + expected))
     assert requests.ranges == [(0, 50), (50, 120), (10, 30), (190, 200)]
@@ -262,7 +264,7 @@ def test_whatever_a_backend_raises_is_an_error_of_the_library(
         raise RuntimeError("boom")
 
     monkeypatch.setattr(Bucket, "cat_file", broken)
-    with pytest.raises(LogDirError, match="cannot read bucket.*RuntimeError: boom"):
+    with pytest.raises(LogDirError, match=r"cannot read bucket.*RuntimeError: boom"):
         offsets(log_dir)
     monkeypatch.setattr(Bucket, "cat_ranges", broken)
     assert LogDir(ADDRESS).topics["t"].topic_id is None

@@ -50,8 +50,8 @@ def test_each_option_says_the_same_as_its_keyword() -> None:
 
 def test_storage_options_are_not_told() -> None:
     text = '{"key": "open sesame", "client_kwargs": {"region_name": "x"}}'
-    found = options(storageOptions=text)
-    assert found == read_options(storage_options={"key": "open sesame", "client_kwargs": {"region_name": "x"}})
+    keyword: dict[str, Any] = {"key": "open sesame", "client_kwargs": {"region_name": "x"}}
+    assert options(storageOptions=text) == read_options(storage_options=keyword)
     assert "sesame" not in repr(parse_source_options({"path": "s3://b", "storageOptions": text}))
     for wrong in ("open sesame", '["open sesame"]'):
         with pytest.raises(ValueError, match="option storageOptions: must be a JSON object") as caught:
