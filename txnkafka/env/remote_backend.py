@@ -7,7 +7,8 @@ package; for the large object stores obstore will do as well, and comes with ``t
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from txnkafka.errors import LogDirError
@@ -19,6 +20,7 @@ __all__ = ["connect", "explained"]
 
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")
 REFUSALS = ("permission", "credential", "auth", "forbidden")  # in names of exceptions
+SECRET = re.compile("secret|password|token|key|credential|sas", re.IGNORECASE)  # in names of options
 INSTALL = "pip install 'txnkafka[files]'"
 
 
@@ -77,8 +79,16 @@ def explained(error: Exception, path: str, options: Mapping[str, Any]) -> OSErro
 
 
 def _text(error: Exception, options: Mapping[str, Any]) -> str:
-    """What an error says, in one line, without the values of options, which may be secret."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    for value in filter(None, map(str, options.values())):
-        text = text.replace(value, "***")
+    """What an error says, in one line, without obstore's inner workings, and without secrets."""
+    text = " ".join(f"{type(error).__name__}: {error}".split()).partition(" Debug source: ")[0]
+    for secret in _secrets(options):
+        text = text.replace(secret, "***")
     return text
+
+
+def _secrets(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _secrets(value)
+        elif SECRET.search(name) and len(str(value)) > 3:
+            yield str(value)
