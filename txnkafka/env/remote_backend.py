@@ -69,7 +69,7 @@ def _register_obstore(scheme: str) -> bool:
 def explained(error: Exception, path: str, options: Mapping[str, Any]) -> OSError:
     """What a backend's error means, as an OSError about ``path`` that says what to do."""
     kind = type(error).__name__.lower()
-    if isinstance(error, FileNotFoundError) or "nosuch" in kind or "notfound" in kind:
+    if isinstance(error, FileNotFoundError) or "notfound" in kind or "NoSuchBucket" in str(error):
         return FileNotFoundError(errno.ENOENT, "does not exist, or not for these credentials", path)
     text = _text(error, options)
     if isinstance(error, PermissionError) or any(each in kind for each in REFUSALS):
