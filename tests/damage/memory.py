@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from txnkafka.env import DirectoryEntry, ReadableFile
 
@@ -25,6 +25,9 @@ class MemoryFile:
         buffer[: len(part)] = part
         return len(part)
 
+    def read_ahead(self, position: int, length: int) -> None:
+        """All is here."""
+
     def map(self, size: int) -> memoryview:
         return self._content[:size]
 
@@ -35,8 +38,14 @@ class MemoryFile:
 class MemoryFileSystem:
     """``files`` by their absolute paths; directories are what is above them."""
 
+    window_bytes = 256 << 10
+    maps_files = True
+
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = files
+
+    def load(self, path: str, names: Iterable[str]) -> None:
+        """All is here."""
 
     def list(self, path: str) -> list[DirectoryEntry]:
         found: dict[str, DirectoryEntry] = {}
@@ -67,3 +76,6 @@ class MemoryFileSystem:
 
     def join(self, path: str, *names: str) -> str:
         return posixpath.join(path, *names)
+
+    def split(self, path: str) -> tuple[str, str]:
+        return posixpath.split(path.rstrip("/"))

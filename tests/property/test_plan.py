@@ -132,7 +132,7 @@ def options(log: Log, level: str, size: int, bounds: tuple[int, int]) -> ReadOpt
 
 
 def rows(tasks: list[ReadTask], where: Predicate = ANY) -> list[Row]:
-    reader = TaskReader(batch_schema(["value", "offset", "partition"]), where=where)
+    reader = TaskReader(batch_schema(["value", "offset", "partition"]), ReadOptions(where=where))
     return [Row(row["offset"], row["value"]) for batch in reader(tasks) for row in batch.to_pylist()]
 
 

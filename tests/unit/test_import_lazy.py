@@ -11,7 +11,7 @@ import pytest
 
 import txnkafka
 
-HEAVY = ("asyncio", "numpy", "pandas", "pyarrow", "pyspark", "rich")
+HEAVY = ("asyncio", "fsspec", "numpy", "pandas", "pyarrow", "pyspark", "rich")
 PACKAGE = Path(txnkafka.__file__).parent
 ROOMS = sorted(f"txnkafka.{init.parent.name}" for init in PACKAGE.glob("*/__init__.py"))
 

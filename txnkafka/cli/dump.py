@@ -70,12 +70,9 @@ class Dumper:
     """The rows of one file after the other, and the exit status they lead to."""
 
     def __init__(self, messages: Messages, options: LogOptions) -> None:
-        from txnkafka.env import LocalFileSystem
-
         self.status = 0
         self._messages = messages
         self._options = options
-        self._file_system = LocalFileSystem()
 
     def rows(self, paths: tuple[str, ...]) -> Iterator[Row]:
         """All rows; what cannot be read is said on stderr."""
@@ -93,12 +90,15 @@ class Dumper:
 
     def _rows_of(self, path: str) -> Iterator[Row]:
         from txnkafka.cli.dump_files import file_rows
+        from txnkafka.env import LocalFileSystem, open_file_system
         from txnkafka.errors import LogDirError
 
-        if self._file_system.is_directory(path):
+        file_system, (path,) = open_file_system([path])
+        if file_system.is_directory(path):
             raise LogDirError(f"{path} is a directory; dump takes files, as in {os.path.join(path, '*.log')}")
-        parent = os.path.basename(os.path.dirname(os.path.abspath(path)))
-        for row in file_rows(self._file_system, path, parent, self._options):
+        whole = os.path.abspath(path) if isinstance(file_system, LocalFileSystem) else path
+        parent = os.path.basename(os.path.dirname(whole))
+        for row in file_rows(file_system, path, parent, self._options):
             if row["type"] == "finding":
                 self.status = max(self.status, FINDINGS)
             yield row

@@ -3,7 +3,16 @@ their place."""
 
 from __future__ import annotations
 
+from txnkafka.env.address import open_file_system
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
 
-__all__ = ["Clock", "DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile", "SystemClock"]
+__all__ = [
+    "Clock",
+    "DirectoryEntry",
+    "FileSystem",
+    "LocalFileSystem",
+    "ReadableFile",
+    "SystemClock",
+    "open_file_system",
+]

@@ -1,8 +1,8 @@
 """Files, as far as a reader of somebody's log directory needs them. Nothing here writes.
 
-``FileSystem`` is the protocol, ``LocalFileSystem`` the real one. Only regular files are opened: a FIFO or
-a device that stands where a segment should would block or never end. A read that fails for good raises the
-OSError of the system; who reads many files decides what that means.
+``FileSystem`` is the protocol, ``LocalFileSystem`` the machine's own; ``remote.py`` has the others. Only
+regular files are opened: a FIFO or a device that stands where a segment should would block or never end. A
+read that fails for good raises the OSError of the system; who reads many files decides what that means.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import stat
 import struct
 import sys
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 __all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile"]
@@ -41,6 +42,11 @@ class ReadableFile(Protocol):
         file."""
         ...
 
+    def read_ahead(self, position: int, length: int) -> None:
+        """These bytes are wanted next: they may be fetched meanwhile. With length 0 nothing more is wanted,
+        and memory that was kept for it is given back."""
+        ...
+
     def map(self, size: int) -> memoryview | None:
         """The first ``size`` bytes as memory, or None where files cannot be mapped."""
         ...
@@ -51,7 +57,19 @@ class ReadableFile(Protocol):
 
 
 class FileSystem(Protocol):
-    """Where files are."""
+    """Where files are.
+
+    ``window_bytes`` is how much of a large file should be read at a time, ``maps_files`` whether files can
+    be mapped into memory.
+    """
+
+    window_bytes: int
+    maps_files: bool
+
+    def load(self, path: str, names: Iterable[str]) -> None:
+        """Everything below ``path`` will be listed, and its small files of these names read: a file system
+        whose requests take long does it at once. Raises OSError."""
+        ...
 
     def list(self, path: str) -> list[DirectoryEntry]:
         """Names in a directory, sorted."""
@@ -81,6 +99,10 @@ class FileSystem(Protocol):
         """Path of a name below a directory."""
         ...
 
+    def split(self, path: str) -> tuple[str, str]:
+        """The directory that a path is in, and its name there."""
+        ...
+
 
 class LocalFile:
     """A file opened by LocalFileSystem."""
@@ -104,6 +126,9 @@ class LocalFile:
             done += count
         return done
 
+    def read_ahead(self, position: int, length: int) -> None:
+        """The kernel does that."""
+
     def map(self, size: int) -> memoryview | None:
         if size == 0:
             return memoryview(b"")
@@ -120,6 +145,12 @@ class LocalFile:
 
 class LocalFileSystem:
     """The machine's own files."""
+
+    window_bytes = 256 << 10  # see docs/performance.md
+    maps_files = True
+
+    def load(self, path: str, names: Iterable[str]) -> None:
+        """Nothing is gained here."""
 
     def list(self, path: str) -> list[DirectoryEntry]:
         found = []
@@ -172,6 +203,10 @@ class LocalFileSystem:
 
     def join(self, path: str, *names: str) -> str:
         return os.path.join(path, *names)
+
+    def split(self, path: str) -> tuple[str, str]:
+        parent, _, name = (path.rstrip("/") or path).rpartition("/")
+        return parent or ("/" if path.startswith("/") else "."), name
 
 
 def _lock_request() -> bytes:

@@ -8,11 +8,11 @@ Missing checkpoints, markers and metadata are tolerated; what they would have sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from txnkafka.env import FileSystem, LocalFileSystem
+from txnkafka.env import FileSystem, open_file_system
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.partition import PartitionSource, PartitionView
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["LogDir", "TopicView"]
 
 CHECKPOINT_LIMIT = 64 << 20
+CHECKPOINTS = (LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
 T = TypeVar("T")
 
 
@@ -55,12 +56,18 @@ class LogDir:
     """Read-only view of one or more log directories.
 
     ``io``: ``auto`` maps files unless a broker holds the directory, ``mmap`` and ``pread`` force it.
-    Nothing is opened before it is needed, and nothing is ever written. Raises LogDirError for a path that
-    holds no log.
+    Nothing is opened before it is needed, and nothing is ever written. A path may be an address such as
+    ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``. Raises LogDirError for a path
+    that holds no log.
     """
 
     def __init__(
-        self, path: str | Iterable[str], *, io: str = "auto", file_system: FileSystem | None = None
+        self,
+        path: str | Iterable[str],
+        *,
+        io: str = "auto",
+        storage_options: Mapping[str, object] | None = None,
+        file_system: FileSystem | None = None,
     ) -> None:
         if io not in ("auto", "mmap", "pread"):
             raise ValueError(f"io must be auto, mmap or pread, not {io!r}")
@@ -68,7 +75,11 @@ class LogDir:
         self.findings: list[Finding] = []
         self.other_directories: list[tuple[str, PartitionDirectory]] = []
         self._io = io
-        self.file_system = LocalFileSystem() if file_system is None else file_system
+        if file_system is None:
+            file_system, self.paths = open_file_system(self.paths, storage_options)
+        if io == "mmap" and not file_system.maps_files:
+            raise LogDirError(f"{self.paths[0]} cannot be mapped into memory: io must be auto or pread")
+        self.file_system = file_system
         self._sources: dict[TopicPartition, PartitionSource] = {}
         for each in self.paths:
             self._add(each)
@@ -135,22 +146,26 @@ class LogDir:
         return {key: list(pending) for key, pending in self.groups.pending.items()}
 
     def _add(self, path: str) -> None:
-        path = str(path)
-        if not self.file_system.exists(path):
-            raise LogDirError(f"{path} does not exist")
-        if not self.file_system.is_directory(path):
-            self._add_segment(path)
-            return
         try:
-            entries = self.file_system.list(path)
+            if self.file_system.is_directory(path):
+                self._add_directory(path)
+            elif self.file_system.exists(path):
+                self._add_segment(path)
+            else:
+                raise LogDirError(f"{path} does not exist")
         except OSError as error:
             raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
+
+    def _add_directory(self, path: str) -> None:
+        entries = self.file_system.list(path)
         if any(
             not entry.is_directory and entry.name.endswith(".log") and parse_segment_file(entry.name)
             for entry in entries
         ):
             self._add_single(path)
             return
+        if any(entry.is_directory and parse_partition_directory(entry.name) for entry in entries):
+            self.file_system.load(path, (PARTITION_METADATA, *CHECKPOINTS))
         directory = _Directory(self, path)
         found = []
         for entry in entries:
@@ -177,19 +192,18 @@ class LogDir:
         return any(name == PARTITION_METADATA or parse_segment_file(name) is not None for name in names)
 
     def _add_segment(self, path: str) -> None:
-        parent, _, name = path.rpartition("/")
+        parent, name = self.file_system.split(path)
         parsed = parse_segment_file(name)
         if parsed is None or parsed.kind != "log" or parsed.suffix:
             raise LogDirError(f"{path} is no segment: its name must be a base offset with 20 digits and .log")
-        self._add_single(parent or ".", parsed.base_offset)
+        self._add_single(parent, parsed.base_offset)
 
     def _add_single(self, path: str, only_base_offset: int | None = None) -> None:
         """A partition directory on its own; its parent may still be the log directory it was found in."""
-        real = path.rstrip("/") or path
-        parent, _, name = real.rpartition("/")
+        parent, name = self.file_system.split(path)
         parsed = parse_partition_directory(name)
         topic_partition = parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
-        directory = _Directory(self, parent or ("/" if real.startswith("/") else "."))
+        directory = _Directory(self, parent)
         source = directory.source(path, topic_partition)
         if parsed is not None and parsed.state != "current":
             source = source._replace(state=parsed.state)
@@ -219,14 +233,17 @@ class _Directory:
         self.is_log_directory = self._exists(META_PROPERTIES)
 
     def _exists(self, name: str) -> bool:
-        return self.file_system.exists(self.file_system.join(self._path, name))
+        try:
+            return self.file_system.exists(self.file_system.join(self._path, name))
+        except OSError:
+            return False  # the checkpoints could not be read either, which is a finding
 
     def _parse(self, name: str, parse: Callable[[bytes], T], path: str | None = None) -> T | None:
         """Content of a small file; None when it is missing or malformed, which is a finding."""
         full = self.file_system.join(path or self._path, name)
-        if not self.file_system.exists(full):
-            return None
         try:
+            if not self.file_system.exists(full):
+                return None
             return parse(self.file_system.read(full, CHECKPOINT_LIMIT))
         except (OSError, CorruptFileError) as error:
             reason = error.reason if isinstance(error, CorruptFileError) else str(error)
@@ -242,6 +259,10 @@ class _Directory:
             )
             return None
 
+    @property
+    def _may_map(self) -> bool:
+        return self.file_system.maps_files and not self.being_written
+
     def source(self, path: str, topic_partition: TopicPartition) -> PartitionSource:
         metadata = self._parse(PARTITION_METADATA, parse_partition_metadata, path)
         recovery_points = self.recovery_points
@@ -255,5 +276,5 @@ class _Directory:
             recovery_point=None if recovery_points is None else recovery_points.get(topic_partition, 0),
             clean_shutdown=self.clean_shutdown and not self.being_written,
             being_written=self.being_written,
-            mapped=self._owner._io == "mmap" or (self._owner._io == "auto" and not self.being_written),
+            mapped=self._owner._io == "mmap" or (self._owner._io == "auto" and self._may_map),
         )

@@ -14,9 +14,8 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import FileSystem, ReadableFile
 from txnkafka.errors import CorruptRecordError, LogDirError
 
-__all__ = ["MAX_BATCH_BYTES", "MAX_OPEN_SEGMENTS", "WINDOW_BYTES", "Segment"]
+__all__ = ["MAX_BATCH_BYTES", "MAX_OPEN_SEGMENTS", "Segment"]
 
-WINDOW_BYTES = 256 << 10  # see docs/performance.md
 MAPPED_WINDOW_BYTES = 4 << 20  # headers are looked at first, and should still be in the cache for the records
 MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
 MIN_FRAME = 17  # bytes that tell what kind of batch begins somewhere
@@ -52,10 +51,17 @@ class Segment:
             return self._mapping[position : position + length]
         length = max(0, min(length, self.size - position))
         if len(self._buffer) < length:
-            self._buffer = bytearray(max(length, WINDOW_BYTES))
+            self._buffer = bytearray(max(length, min(self._window_bytes, self.size)))
         view = memoryview(self._buffer)[:length]
         assert self._file is not None
-        return view[: self._file.read_into(view, position)]
+        try:
+            return view[: self._file.read_into(view, position)]
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    @property
+    def _window_bytes(self) -> int:
+        return MAPPED_WINDOW_BYTES if self.mapped else self.file_system.window_bytes
 
     def _open(self) -> None:
         try:
@@ -64,7 +70,10 @@ class Segment:
             if self.mapped:
                 self._mapping = self._file.map(self.size)
         except OSError as error:
-            raise LogDirError(f"cannot read {self.path}: {error.strerror or error}") from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> LogDirError:
+        return LogDirError(f"cannot read {self.path}: {error.strerror or error}")
 
     def close(self) -> None:
         """Give the file back; it is opened again when it is needed."""
@@ -77,14 +86,20 @@ class Segment:
         """(position, bytes, batches in them) from a batch boundary to ``end``, each window with whole
         batches only.
 
-        The last window's index says how the bytes end. A window is about 256 KiB when the file is read, 64
-        MiB when it is mapped, or one batch if that is larger.
+        The last window's index says how the bytes end. A window is 4 MiB when the file is mapped, else what
+        its file system likes best, or one batch if that is larger.
         """
-        end = self.size if end is None else min(end, self.size)
-        size = MAPPED_WINDOW_BYTES if self.mapped else WINDOW_BYTES
+        try:
+            yield from self._windows(start, self.size if end is None else min(end, self.size))
+        finally:
+            self._forget_window()
+
+    def _windows(self, start: int, end: int) -> Iterator[tuple[int, memoryview, BatchIndex]]:
+        size = self._window_bytes
         position = start
         while True:
             data = self.read(position, min(size, end - position))
+            self._read_ahead(position + len(data), min(size, end - position - len(data)))
             at_end = position + len(data) >= end or len(data) < min(size, end - position)
             index = scan(data, position=position)
             # zeros at the end of a window may be the beginning of a batch, those of a whole header are not
@@ -101,7 +116,17 @@ class Segment:
                 continue
             yield position, data, index
             position = index.end_position
-            size = MAPPED_WINDOW_BYTES if self.mapped else WINDOW_BYTES
+            size = self._window_bytes
+
+    def _read_ahead(self, position: int, length: int) -> None:
+        if self._file is not None and length > 0:
+            self._file.read_ahead(position, length)
+
+    def _forget_window(self) -> None:
+        """Many segments may be open at once, and a window of a remote file is large."""
+        self._buffer = bytearray()
+        if self._file is not None:
+            self._file.read_ahead(0, 0)
 
     def _batch_size(self, data: memoryview, position: int) -> int:
         if len(data) < MIN_FRAME:

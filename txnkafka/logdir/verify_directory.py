@@ -164,11 +164,10 @@ def _missing_indexes(files: PartitionFiles, findings: Findings) -> None:
 
 
 def _expects_metadata(source: PartitionSource) -> bool:
-    parent = _parent(source)
-    full = source.file_system.join(parent, META_PROPERTIES)
-    if source.state != "current" or not source.file_system.exists(full):
-        return False
+    full = source.file_system.join(_parent(source), META_PROPERTIES)
     try:
+        if source.state != "current" or not source.file_system.exists(full):
+            return False
         return parse_meta_properties(source.file_system.read(full, SMALL_FILE_LIMIT)).version >= 1
     except (CorruptFileError, OSError):
         return False
@@ -177,9 +176,9 @@ def _expects_metadata(source: PartitionSource) -> bool:
 def read_epochs(source: PartitionSource, findings: Findings) -> list[EpochEntry] | None:
     """The leader epochs of the checkpoint; None when it is missing or damaged."""
     path = _join(source, LEADER_EPOCH_CHECKPOINT)
-    if not source.file_system.exists(path):
-        return None
     try:
+        if not source.file_system.exists(path):
+            return None
         return parse_leader_epoch_checkpoint(source.file_system.read(path, SMALL_FILE_LIMIT))
     except (CorruptFileError, OSError) as error:
         findings.add("bad-leader-epoch-checkpoint", path, _reason(error))
@@ -215,8 +214,7 @@ def _join(source: PartitionSource, name: str) -> str:
 
 
 def _parent(source: PartitionSource) -> str:
-    parent, _, _ = source.path.rstrip("/").rpartition("/")
-    return parent or ("/" if source.path.startswith("/") else ".")
+    return source.file_system.split(source.path)[0]
 
 
 def _reason(error: CorruptFileError | OSError) -> str:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from txnkafka.spark.options import ReadKeywords, read_options
 from txnkafka.spark.plan import PartitionPlan, PartitionPlanner, ReadTask, plan_tasks
-from txnkafka.spark.read import TaskReader, log_damage
+from txnkafka.spark.read import TaskReader
 from txnkafka.spark.schema import KAFKA_COLUMNS, batch_schema, source_schema
 
 if TYPE_CHECKING:
@@ -118,9 +118,7 @@ def _plan(
     paths = [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
     context = spark.sparkContext
     tasks = plan_tasks(paths, options, context.defaultParallelism, partial(_spread, context))
-    if on_corrupt is None and not options.fail_on_data_loss:
-        on_corrupt = log_damage
-    return tasks, TaskReader(schema, on_corrupt, options.where)
+    return tasks, TaskReader(schema, options, on_corrupt)
 
 
 def _spread(

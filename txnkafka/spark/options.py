@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
 from txnkafka.model import IsolationLevel, TopicPartition
@@ -39,7 +39,8 @@ class ReadKeywords(TypedDict, total=False):
     own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic: {partition:
     offset}}, which must then name every partition; timestamps are milliseconds. As in Spark a timestamp for
     all partitions goes before timestamps for each ({topic: {partition: milliseconds}}), and those before
-    offsets. ``where`` is a predicate such as ``"offset >= 10 and length(value) > 3"``.
+    offsets. ``where`` is a predicate such as ``"offset >= 10 and length(value) > 3"``. ``storage_options``
+    are what fsspec gets when the path is an address such as ``s3://bucket/kafka-logs``.
     """
 
     topic: str | Iterable[str]
@@ -59,6 +60,7 @@ class ReadKeywords(TypedDict, total=False):
     max_bytes_per_partition: int
     max_records_per_partition: int
     io: str
+    storage_options: Mapping[str, Any]
 
 
 Timestamps = int | dict[TopicPartition, int] | None
@@ -83,6 +85,7 @@ class ReadOptions:
     max_bytes_per_partition: int = 64 << 20
     max_records_per_partition: int | None = None
     io: str = "auto"
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # may hold secrets
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.topics, self.topic_pattern, self.assigned)) > 1:

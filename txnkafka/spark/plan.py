@@ -22,7 +22,7 @@ from txnkafka.logdir import Finding, LogDir, PartitionSource, PartitionView, Rea
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.progress import shown
-from txnkafka.spark.selection import PartitionRange, chosen_partitions, local_path, partition_range
+from txnkafka.spark.selection import PartitionRange, chosen_partitions, partition_range
 
 __all__ = ["PartitionPlan", "PartitionPlanner", "ReadTask", "Spread", "plan_tasks"]
 
@@ -110,7 +110,7 @@ def plan_tasks(
     ``parallelism`` is how many tasks may run at once: as many are made as long as they are not too small.
     Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError.
     """
-    log_dir = LogDir([local_path(path) for path in paths], io=options.io)
+    log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
     _report(log_dir.findings, log_dir)
     views = [log_dir.partition(*each) for each in chosen_partitions(log_dir, options)]
     log_bytes = sum(segment.size for view in views for segment in view.files.segments)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from txnkafka.env import LocalFileSystem
+from txnkafka.env import FileSystem, open_file_system
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import ReadUnit, Segment, read_unit
 from txnkafka.model import TopicPartition
@@ -19,6 +19,7 @@ from txnkafka.record.arrow import to_arrow
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.record.predicate import ANY, Predicate, bind
 from txnkafka.record.predicate_columns import mask_of, needs_copies, needs_headers
+from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import ReadTask
 
 if TYPE_CHECKING:
@@ -36,29 +37,39 @@ LOG = logging.getLogger("txnkafka.spark")
 class TaskReader:
     """Reads tasks as record batches of ``schema``; small when pickled.
 
-    Only records that fulfil ``where`` come out. ``on_corrupt`` takes the error of a batch that is then left
-    out; without it the error is raised.
+    Only records that fulfil the ``where`` of the options come out. ``on_corrupt`` takes the error of a batch
+    that is then left out; without it the error is raised, or logged when the options do not fail on data
+    loss.
     """
 
     def __init__(
-        self, schema: pa.Schema, on_corrupt: OnCorrupt | None = None, where: Predicate = ANY
+        self, schema: pa.Schema, options: ReadOptions | None = None, on_corrupt: OnCorrupt | None = None
     ) -> None:
+        options = ReadOptions() if options is None else options
         self.schema = schema
         self.on_corrupt = on_corrupt
-        self.where = where
+        if on_corrupt is None and not options.fail_on_data_loss:
+            self.on_corrupt = log_damage
+        self._where = options.where
+        self._storage_options = options.storage_options
 
     def __call__(self, tasks: Iterable[ReadTask]) -> Iterator[pa.RecordBatch]:
         """The record batches of some tasks, one after the other."""
         names = frozenset(self.schema.names)
         decoder = ChunkDecoder(
-            headers="headers" in names or needs_headers(self.where),
+            headers="headers" in names or needs_headers(self._where),
             # without keys and values a walk that only looks at records will do, nothing is copied
-            views=not (names & COPIED or needs_copies(self.where)),
+            views=not (names & COPIED or needs_copies(self._where)),
         )
+        files: FileSystem | None = None
         try:
             for task in tasks:
                 for unit in task.units:
-                    yield from self._unit(unit, decoder, mapped=task.mapped)
+                    # all of a plan is on one file system; it is opened here, for it cannot be sent
+                    files = files or open_file_system([unit.path], self._storage_options)[0]
+                    segment = Segment(files, unit.start_offset, {"log": unit.path}, unit.end_position)
+                    segment.mapped = task.mapped
+                    yield from self._unit(unit, segment, decoder)
         except CorruptRecordError as error:
             error.remedy = (
                 "The task fails, and the job with it; failOnDataLoss=false leaves the batch out, "
@@ -66,11 +77,9 @@ class TaskReader:
             )
             raise
 
-    def _unit(self, unit: ReadUnit, decoder: ChunkDecoder, *, mapped: bool) -> Iterator[pa.RecordBatch]:
-        segment = Segment(LocalFileSystem(), unit.start_offset, {"log": unit.path}, unit.end_position)
-        segment.mapped = mapped
+    def _unit(self, unit: ReadUnit, segment: Segment, decoder: ChunkDecoder) -> Iterator[pa.RecordBatch]:
         topic_partition = TopicPartition(unit.topic, unit.partition)
-        where = bind(self.where, topic_partition)
+        where = bind(self._where, topic_partition)
         try:
             for columns in read_unit(segment, unit, decoder, self.on_corrupt):
                 batch = self._chosen(columns, topic_partition, where)

@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from txnkafka.errors import LogDirError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from txnkafka.errors import OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.logdir import LogDir, PartitionView
 from txnkafka.model import TopicPartition
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.offsets import EARLIEST, LATEST
 from txnkafka.spark.options import ReadOptions, Timestamps
 
-__all__ = ["PartitionRange", "chosen_partitions", "local_path", "partition_range"]
+__all__ = ["PartitionRange", "chosen_partitions", "partition_range"]
 
 LOG = logging.getLogger("txnkafka.spark")
 
@@ -28,19 +28,6 @@ class PartitionRange(NamedTuple):
 
     start: int | None
     end: int | None
-
-
-def local_path(path: str) -> str:
-    """The path of a ``file:`` address, or the path itself; other addresses are refused."""
-    address = re.match(r"([A-Za-z][A-Za-z\d+.-]+):(//[^/]*)?(?=/)", path)
-    if address is None:
-        return path
-    if address[1].lower() != "file" or address[2] not in (None, "//", "//localhost"):
-        raise LogDirError(
-            f"{path}: only files that every executor opens under the same path can be read; "
-            "mount the storage, or copy the directory"
-        )
-    return path[address.end() :]
 
 
 def chosen_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:

@@ -70,13 +70,11 @@ class _Reader(DataSourceReader):
         return [_Partition(task) for task in plan_tasks(self._options.paths, self._options.reading)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from txnkafka.spark.read import TaskReader, log_damage
+        from txnkafka.spark.read import TaskReader
 
         # Spark makes one partition with None of an empty plan
         tasks = [] if partition.value is None else [partition.value]
-        reading = self._options.reading
-        on_corrupt = None if reading.fail_on_data_loss else log_damage
-        return TaskReader(self._schema, on_corrupt, reading.where)(tasks)
+        return TaskReader(self._schema, self._options.reading)(tasks)
 
 
 class _PushingReader(_Reader):

@@ -105,6 +105,17 @@ def _size(text: str) -> int:
     return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2]]
 
 
+def _storage_options(text: str) -> dict[str, Any]:
+    """A JSON object. It may hold secrets, so no error repeats it."""
+    try:
+        options = json.loads(text)
+    except ValueError:
+        options = None
+    if not isinstance(options, dict):
+        raise ValueError('must be a JSON object such as {"anon": true}')
+    return options
+
+
 # name in Spark → (keyword of read_options, how to read the text)
 OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {
     "path": ("path", _paths),
@@ -129,4 +140,5 @@ OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {
     "maxBytesPerPartition": ("max_bytes_per_partition", _size),
     "maxRecordsPerPartition": ("max_records_per_partition", _integer),
     "io": ("io", str),
+    "storageOptions": ("storage_options", _storage_options),
 }

@@ -13,7 +13,8 @@ from tests.models.log_directory import TIME, LogDirectory, abort, commit, data, 
 from tests.models.producer_state import write_snapshot
 from tests.unit.logdir.faults import FIRST, SECOND, found, rows
 from tests.unit.logdir.faults_of_files import AT_END
-from txnkafka.logdir import LogDir, segment
+from txnkafka.env import LocalFileSystem
+from txnkafka.logdir import LogDir
 from txnkafka.logdir.verify import verify
 from txnkafka.logdir.verify_findings import LISTED_PER_FILE
 
@@ -211,7 +212,7 @@ def test_a_misplaced_batch_at_the_end_of_a_window(
     at = directory.position(0, number)
     directory.patch(directory.file(0), at, struct.pack(">q", 1000))
     for window_batches in (1, 2, 3):
-        monkeypatch.setattr(segment, "WINDOW_BYTES", len(data(0)) * window_batches + 5)
+        monkeypatch.setattr(LocalFileSystem, "window_bytes", len(data(0)) * window_batches + 5)
         report = verify(LogDir(str(directory.root), io="pread"))
         misplaced = [each.position for each in report.findings if each.code == "misplaced-batch"]
         assert misplaced == [at]
@@ -227,7 +228,7 @@ def test_windows_change_nothing(
     directory.patch(directory.file(0, "index"), 12, struct.pack(">i", 5))
     directory.patch(directory.file(8, "snapshot"), 20, b"\x99")
     expected = verify(LogDir(str(directory.root), io="mmap"))
-    monkeypatch.setattr(segment, "WINDOW_BYTES", window_bytes)
+    monkeypatch.setattr(LocalFileSystem, "window_bytes", window_bytes)
     assert verify(LogDir(str(directory.root), io="pread")) == expected
     assert len(expected.findings) == 4
 

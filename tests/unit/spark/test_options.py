@@ -49,6 +49,17 @@ def test_each_option_says_the_same_as_its_keyword() -> None:
     assert read_options(assign={"orders": range(2)}).assigned == tuple(ORDERS)
 
 
+def test_storage_options_are_not_told() -> None:
+    text = '{"key": "open sesame", "client_kwargs": {"region_name": "x"}}'
+    keyword: dict[str, Any] = {"key": "open sesame", "client_kwargs": {"region_name": "x"}}
+    assert options(storageOptions=text) == read_options(storage_options=keyword)
+    assert "sesame" not in repr(parse_source_options({"path": "s3://b", "storageOptions": text}))
+    for wrong in ("open sesame", '["open sesame"]'):
+        with pytest.raises(ValueError, match="option storageOptions: must be a JSON object") as caught:
+            options(storageOptions=wrong)
+        assert "sesame" not in str(caught.value)
+
+
 def test_paths_may_be_one_or_a_json_list() -> None:
     assert parse_source_options({"path": "/a,b"}).paths == ("/a,b",)
     assert parse_source_options({"path": '["/a", "/b"]'}).paths == ("/a", "/b")

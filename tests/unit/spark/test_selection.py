@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.unit.logdir.logs import batch, marker, write_log
-from txnkafka import LogDir, LogDirError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from txnkafka import LogDir, OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.spark.options import read_options
 from txnkafka.spark.plan import ReadTask, plan_tasks
 from txnkafka.spark.read import MAX_BATCH_ROWS, TaskReader
 from txnkafka.spark.schema import batch_schema
-from txnkafka.spark.selection import chosen_partitions, local_path
+from txnkafka.spark.selection import chosen_partitions
 
 
 @pytest.fixture
@@ -155,19 +155,6 @@ def test_large_chunks_become_several_batches(tmp_path: Path) -> None:
     assert sum(sizes) == 25_000
     assert max(sizes) <= MAX_BATCH_ROWS
     assert offsets(tasks) == list(range(25_000))
-
-
-def test_addresses_of_other_storage_are_refused() -> None:
-    assert [local_path(path) for path in ("/a", "a/b", "file:/a", "file:///a", "file://localhost/a")] == [
-        "/a",
-        "a/b",
-        "/a",
-        "/a",
-        "/a",
-    ]
-    for path in ("s3://bucket/logs", "hdfs:/logs", "file://other/logs"):
-        with pytest.raises(LogDirError, match="only files that every executor opens"):
-            local_path(path)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""Paths and addresses: which file system is meant, and what is said when it is not to be had."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from txnkafka import LogDir, LogDirError
+from txnkafka.env import LocalFileSystem, open_file_system
+from txnkafka.env.remote import RemoteFileSystem
+
+
+@pytest.mark.parametrize("path", ["/a", "a/b", ".", "a:b/c", "file:/a", "file:///a", "FILE://localhost/a"])
+def test_paths_of_this_machine(path: str) -> None:
+    file_system, paths = open_file_system([path])
+    assert isinstance(file_system, LocalFileSystem)
+    assert paths == ["/a" if path.lower().startswith("file") else path]
+
+
+@pytest.mark.parametrize(
+    ("address", "path", "parent", "below"),
+    [
+        ("memory://logs/t-0/", "memory://logs/t-0", "memory://logs", "memory://logs/t-0/x"),
+        ("MEMORY://t-0", "memory://t-0", "memory://", "memory://t-0/x"),
+        ("memory://", "memory://", "memory://", "memory://x"),
+        ("local:///t-0", "local:///t-0", "local:///", "local:///t-0/x"),
+        ("local:///", "local:///", "local:///", "local:///x"),
+    ],
+)
+def test_addresses(address: str, path: str, parent: str, below: str) -> None:
+    file_system, paths = open_file_system([address])
+    assert isinstance(file_system, RemoteFileSystem)
+    assert paths == [path]
+    assert file_system.split(path)[0] == parent
+    assert file_system.join(path, "x") == below
+    assert file_system.split(below) == (path, "x")
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["file://other/logs"], "files of another machine"),
+        (["hdfs:/logs"], "two slashes"),
+        (["nosuch://logs"], "there is no file system 'nosuch'"),
+        (["zip://logs::memory://a.zip"], "addresses within addresses"),
+        (["memory://a", "/b"], "on several file systems"),
+        (["memory://a", "local:///b"], "on several file systems"),
+        (["memory://nothing-is-here"], "memory://nothing-is-here does not exist"),
+    ],
+)
+def test_what_cannot_be_opened(paths: list[str], message: str) -> None:
+    with pytest.raises(LogDirError) as caught:
+        LogDir(paths)
+    assert message in str(caught.value)
+
+
+def test_options_are_for_addresses() -> None:
+    with pytest.raises(LogDirError, match="storage options are for addresses"):
+        LogDir("/tmp", storage_options={"anon": True})
+
+
+def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(LogDirError, match=r"pip install 'txnkafka\[files\]'"):
+        LogDir("s3://bucket/logs")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "modules", "message"),
+    [
+        ("s3", ["s3fs", "obstore.fsspec"], r"Install s3fs to access S3, or obstore: pip install 'txn"),
+        ("sftp", ["paramiko"], '"paramiko" to be installed$'),
+    ],
+)
+def test_without_the_package_of_a_scheme(
+    scheme: str, modules: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(fsspec_registry(), scheme, raising=False)
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(LogDirError, match=message):
+        LogDir(f"{scheme}://bucket/logs")
+
+
+def test_obstore_takes_the_place_of_s3fs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(fsspec_registry(), "s3", raising=False)
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    file_system = RemoteFileSystem("s3://bucket/logs", {"region": "eu-central-1"})
+    assert "FsspecStore" in str(type(file_system._backend).__mro__)
+    assert file_system._key("s3://bucket/logs") == "bucket/logs"
+    fsspec_registry().pop("s3")
+
+
+def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"config": {"secret_access_key": "open sesame"}, "region": "nowhere"}
+    file_system = RemoteFileSystem("memory://", options)
+    assert "sesame" not in repr(file_system)
+
+    def ls(*_: object, **__: object) -> None:
+        raise RuntimeError("no open sesame in nowhere")
+
+    monkeypatch.setattr(file_system._backend, "ls", ls)
+    with pytest.raises(OSError, match=r"RuntimeError: no \*\*\* in nowhere"):
+        file_system.list("memory://logs")
+
+
+def fsspec_registry() -> dict[str, Any]:
+    """What was imported so far; it decides before any package is looked for."""
+    found: dict[str, Any] = import_module("fsspec.registry")._registry
+    return found

@@ -1,0 +1,94 @@
+"""How an address finds its fsspec file system, and what that file system's errors mean.
+
+fsspec is not needed for local files and may be missing. Of the schemes that it knows, most need one more
+package; for the large object stores obstore will do as well, and comes with ``txnkafka[files]``.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from txnkafka.errors import LogDirError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+__all__ = ["connect", "explained"]
+
+OBSTORE_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")
+REFUSALS = ("permission", "credential", "auth", "forbidden")  # in names of exceptions
+SECRET = re.compile("secret|password|token|key|credential|sas", re.IGNORECASE)  # in names of options
+INSTALL = "pip install 'txnkafka[files]'"
+
+
+def connect(address: str, options: Mapping[str, Any]) -> AbstractFileSystem:
+    """The fsspec file system of an address; ``options`` are those of its package. Raises LogDirError."""
+    if "::" in address:
+        raise LogDirError(f"{address}: addresses within addresses (::) are not supported; unpack it first")
+    scheme = address.partition("://")[0]
+    _import(address, scheme)
+    from fsspec.core import url_to_fs
+
+    try:
+        return url_to_fs(address, **options)[0]
+    except Exception as error:
+        names = f" with the options {', '.join(options)}" if options else ""
+        raise LogDirError(f"{address} cannot be opened{names}: {_text(error, options)}") from None
+
+
+def _import(address: str, scheme: str) -> None:
+    """Find the package for a scheme; obstore where fsspec's own choice is not installed."""
+    try:
+        import fsspec
+    except ImportError:
+        raise LogDirError(f"{address}: addresses need the package fsspec: {INSTALL}") from None
+    try:
+        fsspec.get_filesystem_class(scheme)
+    except ValueError:
+        raise LogDirError(
+            f"{address}: there is no file system {scheme!r}; fsspec.available_protocols() lists them"
+        ) from None
+    except ImportError as error:
+        if scheme not in OBSTORE_SCHEMES or not _register_obstore(scheme):
+            alternative = f", or obstore: {INSTALL}" if scheme in OBSTORE_SCHEMES else ""
+            raise LogDirError(f"{address}: {error}{alternative}") from None
+
+
+def _register_obstore(scheme: str) -> bool:
+    try:
+        from obstore.fsspec import register
+    except ImportError:
+        return False
+    register(scheme)
+    return True
+
+
+def explained(error: Exception, path: str, options: Mapping[str, Any]) -> OSError:
+    """What a backend's error means, as an OSError about ``path`` that says what to do."""
+    kind = type(error).__name__.lower()
+    if isinstance(error, FileNotFoundError) or "notfound" in kind or "NoSuchBucket" in str(error):
+        return FileNotFoundError(errno.ENOENT, "does not exist, or not for these credentials", path)
+    text = _text(error, options)
+    if isinstance(error, PermissionError) or any(each in kind for each in REFUSALS):
+        text = f"permission denied ({text}); give credentials in storage_options or as its package finds them"
+        return PermissionError(errno.EACCES, text, path)
+    return OSError(getattr(error, "errno", None) or errno.EIO, text, path)
+
+
+def _text(error: Exception, options: Mapping[str, Any]) -> str:
+    """What an error says, in one line, without obstore's inner workings, and without secrets."""
+    text = " ".join(f"{type(error).__name__}: {error}".split()).partition(" Debug source: ")[0]
+    for secret in _secrets(options):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _secrets(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _secrets(value)
+        elif SECRET.search(name) and len(str(value)) > 3:
+            yield str(value)
