@@ -183,9 +183,15 @@ class PartitionView:
     ) -> list[TransactionRange]:
         """The transactions with records in [start_offset, end_offset): those that ended in the order of
         their markers, then open ones."""
+        return list(self.iter_transactions(start_offset, end_offset))
+
+    def iter_transactions(
+        self, start_offset: int | None = None, end_offset: int | None = None
+    ) -> Iterator[TransactionRange]:
+        """The same one by one: not all of them are in memory at once."""
         start = self.log_start_offset if start_offset is None else start_offset
         end = self.log_end_offset if end_offset is None else end_offset
-        return list(transactions_between(self.segments, start, end))
+        return transactions_between(self.segments, start, end)
 
     def aborted_transactions(
         self, start_offset: int | None = None, end_offset: int | None = None

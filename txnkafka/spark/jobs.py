@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from txnkafka.record.chunk import OnCorrupt
 
-__all__ = ["batches", "map_arrow"]
+__all__ = ["Path", "batches", "map_arrow", "paths_of", "planned_frame"]
 
 Batches = Iterator["pa.RecordBatch"]
+Task = TypeVar("Task")
 Path = str | PurePath | Iterable[str | PurePath]
 
 
@@ -68,16 +69,30 @@ def map_arrow(
     its end; ``schema`` is that of what it yields. The rest is as for ``batches``.
     """
     tasks, reader = _plan(spark, path, columns, on_corrupt, reading)
+    return planned_frame(spark, tasks, lambda wanted: function(reader(wanted)), schema)
+
+
+def planned_frame(
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    read: Callable[[Iterator[Task]], Batches],
+    schema: StructType | str,
+) -> DataFrame:
+    """A DataFrame of what ``read`` makes of planned tasks in the executors, a Spark task each."""
     planned = spark.sparkContext.broadcast(tasks)
 
     def run(numbers: Batches) -> Batches:
-        wanted = (planned.value[number] for batch in numbers for number in batch.column(0).to_pylist())
-        yield from function(reader(wanted))
+        yield from read(planned.value[number] for batch in numbers for number in batch.column(0).to_pylist())
         # Spark throws a worker away that leaves input behind
         for _ in numbers:
             pass
 
     return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(run, schema)
+
+
+def paths_of(path: Path) -> list[str]:
+    """One path or several, as strings."""
+    return [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
 
 
 def _plan(
@@ -89,8 +104,7 @@ def _plan(
 ) -> tuple[list[ReadTask], TaskReader]:
     options = read_options(**reading)
     schema = batch_schema(columns)
-    paths = [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
-    tasks = plan_tasks(paths, options, spark.sparkContext.defaultParallelism)
+    tasks = plan_tasks(paths_of(path), options, spark.sparkContext.defaultParallelism)
     if on_corrupt is None and not options.fail_on_data_loss:
         on_corrupt = log_damage
     return tasks, TaskReader(schema, on_corrupt)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from txnkafka.env import LocalFileSystem
@@ -21,7 +22,7 @@ from txnkafka.spark.plan import ReadTask
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MAX_BATCH_ROWS", "TaskReader", "log_damage"]
+__all__ = ["MAX_BATCH_ROWS", "TaskReader", "damage_fails_the_job", "log_damage", "pieces"]
 
 MAX_BATCH_ROWS = 20_000
 COPIED = frozenset(("key", "value", "headers"))
@@ -43,16 +44,10 @@ class TaskReader:
         names = frozenset(self.schema.names)
         # without keys and values a walk that only looks at records will do, nothing is copied
         decoder = ChunkDecoder(headers="headers" in names, views=not names & COPIED)
-        try:
+        with damage_fails_the_job():
             for task in tasks:
                 for unit in task.units:
                     yield from self._unit(unit, decoder, mapped=task.mapped)
-        except CorruptRecordError as error:
-            error.remedy = (
-                "The task fails, and the job with it; failOnDataLoss=false leaves the batch out, "
-                "'txnkafka verify' lists all damage"
-            )
-            raise
 
     def _unit(self, unit: ReadUnit, decoder: ChunkDecoder, *, mapped: bool) -> Iterator[pa.RecordBatch]:
         segment = Segment(LocalFileSystem(), unit.start_offset, {"log": unit.path}, unit.end_position)
@@ -63,12 +58,26 @@ class TaskReader:
                 batch = to_arrow(columns, topic_partition, self.schema)
                 if "headers" in batch.schema.names:
                     batch = _without_empty_headers(batch)
-                yield from _pieces(batch)
+                yield from pieces(batch)
         finally:
             segment.close()
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+@contextmanager
+def damage_fails_the_job() -> Iterator[None]:
+    """Errors of damaged batches say what can be done about them in Spark."""
+    try:
+        yield
+    except CorruptRecordError as error:
+        error.remedy = (
+            "The task fails, and the job with it; failOnDataLoss=false leaves the batch out, "
+            "'txnkafka verify' lists all damage"
+        )
+        raise
+
+
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The same rows, at most ``MAX_BATCH_ROWS`` at once."""
     if batch.num_rows <= MAX_BATCH_ROWS:
         yield batch
         return

@@ -17,7 +17,14 @@ from txnkafka.model import TopicPartition
 from txnkafka.spark.offsets import EARLIEST, LATEST
 from txnkafka.spark.options import ReadOptions
 
-__all__ = ["PartitionRange", "chosen_partitions", "local_path", "partition_ranges"]
+__all__ = [
+    "PartitionRange",
+    "check_offsets_complete",
+    "chosen_partitions",
+    "local_path",
+    "partition_range",
+    "partition_ranges",
+]
 
 LOG = logging.getLogger("txnkafka.spark")
 
@@ -83,10 +90,19 @@ def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:
 def partition_ranges(views: list[PartitionView], options: ReadOptions) -> list[PartitionRange]:
     """What to read of each partition. Raises OffsetOutOfRangeError, and ValueError for offsets that do not
     name exactly these partitions."""
-    wanted = {view.topic_partition for view in views}
+    check_offsets_complete(options, {view.topic_partition for view in views})
+    return [partition_range(view, options) for view in views]
+
+
+def partition_range(view: PartitionView, options: ReadOptions) -> PartitionRange:
+    """What to read of one partition. Raises OffsetOutOfRangeError."""
+    return PartitionRange(view, _start(view, options), _end(view, options))
+
+
+def check_offsets_complete(options: ReadOptions, wanted: set[TopicPartition]) -> None:
+    """Raises ValueError for offsets that do not name exactly the ``wanted`` partitions."""
     _check_complete("starting", options.starting_offsets, wanted)
     _check_complete("ending", options.ending_offsets, wanted)
-    return [PartitionRange(view, _start(view, options), _end(view, options)) for view in views]
 
 
 def _check_complete(

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from txnkafka.spark.schema import arrow_schema_of, source_schema
+from txnkafka.spark.schema import source_schema
 from txnkafka.spark.source_options import parse_source_options
+from txnkafka.spark.tables import find_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from txnkafka.spark.plan import ReadTask
     from txnkafka.spark.source_options import SourceOptions
 
 __all__ = ["TxnKafkaDataSource"]
@@ -34,16 +34,21 @@ class TxnKafkaDataSource(DataSource):
         return "txnkafka"
 
     def schema(self) -> StructType:
-        """The columns of Spark's Kafka source. Refuses options that are wrong."""
-        return source_schema(parse_source_options(self.options).include_headers)
+        """The columns of the table; of records those of Spark's Kafka source. Refuses options that are
+        wrong."""
+        options = parse_source_options(self.options)
+        if options.table == "records":
+            return source_schema(options.include_headers)
+        return find_table(options.table).schema()
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader for the columns of ``schema``. Refuses columns that do not exist."""
-        return _Reader(parse_source_options(self.options), arrow_schema_of(schema))
+        options = parse_source_options(self.options)
+        return _Reader(options, find_table(options.table).arrow_schema(schema))
 
 
 class _Partition(InputPartition):
-    def __init__(self, task: ReadTask) -> None:
+    def __init__(self, task: object) -> None:
         super().__init__(task)
 
 
@@ -53,14 +58,10 @@ class _Reader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        from txnkafka.spark.plan import plan_tasks
-
-        return [_Partition(task) for task in plan_tasks(self._options.paths, self._options.reading)]
+        plan = find_table(self._options.table).plan
+        return [_Partition(task) for task in plan(self._options.paths, self._options.reading, 1)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from txnkafka.spark.read import TaskReader, log_damage
-
         # Spark makes one partition with None of an empty plan
         tasks = [] if partition.value is None else [partition.value]
-        on_corrupt = None if self._options.reading.fail_on_data_loss else log_damage
-        return TaskReader(self._schema, on_corrupt)(tasks)
+        return find_table(self._options.table).rows(tasks, self._schema, self._options.reading)

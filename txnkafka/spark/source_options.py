@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 
 from txnkafka.model import IsolationLevel
 from txnkafka.spark.options import ReadOptions, nearest, read_options
+from txnkafka.spark.tables import check_keywords, find_table
 
 __all__ = ["OPTION_NAMES", "SourceOptions", "parse_source_options"]
 
 
 class SourceOptions(NamedTuple):
-    """Where to read, what, and whether the schema has headers when none is given."""
+    """Where to read, which table, what of it, and whether the schema has headers when none is given."""
 
     paths: tuple[str, ...]
+    table: str
     include_headers: bool
     reading: ReadOptions
 
@@ -25,6 +27,7 @@ class SourceOptions(NamedTuple):
 def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
     """Check and convert all options. Raises ValueError that names the option."""
     found: dict[str, Any] = {}
+    said: dict[str, str] = {}
     for given, text in options.items():
         name = _known_name(given)
         keyword, parse = OPTION_NAMES[name]
@@ -34,10 +37,18 @@ def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
             raise ValueError(f"option {name}: {error}") from None
         if found.setdefault(keyword, value) != value:
             raise ValueError(f"option {name} is given under two names with different values")
+        said[keyword] = f"option {name}"
     paths = (*found.pop("path", ()), *found.pop("paths", ()))
     if not paths:
         raise ValueError("no path: give the log directory to .load(…) or as option path")
-    return SourceOptions(paths, found.pop("include_headers", False), read_options(**found))
+    table = found.pop("table", "records")
+    check_keywords(table, {keyword: name for keyword, name in said.items() if keyword not in WHERE})
+    return SourceOptions(paths, table, found.pop("include_headers", False), read_options(**found))
+
+
+def _table(text: str) -> str:
+    find_table(text)
+    return text
 
 
 def _known_name(given: str) -> str:
@@ -91,10 +102,12 @@ def _size(text: str) -> int:
     return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2]]
 
 
+WHERE = ("path", "paths", "table")  # what every table takes
 # name in Spark → (keyword of read_options, how to read the text)
 OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {
     "path": ("path", _paths),
     "paths": ("paths", _paths),
+    "table": ("table", _table),
     "subscribe": ("topic", _names),
     "subscribePattern": ("topic_pattern", str),
     "assign": ("assign", str),

@@ -19,7 +19,7 @@ def options(**given: str) -> ReadOptions:
 
 def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
     found = parse_source_options({"path": "/logs"})
-    assert found == (("/logs",), False, ReadOptions())
+    assert found == (("/logs",), "records", False, ReadOptions())
     assert found.reading.isolation_level is IsolationLevel.READ_COMMITTED
     assert (found.reading.starting_offsets, found.reading.ending_offsets) == ("earliest", "latest")
     assert found.reading.fail_on_data_loss
@@ -51,8 +51,9 @@ def test_each_option_says_the_same_as_its_keyword() -> None:
 def test_paths_may_be_one_or_a_json_list() -> None:
     assert parse_source_options({"path": "/a,b"}).paths == ("/a,b",)
     assert parse_source_options({"path": '["/a", "/b"]'}).paths == ("/a", "/b")
-    assert parse_source_options({"paths": '["/a", "/b"]', "includeHeaders": "true"})[:2] == (
+    assert parse_source_options({"paths": '["/a", "/b"]', "includeHeaders": "true"})[:3] == (
         ("/a", "/b"),
+        "records",
         True,
     )
 
