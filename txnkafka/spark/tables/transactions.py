@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange
@@ -104,15 +103,22 @@ def _partition(
     _, first, last = partition_range(view, options)
     start, end = view.bounds(options.isolation_level, first, last)
     report(view.tail_findings, view.topic_partition)
-    in_the_log = view.iter_transactions(end_offset=end)
-    for each in chain(in_the_log, _without_records(view, end)):
+    for each in _transactions(view, end):
         if each.last_offset >= start:
             yield view.topic, view.partition, transactional_ids.get(each.producer_id), *_row(each)
 
 
-def _without_records(view: PartitionView, end: int) -> list[TransactionRange]:
-    """Open ones whose records were deleted: only the producer snapshot knows them."""
-    return [each for each in view.open_transactions if not each.batches and each.first_offset < end]
+def _transactions(view: PartitionView, end: int) -> Iterator[TransactionRange]:
+    """What the log shows, and what only the producer snapshot knows of open ones whose first records, or
+    all of them, were deleted."""
+    first_offsets = {each.producer_id: each.first_offset for each in view.open_transactions}
+    for each in view.iter_transactions(end_offset=end):
+        if each.outcome == "open":
+            first = first_offsets.get(each.producer_id, each.first_offset)
+            yield each._replace(first_offset=min(first, each.first_offset))
+        else:
+            yield each
+    yield from (each for each in view.open_transactions if not each.batches and each.first_offset < end)
 
 
 def _row(each: TransactionRange) -> tuple[Any, ...]:
