@@ -62,7 +62,7 @@ def test_paths_may_be_one_or_a_json_list() -> None:
     ("given", "message"),
     [
         ({"startingOffest": "x"}, "option startingOffest is not known: did you mean startingOffsets?"),
-        ({"zzz": "x"}, "option zzz is not known: there are path, paths, subscribe, "),
+        ({"zzz": "x"}, "option zzz is not known: there are path, paths, table, subscribe, "),
         ({"kafka.group.id": "x"}, "no broker is asked"),
         ({"isolation.level": "none"}, "option isolation.level: isolation level must be"),
         (
