@@ -333,9 +333,10 @@ def test_both_doors_give_the_same_rows(spark: SparkSession, name: str) -> None:
     path = str(case("coordinator_logs").recovered or case("coordinator_logs").logs)
     frame = table(spark, name, path)
     source = spark.read.format("txnkafka").option("table", name).load(path)
-    assert source.schema == frame.schema == TABLES[name].schema() if name != "records" else source.schema
-    columns = source.columns
-    assert source.select(columns).collect() == frame.select(columns).collect()
+    assert source.schema == frame.schema == TABLES[name].schema()
+    found = frame.collect()
+    assert source.collect() == found
+    assert found or name == "findings"
 
 
 def test_columns_may_be_left_out_and_null_is_not_allowed_where_it_may_be(spark: SparkSession) -> None:

@@ -31,7 +31,6 @@ __all__ = [
     "arrow_schema_of",
     "batch_schema",
     "check_fields",
-    "source_schema",
 ]
 
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
@@ -49,12 +48,6 @@ KAFKA_COLUMNS = tuple(name for name in COLUMN_TYPES if name != "headers")
 RECORD_COLUMNS = StructType(
     [StructField(name, kind, name in ("key", "value", "headers")) for name, kind in COLUMN_TYPES.items()]
 )
-
-
-def source_schema(include_headers: bool) -> StructType:
-    """All columns; headers when they are asked for."""
-    names = COLUMN_TYPES if include_headers else KAFKA_COLUMNS
-    return StructType([StructField(name, COLUMN_TYPES[name]) for name in names])
 
 
 def batch_schema(columns: Sequence[str]) -> pa.Schema:

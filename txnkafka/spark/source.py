@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from txnkafka.spark.schema import source_schema
 from txnkafka.spark.source_options import parse_source_options
 from txnkafka.spark.tables import find_table
 
@@ -37,9 +36,7 @@ class TxnKafkaDataSource(DataSource):
         """The columns of the table; of records those of Spark's Kafka source. Refuses options that are
         wrong."""
         options = parse_source_options(self.options)
-        if options.table == "records":
-            return source_schema(options.include_headers)
-        return find_table(options.table).schema()
+        return find_table(options.table).schema(include_headers=options.include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader for the columns of ``schema``. Refuses columns that do not exist."""

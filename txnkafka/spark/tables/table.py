@@ -80,9 +80,10 @@ class Table(Generic[Task]):
     rows: Callable[[Iterable[Task], pa.Schema, ReadOptions], Iterator[pa.RecordBatch]]
     arrow_schema: Callable[[StructType], pa.Schema]
 
-    def schema(self) -> StructType:
-        """All columns, as Spark shows them."""
-        return StructType([StructField(field.name, field.dataType) for field in self.columns.fields])
+    def schema(self, *, include_headers: bool = False) -> StructType:
+        """The columns as Spark shows them when nobody names any; headers only when they are asked for."""
+        shown = [each for each in self.columns.fields if include_headers or each.name != "headers"]
+        return StructType([StructField(each.name, each.dataType) for each in shown])
 
 
 def table_columns(kinds: dict[str, Kind], *, nullable: tuple[str, ...]) -> StructType:
