@@ -118,3 +118,15 @@ def test_topic_ids(directory: Directory) -> None:
         return
     known = (directory.case.answered / str(directory.partition) / "partition.metadata").exists()
     assert directory.view().topic_id == (topic["topic_id"] if known else None)
+
+
+@each_level
+@each_answered
+def test_counts_of_any_range(directory: Directory, isolation_level: str) -> None:
+    fetches = directory.case.facts(directory.partition).get("fetch", [])
+    starts = sorted({each["offset"] for each in fetches if each["error"] == "NONE"})
+    whole = directory.case.expected_records(directory.partition, isolation_level)
+    view = directory.view()
+    for start, end in itertools.zip_longest(starts, starts[3:], fillvalue=view.log_end_offset):
+        found = view.count(isolation_level=isolation_level, start_offset=start, end_offset=end)
+        assert found == sum(start <= record["offset"] < end for record in whole), (start, end)

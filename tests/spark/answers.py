@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka import TimestampType, TopicPartition
+from txnkafka.spark.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tests.golden.cases import Case
 
-__all__ = ["ALL_COLUMNS", "Json", "expected_lines", "line"]
+__all__ = ["ALL_COLUMNS", "Json", "TablePart", "expected_lines", "line", "planned", "rows_of"]
 
 Json = Any
 ALL_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
@@ -42,3 +45,52 @@ def line(row: Mapping[str, Any], timestamp: int) -> Json:
 
 def _base64(content: bytes | bytearray | None) -> str | None:
     return None if content is None else b64encode(content).decode("ascii")
+
+
+class TablePart(NamedTuple):
+    """One planned task of one table of one directory; ``name`` is whatever the test calls it."""
+
+    name: Hashable
+    table: str
+    task: object
+    options: ReadOptions
+
+
+def planned(name: Hashable, table: str, path: str, **reading: Any) -> list[TablePart]:
+    """The tasks that read a table; ``count`` is one here."""
+    from txnkafka.spark.tables import TABLES
+    from txnkafka.spark.tables.partition_tasks import plan_partitions
+
+    options = read_options(**reading)
+    plan = plan_partitions if table == "count" else TABLES[table].plan
+    return [TablePart(name, table, task, options) for task in plan([path], options, 1)]
+
+
+def rows_of(parts: Iterable[TablePart]) -> Iterator[tuple[Hashable, str, Json]]:
+    """(name, table, row) of planned tasks; runs in the worker. Timestamps in milliseconds."""
+    for name, table, task, options in parts:
+        yield from ((name, table, row) for row in _rows(table, task, options))
+
+
+def _rows(table: str, task: object, options: ReadOptions) -> Iterator[Json]:
+    from txnkafka.spark.table_jobs import count_partitions
+    from txnkafka.spark.tables import TABLES
+
+    if table == "count":
+        yield from count_partitions([task], options)  # type: ignore[list-item]
+        return
+    schema = TABLES[table].arrow_schema(TABLES[table].schema())
+    for batch in TABLES[table].rows([task], schema, options):
+        yield from in_milliseconds(batch).to_pylist()
+
+
+def in_milliseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Timestamps as numbers."""
+    import pyarrow as pa
+    import pyarrow.compute
+
+    for place, field in enumerate(batch.schema):
+        if pa.types.is_timestamp(field.type):
+            values = pa.compute.divide(batch.column(place).cast(pa.int64()), 1000)
+            batch = batch.set_column(place, field.name, values)
+    return batch

@@ -13,6 +13,7 @@ from txnkafka import TopicPartition
 from txnkafka.spark.options import ReadKeywords
 from txnkafka.spark.schema import COLUMN_TYPES
 from txnkafka.spark.source_options import OPTION_NAMES
+from txnkafka.spark.tables import TABLES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
@@ -22,7 +23,7 @@ def test_examples(spark: SparkSession) -> None:
     names: dict[str, object] = {"spark": spark}
     for example in EXAMPLES:
         exec(example.replace("/var/lib/kafka/data", str(case("interleaved").logs)), names)
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 11
     assert names["records"] == paid_orders() > 0
     spark.catalog.dropTempView("orders")
 
@@ -40,6 +41,22 @@ def paid_orders() -> int:
 
 def test_every_option_column_and_keyword_is_explained() -> None:
     explained = set(re.findall(r"`([\w.]+)`", TEXT))
+    assert explained >= TABLES.keys()
     assert explained >= (OPTION_NAMES.keys() - {"paths"}) | COLUMN_TYPES.keys() | set(
         ReadKeywords.__annotations__
     )
+
+
+def test_every_column_of_each_table_stands_in_its_section() -> None:
+    sections = dict(re.findall(r"\n### `(\w+)`\n(.*?)(?=\n##)", TEXT, flags=re.DOTALL))
+    assert sections.keys() | {"records"} == TABLES.keys()
+    for name, text in sections.items():
+        rows = re.findall(r"^\| (`.*?) \| (\S.*?) \|", text, flags=re.MULTILINE)
+        columns = [column for cell, _ in rows for column in re.findall(r"`(\w+)`", cell)]
+        assert columns == TABLES[name].columns.names
+        kinds = [
+            kind
+            for cell, kinds in rows
+            for kind in (kinds.split(", ") * cell.count("`"))[: cell.count("`") // 2]
+        ]
+        assert kinds == [field.dataType.simpleString() for field in TABLES[name].columns.fields]

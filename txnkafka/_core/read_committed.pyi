@@ -19,6 +19,9 @@ class TransactionRange(NamedTuple):
     records: int
     bytes: int
     outcome: str
+    last_data_offset: int
+    marker_timestamp: int
+    coordinator_epoch: int
 
 class TransactionScan:
     ended: list[TransactionRange]
@@ -43,4 +46,5 @@ def select(
     start: int = 0,
     stop: int | None = None,
 ) -> bytearray: ...
+def contained(index: BatchIndex, ranges: HiddenRanges) -> bytearray: ...
 def merged(ranges: Iterable[HiddenRange]) -> list[list[int]]: ...

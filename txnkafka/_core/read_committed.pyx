@@ -36,13 +36,14 @@ HiddenRange.__doc__ = "Transactional batches of a producer, with base offsets fr
 
 TransactionRange = namedtuple("TransactionRange", [
     "producer_id", "producer_epoch", "first_offset", "last_offset", "first_timestamp", "last_timestamp",
-    "batches", "records", "bytes", "outcome",
+    "batches", "records", "bytes", "outcome", "last_data_offset", "marker_timestamp", "coordinator_epoch",
 ], module=__name__)
 TransactionRange.__doc__ = """One transaction in one partition.
 
 ``last_offset`` is that of the end marker, or of the last batch while the transaction is open. ``outcome``
 is ``committed``, ``aborted``, ``open`` (no marker follows) or ``undecided`` (its marker is missing from
-the middle of the log)."""
+the middle of the log). Timestamp and coordinator epoch are those of the end marker, -1 where there is
+none; then ``last_offset`` is ``last_data_offset``."""
 
 
 cdef class OpenTransaction:
@@ -51,10 +52,15 @@ cdef class OpenTransaction:
     cdef int16_t producer_epoch
     cdef bint across_hole
 
-    cdef object end(self, int64_t producer_id, int64_t last_offset, str outcome):
+    cdef object end(self, int64_t producer_id, str outcome, BatchEntry* marker):
+        """``marker`` is NULL where there is none."""
         return TransactionRange(
-            producer_id, self.producer_epoch, self.first_offset, last_offset,
+            producer_id, self.producer_epoch, self.first_offset,
+            self.last_offset if marker == NULL else marker.last_offset,
             self.first_timestamp, self.last_timestamp, self.batches, self.records, self.size, outcome,
+            self.last_offset,
+            -1 if marker == NULL else marker.max_timestamp,
+            -1 if marker == NULL else marker.coordinator_epoch,
         )
 
 
@@ -87,7 +93,7 @@ cdef class TransactionScan:
     def open_transactions(self):
         """The transactions without an end marker so far, oldest first."""
         cdef OpenTransaction transaction
-        ranges = [transaction.end(producer_id, transaction.last_offset, "open")
+        ranges = [transaction.end(producer_id, "open", NULL)
                   for producer_id, transaction in self.current.items()]
         return sorted(ranges, key=lambda each: each.first_offset)
 
@@ -115,7 +121,7 @@ cdef class TransactionScan:
         cdef bint new_epoch = transaction is not None and transaction.producer_epoch != e.producer_epoch
         if new_epoch and transaction.across_hole:
             # The epoch moved on without a marker: that one was lost with the missing segments.
-            self.ended.append(transaction.end(e.producer_id, transaction.last_offset, "undecided"))
+            self.ended.append(transaction.end(e.producer_id, "undecided", NULL))
             transaction = None
         if transaction is None:
             if e.count == 0:
@@ -146,7 +152,7 @@ cdef class TransactionScan:
         # certainly this one's
         if transaction.across_hole and e.producer_epoch != transaction.producer_epoch + 1:
             outcome = "undecided"
-        self.ended.append(transaction.end(e.producer_id, e.last_offset, outcome))
+        self.ended.append(transaction.end(e.producer_id, outcome, e))
         return 0
 
 
@@ -224,6 +230,19 @@ def select(
                 index.entries, start, end, ranges.ranges, ranges.count, start_offset, end_offset, &chosen[0]
             )
     return selection
+
+
+def contained(BatchIndex index not None, HiddenRanges ranges not None):
+    """One byte per batch of ``index``: 1 when it is transactional data that lies in one of the ``ranges``."""
+    result = bytearray(index.count)
+    cdef uint8_t[::1] found = result
+    cdef Py_ssize_t i
+    cdef BatchEntry* e
+    for i in range(index.count):
+        e = &index.entries[i]
+        if e.attributes & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL) == ATTRIBUTE_TRANSACTIONAL:
+            found[i] = is_hidden(ranges.ranges, ranges.count, e.producer_id, e.base_offset)
+    return result
 
 
 def merged(ranges):

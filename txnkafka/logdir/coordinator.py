@@ -59,6 +59,11 @@ class CoordinatorView:
         return self._owners.get(producer_id)
 
     @property
+    def transactional_ids(self) -> dict[int, str]:
+        """The transactional id of each producer id that has an ``owner``."""
+        return {producer_id: each.transactional_id for producer_id, each in self._owners.items()}
+
+    @property
     def missing_partitions(self) -> tuple[int, ...]:
         """Partitions of the topic that are certainly not here; there may be more (see ``is_complete``)."""
         there = set(self.partitions)

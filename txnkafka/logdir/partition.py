@@ -16,13 +16,14 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import TransactionRange
 from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptFileError, CorruptRecordError, OffsetOutOfRangeError
+from txnkafka.logdir.count import count_unit
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.log_end import LogEnd, end_of_log
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.segment import MAX_OPEN_SEGMENTS, Segment
-from txnkafka.logdir.survey import survey
+from txnkafka.logdir.survey import survey, transactions_between
 from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
 from txnkafka.model import IsolationLevel, TopicPartition
@@ -182,10 +183,15 @@ class PartitionView:
     ) -> list[TransactionRange]:
         """The transactions with records in [start_offset, end_offset): those that ended in the order of
         their markers, then open ones."""
+        return list(self.iter_transactions(start_offset, end_offset))
+
+    def iter_transactions(
+        self, start_offset: int | None = None, end_offset: int | None = None
+    ) -> Iterator[TransactionRange]:
+        """The same one by one: not all of them are in memory at once."""
         start = self.log_start_offset if start_offset is None else start_offset
         end = self.log_end_offset if end_offset is None else end_offset
-        found = survey(self.segments, start, end, UNIT_BYTES).with_beginnings()
-        return [each for each in found if each.first_offset < end and each.last_offset >= start]
+        return transactions_between(self.segments, start, end)
 
     def aborted_transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
@@ -221,9 +227,7 @@ class PartitionView:
         What the survey finds wrong on the way is added to ``findings``. Raises OffsetOutOfRangeError for a
         start below the log start or beyond the log end.
         """
-        start = self._valid_start(start_offset)
-        limit = self.end_offset(isolation_level, up_to)
-        end = limit if end_offset is None else min(end_offset, limit)
+        start, end = self.bounds(isolation_level, start_offset, end_offset, up_to)
         if start >= end:
             return []
         committed = IsolationLevel.of(isolation_level) is IsolationLevel.READ_COMMITTED
@@ -231,6 +235,18 @@ class PartitionView:
         if findings is not None:
             findings += found.findings + (found.held_back(end) if committed else [])
         return found.units(self.topic_partition, start, end, read_committed=committed)
+
+    def bounds(
+        self,
+        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        up_to: str = "log-end",
+    ) -> tuple[int, int]:
+        """Where a reader who wants [start_offset, end_offset) begins and stops. Raises
+        OffsetOutOfRangeError."""
+        limit = self.end_offset(isolation_level, up_to)
+        return self._valid_start(start_offset), limit if end_offset is None else min(end_offset, limit)
 
     def _valid_start(self, start_offset: int | None) -> int:
         if start_offset is None:
@@ -263,12 +279,34 @@ class PartitionView:
         units = self.plan(
             isolation_level=isolation_level, start_offset=start_offset, end_offset=end_offset, up_to=up_to
         )
+        for segment, unit in self._located(units):
+            yield from read_unit(segment, unit, decoder, handler)
+
+    def _located(self, units: list[ReadUnit]) -> Iterator[tuple[Segment, ReadUnit]]:
+        """Each unit with its segment, which is given back afterwards where there are many."""
         by_path = {segment.path: segment for segment in self.segments}
         for unit in units:
-            segment = by_path[unit.path]
-            yield from read_unit(segment, unit, decoder, handler)
+            yield by_path[unit.path], unit
             if len(by_path) > MAX_OPEN_SEGMENTS:
-                segment.close()
+                by_path[unit.path].close()
+
+    def count(
+        self,
+        *,
+        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        up_to: str = "log-end",
+        on_corrupt: str | OnCorrupt = "stop",
+    ) -> int:
+        """How many records ``read`` gives, from batch headers: CRCs are not looked at, and only batches that
+        a bound cuts and sets of magic 0 and 1 are decoded."""
+        decoder = ChunkDecoder(views=True)
+        units = self.plan(
+            isolation_level=isolation_level, start_offset=start_offset, end_offset=end_offset, up_to=up_to
+        )
+        handler = _handler(on_corrupt)
+        return sum(count_unit(segment, unit, decoder, handler) for segment, unit in self._located(units))
 
     def records(
         self,

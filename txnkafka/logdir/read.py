@@ -13,7 +13,7 @@ from txnkafka.logdir.plan import DamagedBatch, ReadUnit
 from txnkafka.logdir.segment import Segment
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 
-__all__ = ["read_unit"]
+__all__ = ["locating", "read_unit", "unit_batches"]
 
 
 def read_unit(
@@ -25,53 +25,73 @@ def read_unit(
     Raises CorruptRecordError in front of a damaged batch, after everything before it was yielded; with
     ``on_corrupt`` the error is handed over and the batch left out.
     """
-    reading = _Reading(segment, unit, decoder, on_corrupt)
+    handler = locating(unit, on_corrupt)
     try:
-        yield from reading.chunks()
+        for batches in unit_batches(segment, unit, on_corrupt):
+            yield from decoder.chunks(batches, handler)
     except CorruptRecordError as error:
-        reading.locate(error)
+        _locate(error, unit)
         raise
 
 
-class _Reading:
-    def __init__(
-        self, segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None
-    ) -> None:
-        self.segment = segment
-        self.unit = unit
-        self.decoder = decoder
-        self.next_offset = unit.start_offset
+def unit_batches(
+    segment: Segment, unit: ReadUnit, on_corrupt: OnCorrupt | None = None
+) -> Iterator[SelectedBatches]:
+    """The batches of a unit, a window at a time, and which of them its reader gets; bytes and headers only.
+
+    What is handed out is valid until the next step. Raises CorruptRecordError in front of damage that the
+    plan knows of; with ``on_corrupt`` the error is handed over and the batch left out.
+    """
+    try:
+        yield from _Walk(segment, unit, locating(unit, on_corrupt)).windows()
+    except CorruptRecordError as error:
+        _locate(error, unit)
+        raise
+
+
+def locating(unit: ReadUnit, on_corrupt: OnCorrupt | None) -> OnCorrupt | None:
+    """``on_corrupt`` for the batches of a unit: its errors say where they are."""
+    if on_corrupt is None:
+        return None
+
+    def hand_over(error: CorruptRecordError) -> None:
+        _locate(error, unit)
+        on_corrupt(error)
+
+    return hand_over
+
+
+def _locate(error: CorruptRecordError, unit: ReadUnit) -> None:
+    error.locate(file=unit.path, topic=unit.topic, partition=unit.partition)
+
+
+class _Walk:
+    def __init__(self, segment: Segment, unit: ReadUnit, on_corrupt: OnCorrupt | None) -> None:
+        self._segment = segment
+        self._unit = unit
+        self._next_offset = unit.start_offset
         self._hidden = HiddenRanges(unit.hidden)
-        self._report = on_corrupt
-        self.on_corrupt = None if on_corrupt is None else self._hand_over
+        self._on_corrupt = on_corrupt
 
-    def locate(self, error: CorruptRecordError) -> None:
-        error.locate(file=self.unit.path, topic=self.unit.topic, partition=self.unit.partition)
-
-    def _hand_over(self, error: CorruptRecordError) -> None:
-        assert self._report is not None
-        self.locate(error)
-        self._report(error)
-
-    def chunks(self) -> Iterator[RecordColumns]:
+    def windows(self) -> Iterator[SelectedBatches]:
         """Stretches between damage that the plan knows of, then that damage."""
-        position = self.unit.start_position
-        for damaged in self.unit.damage:
+        position = self._unit.start_position
+        for damaged in self._unit.damage:
             yield from self._stretch(position, damaged.position)
             if damaged.wanted:
                 self._damaged(damaged)
             position = damaged.position + damaged.size
-        yield from self._stretch(position, self.unit.end_position)
+        yield from self._stretch(position, self._unit.end_position)
 
-    def _stretch(self, start: int, end: int) -> Iterator[RecordColumns]:
+    def _stretch(self, start: int, end: int) -> Iterator[SelectedBatches]:
         if start >= end:
             return
         whole = start
-        for position, data, index in self.segment.windows(start, end):
-            yield from self._window(position, data, index)
+        for position, data, index in self._segment.windows(start, end):
+            yield self._selected(position, data, index)
             whole, reason = index.end_position, index.stop_reason
             if len(index):
-                self.next_offset = max(self.next_offset, index.last_offset[len(index) - 1] + 1)
+                self._next_offset = max(self._next_offset, index.last_offset[len(index) - 1] + 1)
         if whole < end:
             # The plan's boundaries lie between whole batches; if no more, the file was changed meanwhile.
             raise CorruptRecordError(
@@ -79,17 +99,16 @@ class _Reading:
                 position=whole,
             )
 
-    def _window(self, position: int, data: memoryview, index: BatchIndex) -> Iterator[RecordColumns]:
+    def _selected(self, position: int, data: memoryview, index: BatchIndex) -> SelectedBatches:
         def read(at: int, length: int) -> memoryview:
             return data[at - position : at - position + length]
 
-        unit = self.unit
-        selection = select(index, self._hidden, start_offset=self.next_offset, end_offset=unit.end_offset)
-        batches = SelectedBatches(read, index, selection, self.next_offset, unit.end_offset)
-        return self.decoder.chunks(batches, self.on_corrupt)
+        end_offset = self._unit.end_offset
+        selection = select(index, self._hidden, start_offset=self._next_offset, end_offset=end_offset)
+        return SelectedBatches(read, index, selection, self._next_offset, end_offset)
 
     def _damaged(self, damaged: DamagedBatch) -> None:
         error = CorruptRecordError(damaged.reason, position=damaged.position, offset=damaged.offset)
-        if self.on_corrupt is None:
+        if self._on_corrupt is None:
             raise error
-        self.on_corrupt(error)
+        self._on_corrupt(error)

@@ -7,6 +7,7 @@ wanted offsets until every transaction with data among them is decided, or the l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
@@ -17,7 +18,7 @@ from txnkafka.logdir.segment import Segment
 from txnkafka.model import TopicPartition
 from txnkafka.storage import AbortedTxn, parse_txn_index
 
-__all__ = ["Survey", "survey"]
+__all__ = ["Survey", "survey", "transactions_between"]
 
 TXN_INDEX_LIMIT = 64 << 20  # two million aborted transactions; beyond that the log alone decides
 
@@ -32,21 +33,6 @@ class Survey(NamedTuple):
     index_only: list[AbortedTxn]
     findings: list[Finding]
     named: list[tuple[str, AbortedTxn]]
-
-    def with_beginnings(self) -> list[TransactionRange]:
-        """``transactions``, each from where it really began.
-
-        That may lie before the first segment of the survey, or be deleted: then only the index knows.
-        What is hidden in the surveyed offsets does not depend on it.
-        """
-        first_offsets = {
-            (entry.producer_id, entry.last_offset): entry.first_offset for _, entry in self.named
-        }
-        found = []
-        for each in self.transactions:
-            first = first_offsets.get((each.producer_id, each.last_offset), each.first_offset)
-            found.append(each._replace(first_offset=first) if first < each.first_offset else each)
-        return found
 
     def hidden(self) -> list[HiddenRange]:
         """What a read_committed reader does not see: everything transactional that is not known to be
@@ -106,6 +92,44 @@ def survey(
     result.transactions.extend(scan.open_transactions())
     _contradictions(scan.ended, result)
     return result
+
+
+def transactions_between(
+    segments: list[Segment], start_offset: int, end_offset: int
+) -> Iterator[TransactionRange]:
+    """The transactions with records in [start_offset, end_offset): those that ended in the order of their
+    markers, then open ones. Only those that end in one segment are in memory at once.
+
+    What is counted of one lies at or behind the segment that contains ``start_offset``.
+    """
+    if not segments:
+        return
+    first = segment_containing(segments, start_offset)
+    scan = TransactionScan(segments[first].base_offset)
+    for headers in header_pass(segments, first, scan):
+        ended = _with_beginnings(scan.ended, _txn_index(headers.segment))
+        scan.ended.clear()
+        yield from (each for each in ended if _lies_in(each, start_offset, end_offset))
+        if scan.next_offset >= end_offset and not _waiting(scan, end_offset):
+            break
+    yield from (each for each in scan.open_transactions() if _lies_in(each, start_offset, end_offset))
+
+
+def _lies_in(transaction: TransactionRange, start_offset: int, end_offset: int) -> bool:
+    return transaction.first_offset < end_offset and transaction.last_offset >= start_offset
+
+
+def _with_beginnings(
+    ended: list[TransactionRange], named: list[tuple[str, AbortedTxn]]
+) -> list[TransactionRange]:
+    """Each from where it really began: that may lie before the first segment, or be deleted, and then only
+    the index knows."""
+    first_offsets = {(entry.producer_id, entry.last_offset): entry.first_offset for _, entry in named}
+    found = []
+    for each in ended:
+        first = first_offsets.get((each.producer_id, each.last_offset), each.first_offset)
+        found.append(each._replace(first_offset=first) if first < each.first_offset else each)
+    return found
 
 
 def _waiting(scan: TransactionScan, end_offset: int) -> bool:

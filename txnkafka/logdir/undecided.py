@@ -61,16 +61,19 @@ def find_undecided(
 
 def _only_in_snapshot(entry: ProducerStateEntry, first_offset: int) -> TransactionRange:
     return TransactionRange(
-        entry.producer_id,
-        entry.producer_epoch,
-        first_offset,
-        first_offset,
-        -1,
-        entry.last_timestamp,
-        0,
-        0,
-        0,
-        "open",
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch,
+        first_offset=first_offset,
+        last_offset=first_offset,
+        first_timestamp=-1,
+        last_timestamp=entry.last_timestamp,
+        batches=0,
+        records=0,
+        bytes=0,
+        outcome="open",
+        last_data_offset=first_offset,
+        marker_timestamp=-1,
+        coordinator_epoch=-1,
     )
 
 

@@ -25,7 +25,7 @@ from txnkafka.logdir.verify_findings import Findings, Stopped
 from txnkafka.logdir.verify_log import LEVELS, LogCheck, Progress
 from txnkafka.model import TopicPartition
 
-__all__ = ["LEVELS", "VerifyReport", "verify"]
+__all__ = ["LEVELS", "VerifyReport", "verify", "verify_directories", "verify_partition"]
 
 
 class VerifyReport(NamedTuple):
@@ -70,6 +70,22 @@ def verify(
     except Stopped:
         pass
     return VerifyReport(run.partitions, run.segments, run.batches, run.records, run.findings.found)
+
+
+def verify_directories(log_dir: LogDir, partitions: Iterable[TopicPartition]) -> list[Finding]:
+    """What ``verify`` finds around the logs of ``partitions``: the part that needs all of them at once."""
+    run = _Run(Findings(), "header", _no_progress)
+    run.directories(log_dir, list(partitions))
+    run.findings.finish()
+    return run.findings.found
+
+
+def verify_partition(view: PartitionView, *, level: str = "crc") -> list[Finding]:
+    """What ``verify`` finds in one partition."""
+    run = _Run(Findings(), level, _no_progress)
+    run.partition(view)
+    run.findings.finish()
+    return run.findings.found
 
 
 def _no_progress(path: str, size: int) -> None:

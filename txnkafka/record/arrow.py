@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
     from txnkafka._core.columns import RecordColumns
 
-__all__ = ["COLUMN_NAMES", "arrow_schema", "header_columns", "record_column", "to_arrow"]
+__all__ = [
+    "COLUMN_NAMES",
+    "arrow_schema",
+    "finer_timestamps",
+    "header_columns",
+    "record_column",
+    "to_arrow",
+]
 
 _NOWHERE = TopicPartition("", -1)
 COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
@@ -114,16 +121,22 @@ def _offsets(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa
 
 
 def _timestamps(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:
-    import numpy as np
     import pyarrow as pa
 
     if kind.unit == "ms":
         return pa.Array.from_buffers(kind, len(columns), [None, _buffer(columns.timestamps)])
-    factor = {"us": 1_000, "ns": 1_000_000}[kind.unit]
-    limit = np.iinfo(np.int64).max // factor
-    # a timestamp beyond what the unit can hold becomes the largest one instead of some time in the past
-    finer = np.clip(np.asarray(columns.timestamps), -limit, limit) * factor
+    finer = finer_timestamps(columns.timestamps, kind.unit)
     return pa.Array.from_buffers(kind, len(columns), [None, pa.py_buffer(finer)])
+
+
+def finer_timestamps(milliseconds: Any, unit: str) -> Any:
+    """Timestamps in ``us`` or ``ns``, as a numpy array; one beyond what the unit can hold becomes the
+    largest instead of some time in the past."""
+    import numpy as np
+
+    factor = {"us": 1_000, "ns": 1_000_000}[unit]
+    limit = np.iinfo(np.int64).max // factor
+    return np.clip(np.asarray(milliseconds), -limit, limit) * factor
 
 
 def _timestamp_types(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.Array:

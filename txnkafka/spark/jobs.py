@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
 from txnkafka.spark.options import ReadKeywords, read_options
 from txnkafka.spark.plan import PartitionPlan, PartitionPlanner, ReadTask, plan_tasks
 from txnkafka.spark.read import TaskReader
-from txnkafka.spark.schema import KAFKA_COLUMNS, batch_schema, source_schema
+from txnkafka.spark.schema import KAFKA_COLUMNS, RECORD_COLUMNS, batch_schema, named_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from txnkafka.logdir import PartitionSource
     from txnkafka.record.chunk import OnCorrupt
 
-__all__ = ["batches", "map_arrow", "scan"]
+
+__all__ = ["Path", "batches", "map_arrow", "paths_of", "planned_frame", "scan"]
 
 SPREAD_BYTES = 32 << 30  # of log; its headers are two million batches of 16 KiB
-
 Batches = Iterator["pa.RecordBatch"]
+Task = TypeVar("Task")
 Path = str | PurePath | Iterable[str | PurePath]
 
 
@@ -73,11 +74,20 @@ def map_arrow(
     its end; ``schema`` is that of what it yields. The rest is as for ``batches``.
     """
     tasks, reader = _plan(spark, path, columns, on_corrupt, reading)
+    return planned_frame(spark, tasks, lambda wanted: function(reader(wanted)), schema)
+
+
+def planned_frame(
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    read: Callable[[Iterator[Task]], Batches],
+    schema: StructType | str,
+) -> DataFrame:
+    """A DataFrame of what ``read`` makes of planned tasks in the executors, a Spark task each."""
     planned = spark.sparkContext.broadcast(tasks)
 
     def run(numbers: Batches) -> Batches:
-        wanted = (planned.value[number] for batch in numbers for number in batch.column(0).to_pylist())
-        yield from function(reader(wanted))
+        yield from read(planned.value[number] for batch in numbers for number in batch.column(0).to_pylist())
         # Spark throws a worker away that leaves input behind
         for _ in numbers:
             pass
@@ -98,12 +108,17 @@ def scan(
     The rows are those of ``spark.read.format("txnkafka")`` with the same options; ``where`` and ``columns``
     cost what they select. The rest is as for ``batches``.
     """
-    schema = source_schema(columns)
+    schema = named_columns(RECORD_COLUMNS, columns)
     return map_arrow(spark, _unchanged, schema, path, columns=columns, on_corrupt=on_corrupt, **reading)
 
 
 def _unchanged(found: Batches) -> Batches:
     return found
+
+
+def paths_of(path: Path) -> list[str]:
+    """One path or several, as strings."""
+    return [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
 
 
 def _plan(
@@ -115,9 +130,8 @@ def _plan(
 ) -> tuple[list[ReadTask], TaskReader]:
     options = read_options(**reading)
     schema = batch_schema(columns)
-    paths = [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
     context = spark.sparkContext
-    tasks = plan_tasks(paths, options, context.defaultParallelism, partial(_spread, context))
+    tasks = plan_tasks(paths_of(path), options, context.defaultParallelism, partial(_spread, context))
     return tasks, TaskReader(schema, options, on_corrupt)
 
 

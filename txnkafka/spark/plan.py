@@ -24,7 +24,16 @@ from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.progress import shown
 from txnkafka.spark.selection import PartitionRange, chosen_partitions, partition_range
 
-__all__ = ["PartitionPlan", "PartitionPlanner", "ReadTask", "Spread", "plan_tasks"]
+__all__ = [
+    "PartitionPlan",
+    "PartitionPlanner",
+    "ReadTask",
+    "Spread",
+    "open_log_dir",
+    "plan_tasks",
+    "report",
+    "task_bytes",
+]
 
 MIN_TASK_BYTES = 4 << 20  # for Spark's own file sources, too, less does not pay
 LOG = logging.getLogger("txnkafka.spark")
@@ -110,17 +119,24 @@ def plan_tasks(
     ``parallelism`` is how many tasks may run at once: as many are made as long as they are not too small.
     Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError.
     """
-    log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
-    _report(log_dir.findings, log_dir)
+    log_dir = open_log_dir(paths, options)
     views = [log_dir.partition(*each) for each in chosen_partitions(log_dir, options)]
     log_bytes = sum(segment.size for view in views for segment in view.files.segments)
-    task_bytes = _task_bytes(log_bytes, options, parallelism)
-    plans = spread(PartitionPlanner(options, task_bytes), [view.source for view in views], log_bytes)
+    limit = task_bytes(log_bytes, options, parallelism)
+    plans = spread(PartitionPlanner(options, limit), [view.source for view in views], log_bytes)
     plans = shown(plans, len(views), "partitions planned")
-    return list(_joined(_units(plans), task_bytes, options.max_records_per_partition))
+    return list(_joined(_units(plans), limit, options.max_records_per_partition))
 
 
-def _task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
+def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
+    """The directory that ``paths`` are; what its checkpoints make one find is logged. Raises LogDirError."""
+    log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
+    report(log_dir.findings, log_dir)
+    return log_dir
+
+
+def task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
+    """About how many of ``total`` bytes a task should read."""
     if options.min_partitions is not None:
         wanted = total // options.min_partitions
     else:
@@ -150,19 +166,19 @@ def _units(plans: Iterable[PartitionPlan]) -> Iterator[ReadTask]:
         if plan.error is not None:
             raise plan.error
         where = f"{plan.units[0].topic}-{plan.units[0].partition}" if plan.units else "a partition"
-        _report(plan.findings, where)
+        report(plan.findings, where)
         yield from (ReadTask((unit,), plan.mapped) for unit in plan.units)
 
 
-def _joined(tasks: Iterable[ReadTask], task_bytes: int, max_records: int | None) -> Iterator[ReadTask]:
-    """Neighbours together, as long as they stay within ``task_bytes`` and ``max_records``."""
+def _joined(tasks: Iterable[ReadTask], limit: int, max_records: int | None) -> Iterator[ReadTask]:
+    """Neighbours together, as long as they stay within ``limit`` bytes and ``max_records``."""
     units: list[ReadUnit] = []
     mapped, used, records = False, 0, 0
     for task in tasks:
         (unit,) = task.units
         length, count = unit.end_position - unit.start_position, unit.end_offset - unit.start_offset
         full = max_records is not None and records + count > max_records
-        if units and (task.mapped != mapped or used + length > task_bytes or full):
+        if units and (task.mapped != mapped or used + length > limit or full):
             yield ReadTask(tuple(units), mapped)
             units, used, records = [], 0, 0
         units.append(unit)
@@ -171,7 +187,8 @@ def _joined(tasks: Iterable[ReadTask], task_bytes: int, max_records: int | None)
         yield ReadTask(tuple(units), mapped)
 
 
-def _report(findings: Iterable[Finding], where: object) -> None:
+def report(findings: Iterable[Finding], where: object) -> None:
+    """Log findings; ``where`` for those that name no file."""
     for finding in findings:
         level = logging.INFO if finding.severity == "note" else logging.WARNING
         LOG.log(level, "%s: %s; %s", finding.file or where, finding.message, finding.remedy)

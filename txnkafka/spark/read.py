@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from txnkafka.env import FileSystem, open_file_system
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from txnkafka._core.columns import RecordColumns
 
-__all__ = ["MAX_BATCH_ROWS", "TaskReader", "log_damage"]
+__all__ = ["MAX_BATCH_ROWS", "TaskReader", "damage_fails_the_job", "log_damage", "pieces"]
 
 MAX_BATCH_ROWS = 20_000
 COPIED = frozenset(("key", "value", "headers"))
@@ -62,7 +63,7 @@ class TaskReader:
             views=not (names & COPIED or needs_copies(self._where)),
         )
         files: FileSystem | None = None
-        try:
+        with damage_fails_the_job():
             for task in tasks:
                 for unit in task.units:
                     # all of a plan is on one file system; it is opened here, for it cannot be sent
@@ -70,12 +71,6 @@ class TaskReader:
                     segment = Segment(files, unit.start_offset, {"log": unit.path}, unit.end_position)
                     segment.mapped = task.mapped
                     yield from self._unit(unit, segment, decoder)
-        except CorruptRecordError as error:
-            error.remedy = (
-                "The task fails, and the job with it; failOnDataLoss=false leaves the batch out, "
-                "'txnkafka verify' lists all damage"
-            )
-            raise
 
     def _unit(self, unit: ReadUnit, segment: Segment, decoder: ChunkDecoder) -> Iterator[pa.RecordBatch]:
         topic_partition = TopicPartition(unit.topic, unit.partition)
@@ -87,7 +82,7 @@ class TaskReader:
                     continue
                 if "headers" in batch.schema.names:
                     batch = _without_empty_headers(batch)
-                yield from _pieces(batch)
+                yield from pieces(batch)
         finally:
             segment.close()
 
@@ -104,7 +99,21 @@ class TaskReader:
         return batch if mask.true_count == len(columns) else batch.filter(mask)
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+@contextmanager
+def damage_fails_the_job() -> Iterator[None]:
+    """Errors of damaged batches say what can be done about them in Spark."""
+    try:
+        yield
+    except CorruptRecordError as error:
+        error.remedy = (
+            "The task fails, and the job with it; failOnDataLoss=false leaves the batch out, "
+            "'txnkafka verify' lists all damage"
+        )
+        raise
+
+
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The same rows, at most ``MAX_BATCH_ROWS`` at once."""
     if batch.num_rows <= MAX_BATCH_ROWS:
         yield batch
         return

@@ -5,7 +5,7 @@ A narrower schema is how Spark 4 lets a Python source leave columns out: what is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import (
@@ -25,7 +25,14 @@ from txnkafka.spark.options import nearest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["KAFKA_COLUMNS", "arrow_schema_of", "batch_schema", "source_schema"]
+__all__ = [
+    "KAFKA_COLUMNS",
+    "RECORD_COLUMNS",
+    "arrow_schema_of",
+    "batch_schema",
+    "check_fields",
+    "named_columns",
+]
 
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 COLUMN_TYPES: dict[str, DataType] = {
@@ -39,23 +46,25 @@ COLUMN_TYPES: dict[str, DataType] = {
     "headers": HEADERS,
 }
 KAFKA_COLUMNS = tuple(name for name in COLUMN_TYPES if name != "headers")
-NULLABLE = ("key", "value", "headers")
+RECORD_COLUMNS = StructType(
+    [StructField(name, kind, name in ("key", "value", "headers")) for name, kind in COLUMN_TYPES.items()]
+)
 
 
-def source_schema(columns: Sequence[str] = KAFKA_COLUMNS) -> StructType:
-    """Spark's schema of the named columns. Raises ValueError for a name that is none of them."""
-    if isinstance(columns, str) or not columns:
-        raise ValueError(f"columns must be a list of names, not {columns!r}")
-    for name in columns:
-        _check_name(name)
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"a column is named twice in {list(columns)}")
-    return StructType([StructField(name, COLUMN_TYPES[name]) for name in columns])
+def named_columns(columns: StructType, names: Sequence[str]) -> StructType:
+    """Those of ``columns``, as Spark shows them. Raises ValueError for a name that is none of them."""
+    if isinstance(names, str) or not names:
+        raise ValueError(f"columns must be a list of names, not {names!r}")
+    for name in names:
+        _check_name(name, columns.names)
+    if len(set(names)) < len(names):
+        raise ValueError(f"a column is named twice in {list(names)}")
+    return StructType([StructField(name, columns[name].dataType) for name in names])
 
 
 def batch_schema(columns: Sequence[str]) -> pa.Schema:
-    """Arrow schema of the named columns. Raises ValueError as ``source_schema``."""
-    return arrow_schema_of(source_schema(columns))
+    """Arrow schema of the named columns of records. Raises ValueError as ``named_columns``."""
+    return arrow_schema_of(named_columns(RECORD_COLUMNS, columns))
 
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:
@@ -65,24 +74,28 @@ def arrow_schema_of(schema: StructType) -> pa.Schema:
 
     from txnkafka.record.arrow import arrow_schema
 
-    for field in schema.fields:
-        _check_field(field)
+    check_fields(schema, RECORD_COLUMNS)
     plain = arrow_schema(schema.names, timestamp_unit="us")
     return pa.schema([plain.field(i).with_nullable(field.nullable) for i, field in enumerate(schema.fields)])
 
 
-def _check_name(name: str) -> None:
-    if name not in COLUMN_TYPES:
-        raise ValueError(f"there is no column {name}: {nearest(name, COLUMN_TYPES)}")
+def check_fields(schema: StructType, columns: StructType) -> None:
+    """Raises ValueError for a field of ``schema`` that is none of ``columns``, or not like this."""
+    for field in schema.fields:
+        _check_name(field.name, columns.names)
+        _check_field(field, columns[field.name])
 
 
-def _check_field(field: StructField) -> None:
-    _check_name(field.name)
-    expected = COLUMN_TYPES[field.name]
-    if field.dataType != expected:
+def _check_name(name: str, names: Iterable[str]) -> None:
+    if name not in names:
+        raise ValueError(f"there is no column {name}: {nearest(name, names)}")
+
+
+def _check_field(field: StructField, column: StructField) -> None:
+    if field.dataType != column.dataType:
         raise ValueError(
-            f"column {field.name} is {expected.simpleString()}, not {field.dataType.simpleString()}; "
+            f"column {field.name} is {column.dataType.simpleString()}, not {field.dataType.simpleString()}; "
             "cast it after reading"
         )
-    if not field.nullable and field.name in NULLABLE:
+    if column.nullable and not field.nullable:
         raise ValueError(f"column {field.name} may hold nulls: the schema must not say NOT NULL")

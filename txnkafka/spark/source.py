@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from txnkafka.record.predicate import conjunction
-from txnkafka.spark.schema import arrow_schema_of, source_schema
 from txnkafka.spark.source_options import parse_source_options
+from txnkafka.spark.tables import find_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
-    from txnkafka.spark.plan import ReadTask
     from txnkafka.spark.source_options import SourceOptions
 
 __all__ = ["TxnKafkaDataSource"]
@@ -38,14 +37,15 @@ class TxnKafkaDataSource(DataSource):
         return "txnkafka"
 
     def schema(self) -> StructType:
-        """The columns of Spark's Kafka source, or those of the option ``columns``. Refuses options that are
-        wrong."""
-        return source_schema(parse_source_options(self.options).columns)
+        """The columns of the table, or those of the option ``columns``. Refuses options that are wrong."""
+        options = parse_source_options(self.options)
+        return find_table(options.table).schema(options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader for the columns of ``schema``. Refuses columns that do not exist."""
-        kind = _PushingReader if _filters_are_pushed() else _Reader
-        return kind(parse_source_options(self.options), arrow_schema_of(schema))
+        options = parse_source_options(self.options)
+        kind = _PushingReader if options.table == "records" and _filters_are_pushed() else _Reader
+        return kind(options, find_table(options.table).arrow_schema(schema))
 
 
 def _filters_are_pushed() -> bool:
@@ -55,7 +55,7 @@ def _filters_are_pushed() -> bool:
 
 
 class _Partition(InputPartition):
-    def __init__(self, task: ReadTask) -> None:
+    def __init__(self, task: object) -> None:
         super().__init__(task)
 
 
@@ -65,16 +65,13 @@ class _Reader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        from txnkafka.spark.plan import plan_tasks
-
-        return [_Partition(task) for task in plan_tasks(self._options.paths, self._options.reading)]
+        plan = find_table(self._options.table).plan
+        return [_Partition(task) for task in plan(self._options.paths, self._options.reading, 1)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from txnkafka.spark.read import TaskReader
-
         # Spark makes one partition with None of an empty plan
         tasks = [] if partition.value is None else [partition.value]
-        return TaskReader(self._schema, self._options.reading)(tasks)
+        return find_table(self._options.table).rows(tasks, self._schema, self._options.reading)
 
 
 class _PushingReader(_Reader):

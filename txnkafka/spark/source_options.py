@@ -11,21 +11,25 @@ from typing import Any, NamedTuple
 from txnkafka.model import IsolationLevel
 from txnkafka.spark.options import ReadOptions, nearest, read_options
 from txnkafka.spark.schema import KAFKA_COLUMNS
+from txnkafka.spark.tables import check_keywords, find_table
 
 __all__ = ["OPTION_NAMES", "SourceOptions", "parse_source_options"]
 
 
 class SourceOptions(NamedTuple):
-    """Where to read, what, and the columns of the schema when none is given."""
+    """Where to read, which table, what of it, and its columns when no schema is given; None: the usual
+    ones."""
 
     paths: tuple[str, ...]
-    columns: tuple[str, ...]
+    table: str
+    columns: tuple[str, ...] | None
     reading: ReadOptions
 
 
 def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
     """Check and convert all options. Raises ValueError that names the option."""
     found: dict[str, Any] = {}
+    said: dict[str, str] = {}
     for given, text in options.items():
         name = _known_name(given)
         keyword, parse = OPTION_NAMES[name]
@@ -35,19 +39,27 @@ def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
             raise ValueError(f"option {name}: {error}") from None
         if found.setdefault(keyword, value) != value:
             raise ValueError(f"option {name} is given under two names with different values")
+        said[keyword] = f"option {name}"
     paths = (*found.pop("path", ()), *found.pop("paths", ()))
     if not paths:
         raise ValueError("no path: give the log directory to .load(…) or as option path")
+    table = found.pop("table", "records")
+    check_keywords(table, {keyword: name for keyword, name in said.items() if keyword not in WHERE})
     columns = _columns(found.pop("columns", None), found.pop("include_headers", None))
-    return SourceOptions(paths, columns, read_options(**found))
+    return SourceOptions(paths, table, columns, read_options(**found))
 
 
-def _columns(columns: tuple[str, ...] | None, include_headers: bool | None) -> tuple[str, ...]:
-    if columns is None:
-        return (*KAFKA_COLUMNS, "headers") if include_headers else KAFKA_COLUMNS
-    if include_headers is not None:
+def _table(text: str) -> str:
+    find_table(text)
+    return text
+
+
+def _columns(columns: tuple[str, ...] | None, include_headers: bool | None) -> tuple[str, ...] | None:
+    if include_headers is None:
+        return columns
+    if columns is not None:
         raise ValueError("columns and includeHeaders exclude each other: headers is a column")
-    return columns
+    return (*KAFKA_COLUMNS, "headers") if include_headers else None
 
 
 def _known_name(given: str) -> str:
@@ -116,10 +128,12 @@ def _storage_options(text: str) -> dict[str, Any]:
     return options
 
 
+WHERE = ("path", "paths", "table", "columns")  # what every table takes
 # name in Spark → (keyword of read_options, how to read the text)
 OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {
     "path": ("path", _paths),
     "paths": ("paths", _paths),
+    "table": ("table", _table),
     "subscribe": ("topic", _names),
     "subscribePattern": ("topic_pattern", str),
     "assign": ("assign", str),

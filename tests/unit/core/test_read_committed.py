@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.models.builder import Batch, PlainRecord, end_marker
 from tests.models.fetch_filter import AbortedTxn, aborted_in, fetch, scan_log
-from txnkafka._core.read_committed import TransactionScan, merged, select
+from txnkafka._core.read_committed import HiddenRanges, TransactionScan, contained, merged, select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.logdir import HiddenRange
 
@@ -165,3 +165,50 @@ def test_merged_ranges_cover_the_same_offsets(ranges: list[tuple[int, int, int]]
 
 def test_the_model_and_the_core_agree_on_what_an_entry_is() -> None:
     assert AbortedTxn._fields[:3] == HiddenRange._fields
+
+
+@given(st.lists(STEPS, max_size=25))
+def test_contained_is_the_transactional_data_of_the_ranges(steps: list[Step]) -> None:
+    index = scan(write(steps))
+    transactions = TransactionScan()
+    transactions.feed(index)
+    for outcome in ("committed", "aborted"):
+        ranges = [
+            HiddenRange(each.producer_id, each.first_offset, each.last_offset)
+            for each in transactions.ended
+            if each.outcome == outcome
+        ]
+        expected = [
+            header.attributes & 0x30 == 0x10
+            and any(
+                each.producer_id == header.producer_id
+                and each.first_offset <= header.base_offset <= each.last_offset
+                for each in ranges
+            )
+            for header in index
+        ]
+        assert list(map(bool, contained(index, HiddenRanges(ranges)))) == expected
+
+
+@given(st.lists(STEPS, max_size=25))
+def test_an_ended_transaction_knows_its_marker(steps: list[Step]) -> None:
+    index = scan(write(steps))
+    transactions = TransactionScan()
+    transactions.feed(index)
+    headers = {header.base_offset: header for header in index}
+    ends = {header.last_offset: header for header in index}
+    for each in transactions.ended:
+        marker, last = headers[each.last_offset], ends[each.last_data_offset]
+        assert marker.attributes & 0x20
+        assert not last.attributes & 0x20
+        assert (marker.max_timestamp, marker.coordinator_epoch) == (
+            each.marker_timestamp,
+            each.coordinator_epoch,
+        )
+        assert last.producer_id == marker.producer_id == each.producer_id
+    for each in transactions.open_transactions():
+        assert (each.last_data_offset, each.marker_timestamp, each.coordinator_epoch) == (
+            each.last_offset,
+            -1,
+            -1,
+        )

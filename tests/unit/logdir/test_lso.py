@@ -26,7 +26,9 @@ ONGOING, PREPARE_COMMIT = TransactionState.ONGOING, TransactionState.PREPARE_COM
 def transaction(
     producer_id: int = 7, producer_epoch: int = 4, last_timestamp: int = 1000
 ) -> TransactionRange:
-    return TransactionRange(producer_id, producer_epoch, 20, 29, 900, last_timestamp, 2, 10, 500, "open")
+    return TransactionRange(
+        producer_id, producer_epoch, 20, 29, 900, last_timestamp, 2, 10, 500, "open", 29, -1, -1
+    )
 
 
 def owner(

@@ -20,7 +20,7 @@ def options(**given: str) -> ReadOptions:
 
 def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
     found = parse_source_options({"path": "/logs"})
-    assert found == (("/logs",), KAFKA_COLUMNS, ReadOptions())
+    assert found == (("/logs",), "records", None, ReadOptions())
     assert found.reading.isolation_level is IsolationLevel.READ_COMMITTED
     assert (found.reading.starting_offsets, found.reading.ending_offsets) == ("earliest", "latest")
     assert found.reading.fail_on_data_loss
@@ -63,8 +63,9 @@ def test_storage_options_are_not_told() -> None:
 def test_paths_may_be_one_or_a_json_list() -> None:
     assert parse_source_options({"path": "/a,b"}).paths == ("/a,b",)
     assert parse_source_options({"path": '["/a", "/b"]'}).paths == ("/a", "/b")
-    assert parse_source_options({"paths": '["/a", "/b"]', "includeHeaders": "true"})[:2] == (
+    assert parse_source_options({"paths": '["/a", "/b"]', "includeHeaders": "true"})[:3] == (
         ("/a", "/b"),
+        "records",
         (*KAFKA_COLUMNS, "headers"),
     )
 
@@ -73,7 +74,7 @@ def test_paths_may_be_one_or_a_json_list() -> None:
     ("given", "message"),
     [
         ({"startingOffest": "x"}, "option startingOffest is not known: did you mean startingOffsets?"),
-        ({"zzz": "x"}, "option zzz is not known: there are path, paths, subscribe, "),
+        ({"zzz": "x"}, "option zzz is not known: there are path, paths, table, subscribe, "),
         ({"kafka.group.id": "x"}, "no broker is asked"),
         ({"isolation.level": "none"}, "option isolation.level: isolation level must be"),
         (

@@ -1,0 +1,78 @@
+"""Tables about a log directory and counts of its records, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Unpack
+
+from pyspark.sql import DataFrame, SparkSession
+
+from txnkafka.record.predicate import ANY
+from txnkafka.spark.jobs import Path, batches, paths_of, planned_frame
+from txnkafka.spark.options import ReadKeywords, ReadOptions, read_options
+from txnkafka.spark.read import damage_fails_the_job, log_damage
+from txnkafka.spark.selection import partition_range
+from txnkafka.spark.tables import check_keywords, find_table
+from txnkafka.spark.tables.partition_tasks import Sources, each_partition, plan_partitions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from txnkafka.logdir import PartitionView
+
+__all__ = ["count", "count_partitions", "table"]
+
+
+def table(spark: SparkSession, name: str, path: Path, **reading: Unpack[ReadKeywords]) -> DataFrame:
+    """A table about one or more log directories of a broker: ``batches``, ``transactions``, ``offsets``,
+    ``segments``, ``findings``, or the ``records`` themselves; docs/spark.md lists the columns.
+
+    Which partitions there are is looked up now, their logs are read in the executors when the frame is
+    used. Raises ValueError for a keyword that means nothing for the table.
+    """
+    found = find_table(name)
+    check_keywords(name, {keyword: keyword for keyword in reading})
+    options = read_options(**reading)
+    tasks = found.plan(paths_of(path), options, spark.sparkContext.defaultParallelism)
+    schema = found.schema()
+    arrow_schema = found.arrow_schema(schema)
+
+    def rows(wanted: Iterator[object]) -> Iterator[pa.RecordBatch]:
+        return find_table(name).rows(wanted, arrow_schema, options)
+
+    return planned_frame(spark, tasks, rows, schema)
+
+
+def count(spark: SparkSession, path: Path, **reading: Unpack[ReadKeywords]) -> int:
+    """How many records a reader of that isolation level (read_committed if nothing is said) gets: the number
+    of rows of the table ``records``, at the price of reading batch headers.
+
+    Only batches that an offset bound cuts and sets of magic 0 and 1 are decoded. CRCs are not looked at: a
+    batch that reading would refuse for its CRC counts with the records that its header names. A task reads
+    whole partitions. With ``where`` records are decoded as far as it looks at them, and CRCs are checked.
+    """
+    options = read_options(**reading)
+    if options.where != ANY:
+        chosen = batches(spark, path, columns=["offset"], **reading)
+        return int(chosen.map(lambda batch: batch.num_rows).sum())
+    tasks = plan_partitions(paths_of(path), options, spark.sparkContext.defaultParallelism)
+    sources = spark.sparkContext.parallelize(tasks, max(1, len(tasks)))
+    return sum(sources.mapPartitions(partial(count_partitions, options=options)).collect())
+
+
+def count_partitions(tasks: Iterable[Sources], options: ReadOptions) -> Iterator[int]:
+    """What runs in the executors: the number of records of each partition."""
+
+    def counted(view: PartitionView) -> Iterator[int]:
+        start, end = partition_range(view, options)
+        yield view.count(
+            isolation_level=options.isolation_level,
+            start_offset=start,
+            end_offset=end,
+            on_corrupt="stop" if options.fail_on_data_loss else log_damage,
+        )
+
+    with damage_fails_the_job():
+        for sources in tasks:
+            yield from each_partition(sources, counted)

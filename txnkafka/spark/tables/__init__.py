@@ -1,0 +1,42 @@
+"""What a log directory can be read as: records, and the tables about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from txnkafka.spark.options import nearest
+from txnkafka.spark.tables.batches import BATCHES
+from txnkafka.spark.tables.findings import FINDINGS
+from txnkafka.spark.tables.offsets import OFFSETS
+from txnkafka.spark.tables.records import RECORDS
+from txnkafka.spark.tables.segments import SEGMENTS
+from txnkafka.spark.tables.table import Table
+from txnkafka.spark.tables.transactions import TRANSACTIONS
+
+__all__ = ["TABLES", "Table", "check_keywords", "find_table"]
+
+TABLES: dict[str, Table[Any]] = {
+    "records": RECORDS,
+    "batches": BATCHES,
+    "transactions": TRANSACTIONS,
+    "offsets": OFFSETS,
+    "segments": SEGMENTS,
+    "findings": FINDINGS,
+}
+
+
+def find_table(name: str) -> Table[Any]:
+    """The table of that name. Raises ValueError."""
+    if name not in TABLES:
+        raise ValueError(f"there is no table {name}: {nearest(name, TABLES)}")
+    return TABLES[name]
+
+
+def check_keywords(table: str, said: Mapping[str, str]) -> None:
+    """``said``: keywords of ReadKeywords and how the user wrote them. Raises ValueError for one that means
+    nothing for the table."""
+    taken = find_table(table).keywords
+    for keyword, name in said.items():
+        if keyword not in taken:
+            raise ValueError(f"{name} means nothing for table={table}: leave it out")

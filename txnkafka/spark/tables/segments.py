@@ -1,0 +1,122 @@
+"""``table=segments``: one row a segment that counts, with the files beside it and what its headers say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from txnkafka.spark.options import ReadOptions
+from txnkafka.spark.plan import open_log_dir, report
+from txnkafka.spark.tables.partition_tasks import Sources, chosen_or_all, each_partition, source_tasks
+from txnkafka.spark.tables.table import (
+    BOOLEAN,
+    INT,
+    LONG,
+    SELECTION,
+    SIZES,
+    STRING,
+    TIMESTAMP,
+    Table,
+    arrow_schema_of,
+    batches_of_rows,
+    microseconds,
+    table_columns,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from txnkafka._core.scan import BatchIndex
+    from txnkafka.logdir import PartitionView, Segment
+
+__all__ = ["SEGMENTS"]
+
+COLUMNS = table_columns(
+    {
+        "topic": STRING,
+        "partition": INT,
+        "topicId": STRING,
+        "baseOffset": LONG,
+        "lastOffset": LONG,
+        "active": BOOLEAN,
+        "path": STRING,
+        "size": LONG,
+        "indexSize": LONG,
+        "timeindexSize": LONG,
+        "txnindexSize": LONG,
+        "snapshotSize": LONG,
+        "batches": LONG,
+        "controlBatches": LONG,
+        "transactionalBatches": LONG,
+        "records": LONG,
+        "maxTimestamp": TIMESTAMP,
+    },
+    nullable=(
+        "topicId",
+        "lastOffset",
+        "indexSize",
+        "timeindexSize",
+        "txnindexSize",
+        "snapshotSize",
+        "records",
+        "maxTimestamp",
+    ),
+)
+BESIDE = ("index", "timeindex", "txnindex", "snapshot")
+TRANSACTIONAL, CONTROL = 0x10, 0x20  # bits of a batch's attributes
+
+
+def _plan(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[Sources]:
+    log_dir = open_log_dir(paths, options)
+    return source_tasks(log_dir, chosen_or_all(log_dir, options), options, parallelism)
+
+
+def _rows(tasks: Iterable[Sources], schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    for sources in tasks:
+        yield from batches_of_rows(each_partition(sources, _partition), COLUMNS, schema)
+
+
+def _partition(view: PartitionView) -> Iterator[tuple[Any, ...]]:
+    files = view.source.file_system
+    sizes = {files.join(view.path, entry.name): entry.size for entry in files.list(view.path)}
+    report(view.tail_findings, view.topic_partition)
+    for segment in view.segments:
+        active = segment is view.segments[-1]
+        yield view.topic, view.partition, view.topic_id, *_row(segment, sizes, active=active)
+        segment.close()
+
+
+def _row(segment: Segment, sizes: dict[str, int], *, active: bool) -> tuple[Any, ...]:
+    index = segment.scan()
+    count = len(index)
+    return (
+        segment.base_offset,
+        index.last_offset[count - 1] if count else None,
+        active,
+        segment.path,
+        sizes.get(segment.path, segment.size),
+        *(sizes.get(segment.files.get(kind, "")) for kind in BESIDE),
+        *_counts(index),
+        microseconds(max(index.max_timestamp, default=-1)),
+    )
+
+
+def _counts(index: BatchIndex) -> tuple[int, int, int, int | None]:
+    """Batches, control batches, transactional batches with data, records of all data batches (None: a header
+    does not tell)."""
+    import numpy as np
+
+    control = np.asarray(index.attributes) & CONTROL != 0
+    transactional = (np.asarray(index.attributes) & TRANSACTIONAL != 0) & ~control
+    records = np.asarray(index.record_count)[~control]
+    known = int(records.sum(dtype=np.int64)) if (records >= 0).all() else None
+    return len(index), int(control.sum()), int(transactional.sum()), known
+
+
+SEGMENTS: Table[Sources] = Table(
+    columns=COLUMNS,
+    keywords=SELECTION | SIZES,
+    plan=_plan,
+    rows=_rows,
+    arrow_schema=arrow_schema_of(COLUMNS),
+)
