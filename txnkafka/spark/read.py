@@ -21,7 +21,7 @@ from txnkafka.spark.plan import ReadTask
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MAX_BATCH_ROWS", "TaskReader", "log_damage"]
+__all__ = ["MAX_BATCH_ROWS", "TaskReader", "log_damage", "without_empty_headers"]
 
 MAX_BATCH_ROWS = 20_000
 COPIED = frozenset(("key", "value", "headers"))
@@ -62,7 +62,7 @@ class TaskReader:
             for columns in read_unit(segment, unit, decoder, self.on_corrupt):
                 batch = to_arrow(columns, topic_partition, self.schema)
                 if "headers" in batch.schema.names:
-                    batch = _without_empty_headers(batch)
+                    batch = without_empty_headers(batch)
                 yield from _pieces(batch)
         finally:
             segment.close()
@@ -76,7 +76,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, MAX_BATCH_ROWS)
 
 
-def _without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
+def without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A record without headers has null there, as in Spark's Kafka source."""
     import pyarrow as pa
     import pyarrow.compute as pc
