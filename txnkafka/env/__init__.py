@@ -5,5 +5,14 @@ from __future__ import annotations
 
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
+from txnkafka.env.output_file import write_file
 
-__all__ = ["Clock", "DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile", "SystemClock"]
+__all__ = [
+    "Clock",
+    "DirectoryEntry",
+    "FileSystem",
+    "LocalFileSystem",
+    "ReadableFile",
+    "SystemClock",
+    "write_file",
+]

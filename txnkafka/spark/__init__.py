@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from txnkafka.spark.configure import configure, register
 from txnkafka.spark.jobs import batches, map_arrow
 from txnkafka.spark.options import ReadKeywords
+from txnkafka.spark.ship import ship
 from txnkafka.spark.source import TxnKafkaDataSource
 
-__all__ = ["ReadKeywords", "TxnKafkaDataSource", "batches", "map_arrow"]
+__all__ = ["ReadKeywords", "TxnKafkaDataSource", "batches", "configure", "map_arrow", "register", "ship"]
