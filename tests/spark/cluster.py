@@ -1,7 +1,7 @@
-"""Driver programs on ``local-cluster[2,1,1024]``: two executors, each a process with Python workers of its own.
+"""Driver programs on ``local-cluster[2,1,1024]``: two executors, each a process with its own Python workers.
 
-A driver is a process of its own too, because a process has one Spark session. It gets the checkout through its
-own ``sys.path``, not through the environment, which executors would inherit.
+A driver is a process of its own too, because a process has one Spark session. It gets the checkout through
+its own ``sys.path``, not through the environment, which executors would inherit.
 The Python that executors run has what reading needs, but no txnkafka. It is made once, under build/.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,17 +22,18 @@ from pyspark.sql import SparkSession
 from tests.spark.conftest import ROOT, SETTINGS
 from txnkafka.spark import configure
 
-__all__ = ["empty_python", "executor_python", "run_driver", "session"]
+__all__ = ["empty_python", "executor_python", "pip_python", "run_driver", "session"]
 
 LIBRARIES = ("cramjam", "isal", "lz4", "numpy", "pyarrow", "xxhash", "zstandard")
 TIMEOUT = 300
-RESULT = "result.json"
 
 
 def executor_python() -> Path:
     """An interpreter with the libraries in the versions of this one, without txnkafka and pyspark."""
     wanted = [f"{name}=={version(name)}" for name in LIBRARIES]
-    name = "-".join(["executors", sys.implementation.cache_tag, *(each.partition("==")[2] for each in wanted)])
+    name = "-".join(
+        ["executors", sys.implementation.cache_tag, *(each.partition("==")[2] for each in wanted)]
+    )
     return _environment(ROOT / "build" / name, "--quiet", *wanted)
 
 
@@ -43,7 +43,10 @@ def pip_python(folder: Path) -> Path:
     site = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[0])"], text=True)
     libraries = executor_python().parent.parent / Path(site.strip()).relative_to(folder)
     (Path(site.strip()) / "libraries.pth").write_text(f"{libraries}\n")
-    _pip(python, "--quiet", "--no-deps", "--no-build-isolation", str(ROOT))
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, ROOT], check=True)
+    (wheel,) = folder.glob("txnkafka-*.whl")
+    _pip(python, "--quiet", "--no-deps", str(wheel))
     return python
 
 
@@ -66,11 +69,12 @@ def _environment(folder: Path, *packages: str) -> Path:
 
 
 def _pip(python: Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python), "install"]
-    subprocess.run([*command, *arguments], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", *arguments], check=True)
 
 
-def run_driver(program: Path, python: Path, folder: Path, *arguments: str, submit: tuple[str, ...] = ()) -> Any:
+def run_driver(
+    program: Path, python: Path, folder: Path, *arguments: str, submit: tuple[str, ...] = ()
+) -> Any:
     """What ``program`` handed to ``finish``. ``submit`` are options of spark-submit."""
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
@@ -80,7 +84,7 @@ def run_driver(program: Path, python: Path, folder: Path, *arguments: str, submi
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_SUBMIT_ARGS": " ".join([*submit, "pyspark-shell"]),
     }
-    result = folder / RESULT
+    result = folder / "result.json"
     command = [sys.executable, str(program), str(ROOT), str(result), *arguments]
     with (folder / "driver.log").open("w+") as log:
         done = subprocess.run(

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
+LINES = pytest.StashKey[list[str]]()
 
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -37,3 +38,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session.sparkContext.setLogLevel("OFF")
         yield session
         session.stop()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LINES] = []
+
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> list[str]:
+    """Lines for the end of the run."""
+    return request.config.stash[LINES]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash[LINES]:
+        terminalreporter.write_line(line)

@@ -43,8 +43,10 @@ def run(spark: SparkSession) -> dict[str, object]:
     }
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     content = files.option("pathGlobFilter", "*.log").load(LOGS)
-    records = content.selectExpr("txnkafka_decode_record_batches(content) as records") if prepared() else (
-        content.select(decode_record_batches("content").alias("records"))
+    records = (
+        content.selectExpr("txnkafka_decode_record_batches(content) as records")
+        if prepared()
+        else (content.select(decode_record_batches("content").alias("records")))
     )
     return {**found, "decoded": records.selectExpr("sum(size(records))").first()[0]}  # type: ignore[index]
 
