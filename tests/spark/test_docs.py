@@ -22,7 +22,7 @@ def test_examples(spark: SparkSession) -> None:
     names: dict[str, object] = {"spark": spark}
     for example in EXAMPLES:
         exec(example.replace("/var/lib/kafka/data", str(case("interleaved").logs)), names)
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 9
     assert names["records"] == paid_orders() > 0
     spark.catalog.dropTempView("orders")
 

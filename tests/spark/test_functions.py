@@ -73,7 +73,8 @@ def segments(
 def test_records_are_those_of_the_consumer(decoded: dict[str, list[Row]]) -> None:
     compared = 0
     for case in SOUND:
-        for partition in case.partitions():
+        # Spark's own sources pass over directories whose names begin with an underscore
+        for partition in (each for each in case.partitions() if not each.topic.startswith("_")):
             expected = case.expected_records(partition, "read_uncommitted")
             start = case.facts(partition)["log_start_offset"]
             rows = [row for _, found in segments(decoded, case, partition) for row in found]

@@ -8,7 +8,7 @@ them if need be. Each value stands for itself; its offsets are whatever its batc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -121,12 +121,12 @@ def _structs(columns: RecordColumns, index: BatchIndex, batches: Any) -> pa.Stru
 
 
 def _stretches(index: BatchIndex) -> Iterator[tuple[int, int]]:
-    """Batches [first, end) of magic 2, or of an older format."""
-    first = 0
-    for _, batches in groupby(index.magic, lambda magic: magic >= MAGIC_2):
-        end = first + sum(1 for _ in batches)
-        yield first, end
-        first = end
+    """Batches [first, end) of magic 2 or of older formats, with growing offsets: what a consumer has seen
+    already is passed over, and bytes may hold batches in any order."""
+    legacy = np.asarray(index.magic) < MAGIC_2
+    again = np.asarray(index.base_offset)[1:] <= np.asarray(index.last_offset)[:-1]
+    begins = np.flatnonzero((legacy[1:] != legacy[:-1]) | again) + 1
+    return pairwise((0, *begins.tolist(), len(index)))
 
 
 def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
