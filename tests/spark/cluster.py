@@ -69,7 +69,13 @@ def _environment(folder: Path, *packages: str) -> Path:
 
 
 def _pip(python: Path, *arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", *arguments], check=True)
+    command = [sys.executable, "-m", "pip", "--python", python, "install", *arguments]
+    subprocess.run(command, env=without_pythonpath(), check=True)
+
+
+def without_pythonpath() -> dict[str, str]:
+    """The environment, in which a checkout would count as installed."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def run_driver(
@@ -77,7 +83,7 @@ def run_driver(
 ) -> Any:
     """What ``program`` handed to ``finish``. ``submit`` are options of spark-submit."""
     environment = {
-        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        **without_pythonpath(),
         "PYSPARK_PYTHON": str(python),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_home(folder)),

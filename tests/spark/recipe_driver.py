@@ -25,13 +25,13 @@ def prepare(spark: SparkSession) -> None:
         txnkafka.spark.register(spark)
 
 
-def look(_: Iterator[int]) -> Iterator[tuple[str, str, str]]:
+def look(_: Iterator[int]) -> Iterator[tuple[str, str]]:
     """Runs in the executors."""
     import sys
 
     import txnkafka
 
-    yield sys.executable, txnkafka.__file__, txnkafka.__version__
+    yield sys.executable, txnkafka.__file__
 
 
 def run(spark: SparkSession) -> dict[str, object]:
@@ -43,17 +43,11 @@ def run(spark: SparkSession) -> dict[str, object]:
     }
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     content = files.option("pathGlobFilter", "*.log").load(LOGS)
-    records = (
-        content.selectExpr("txnkafka_decode_record_batches(content) as records")
-        if prepared()
-        else (content.select(decode_record_batches("content").alias("records")))
-    )
+    if RECIPE == "pip":  # nobody has registered the functions for SQL
+        records = content.select(decode_record_batches("content").alias("records"))
+    else:
+        records = content.selectExpr("txnkafka_decode_record_batches(content) as records")
     return {**found, "decoded": records.selectExpr("sum(size(records))").first()[0]}  # type: ignore[index]
-
-
-def prepared() -> bool:
-    """Whether SQL knows the functions: with pip alone nobody has registered them."""
-    return RECIPE != "pip"
 
 
 spark = session()
