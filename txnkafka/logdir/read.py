@@ -93,3 +93,4 @@ class _Reading:
         if self.on_corrupt is None:
             raise error
         self.on_corrupt(error)
+
