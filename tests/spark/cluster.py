@@ -85,7 +85,6 @@ def run_driver(
     environment = {
         **without_pythonpath(),
         "PYSPARK_PYTHON": str(python),
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_home(folder)),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_SUBMIT_ARGS": " ".join([*submit, "pyspark-shell"]),

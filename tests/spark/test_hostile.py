@@ -1,4 +1,4 @@
-"""Segments that mean harm, with right checksums: the task fails and its message says which bytes these are."""
+"""Segments that mean harm, with right checksums: the task fails, its message says which bytes these are."""
 
 from __future__ import annotations
 
