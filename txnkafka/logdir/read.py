@@ -93,4 +93,3 @@ class _Reading:
         if self.on_corrupt is None:
             raise error
         self.on_corrupt(error)
-

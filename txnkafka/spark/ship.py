@@ -22,6 +22,7 @@ __all__ = ["ship"]
 
 LOG = logging.getLogger("txnkafka.spark")
 TASKS_PER_CORE = 4
+OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"  # Spark itself looks at the minor version before it runs anything
 
 
 def ship(spark: SparkSession) -> None:
@@ -53,10 +54,9 @@ def _ask(context: SparkContext, look: Callable[[Iterable[int]], Iterator[Place]]
     try:
         return context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
     except PySparkException as error:
-        if "PYTHON_VERSION_MISMATCH" not in str(error):
+        if OTHER_PYTHON not in str(error):
             raise
-        lines = [line for line in str(error).splitlines() if "PYTHON_VERSION_MISMATCH" in line]
+        versions = str(error).partition(f"[{OTHER_PYTHON}] ")[2].partition(", PySpark")[0]
         raise RuntimeError(
-            f"the executors run another Python than the driver: {lines[0].strip()}; "
-            "let PYSPARK_PYTHON name an interpreter of the same minor version on every node"
+            f"{versions}; let PYSPARK_PYTHON name an interpreter of the same minor version on every node"
         ) from None
