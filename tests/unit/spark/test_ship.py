@@ -14,7 +14,7 @@ ask = import_module("txnkafka.spark.ship")._ask  # the package's attribute of th
 class Refusing:
     """A SparkContext whose jobs fail."""
 
-    defaultParallelism = 2
+    defaultParallelism = 2  # noqa: N815
 
     def __init__(self, message: str) -> None:
         self._message = message
