@@ -56,9 +56,11 @@ _ROOMS = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import distributions, version
 
-        value: object = version(__name__)
+        # an archive for Spark's executors has its own metadata inside; others may be installed beside it
+        inside = next(iter(distributions(name=__name__, path=__path__)), None)
+        value: object = inside.version if inside else version(__name__)
     elif name in __all__:
         value = getattr(import_module(f"{__name__}.{_ROOMS.get(name, 'errors')}"), name)
     else:

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.conftest import LONG
+
 ROOT = Path(__file__).resolve().parents[2]
+TAKES_MINUTES = {"test_recipes.py": "the ways to get the package to a cluster, executors killed under SQL"}
+
+collect_ignore = [] if LONG else list(TAKES_MINUTES)
 
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -37,3 +42,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session.sparkContext.setLogLevel("OFF")
         yield session
         session.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name, what in TAKES_MINUTES.items() if not LONG else ():
+        terminalreporter.write_line(f"left out without TXNKAFKA_LONG: {name}, {what}")

@@ -23,7 +23,7 @@ def test_examples(spark: SparkSession) -> None:
     names: dict[str, object] = {"spark": spark}
     for example in EXAMPLES:
         exec(example.replace("/var/lib/kafka/data", str(case("interleaved").logs)), names)
-    assert len(EXAMPLES) == 11
+    assert len(EXAMPLES) == 12
     assert names["records"] == paid_orders() > 0
     spark.catalog.dropTempView("orders")
 

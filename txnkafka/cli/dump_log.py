@@ -6,12 +6,10 @@ such a batch is shown with ``is_valid`` false and a finding follows it. Bytes th
 
 from __future__ import annotations
 
-import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchHeader, BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import Finding, Segment
@@ -19,6 +17,7 @@ from txnkafka.model import TimestampType
 from txnkafka.record import CompressionType, ControlRecordType
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
+from txnkafka.record.crc import valid_crcs
 from txnkafka.wire.records import (
     decode_control_body,
     decode_group_log,
@@ -40,7 +39,6 @@ CONTROL_TYPES = {each.value: each.name for each in ControlRecordType if each >= 
 END_MARKERS = ("ABORT", "COMMIT")
 LARGEST_SEQUENCE = 2**31 - 1
 MAGIC_OFFSET, LARGEST_MAGIC = 16, 2
-LEGACY_CRC_END = 16  # in magic 0 and 1 the CRC-32 covers everything behind itself
 BATCH_REMEDY = "restore the file from a replica or a backup if these records are needed"
 TAIL_REMEDY = "nothing to do at the end of a log whose broker was killed; else restore the file"
 STOPS = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
@@ -67,7 +65,7 @@ def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogO
     try:
         index = BatchIndex()
         for position, data, index in segment.windows():
-            for header, is_valid in zip(index, _validity(position, data, index), strict=True):
+            for header, is_valid in zip(index, valid_crcs(data, index, position=position), strict=True):
                 batch = data[header.position - position :][: header.size]
                 magic = batch[MAGIC_OFFSET]
                 yield _batch_row(path, header, is_valid) | {"magic": magic}
@@ -103,22 +101,6 @@ def _size(file_system: FileSystem, path: str) -> int:
         return file.size()
     finally:
         file.close()
-
-
-def _validity(position: int, data: memoryview, index: BatchIndex) -> list[bool]:
-    """Whether the CRC of each batch holds."""
-    valid = [True] * len(index)
-    i = 0
-    while (i := check_crcs(data, index, i, len(index), position=position)) < len(index):
-        valid[i] = False
-        i += 1
-    for i, magic in enumerate(index.magic):
-        if magic > LARGEST_MAGIC:
-            valid[i] = True  # else it would not be in the index
-        elif magic < LARGEST_MAGIC:
-            begin = index.position[i] - position
-            valid[i] = zlib.crc32(data[begin + LEGACY_CRC_END : begin + index.size[i]]) == index.crc[i]
-    return valid
 
 
 def _batch_row(path: str, header: BatchHeader, is_valid: bool) -> Row:

@@ -17,12 +17,13 @@ from txnkafka.cli.output import Messages
 __all__ = ["cli", "main"]
 
 COULD_NOT = 2
-COMMANDS = ("ls", "cat", "dump", "verify", "lso")
+COMMANDS = ("ls", "cat", "dump", "verify", "lso", "spark-bundle")
 TRACEBACK = "TXNKAFKA_TRACEBACK"
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are the functions of the same name in the modules of the same name."""
+    """A group whose commands are the functions of the same name in the modules of the same name, with _
+    for -."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands, in the order in which they are explained."""
@@ -32,7 +33,8 @@ class LazyGroup(click.Group):
         """Load one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"txnkafka.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"txnkafka.cli.{name}"), name)
         return command
 
     def invoke(self, ctx: click.Context) -> object:

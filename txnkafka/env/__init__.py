@@ -6,6 +6,7 @@ from __future__ import annotations
 from txnkafka.env.address import open_file_system
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
+from txnkafka.env.output_file import write_file
 
 __all__ = [
     "Clock",
@@ -15,4 +16,5 @@ __all__ = [
     "ReadableFile",
     "SystemClock",
     "open_file_system",
+    "write_file",
 ]

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
     from txnkafka._core.columns import RecordColumns
 
-__all__ = ["MAX_BATCH_ROWS", "TaskReader", "damage_fails_the_job", "log_damage", "pieces"]
+__all__ = [
+    "MAX_BATCH_ROWS",
+    "TaskReader",
+    "damage_fails_the_job",
+    "log_damage",
+    "pieces",
+    "without_empty_headers",
+]
 
 MAX_BATCH_ROWS = 20_000
 COPIED = frozenset(("key", "value", "headers"))
@@ -81,7 +88,7 @@ class TaskReader:
                 if batch is None:
                     continue
                 if "headers" in batch.schema.names:
-                    batch = _without_empty_headers(batch)
+                    batch = without_empty_headers(batch)
                 yield from pieces(batch)
         finally:
             segment.close()
@@ -121,7 +128,7 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, MAX_BATCH_ROWS)
 
 
-def _without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
+def without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A record without headers has null there, as in Spark's Kafka source."""
     import pyarrow as pa
     import pyarrow.compute as pc

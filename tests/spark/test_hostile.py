@@ -1,0 +1,49 @@
+"""Segments that mean harm, with right checksums: the task fails, its message says which bytes these are."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from tests.models.builder import Batch, PlainRecord
+from tests.unit.logdir.logs import batch, write_log
+from txnkafka.spark import batches
+
+RECORDS = [PlainRecord(None, b"")]
+RUN = struct.pack("<I", 0xEE000000 | (128 << 10) << 3 | 1 << 1)  # a zstd block of four bytes: 128 KiB of 0xEE
+END = struct.pack("<I", 1 << 3 | 1)[:3] + b"."
+BOMB = b"\x28\xb5\x2f\xfd\x00\x38" + 2000 * RUN + END  # window of 128 KiB, 250 MiB in all
+
+HOSTILE = {
+    "two billion records": (
+        Batch(records=RECORDS, base_offset=2, count=2**31 - 1),
+        "fewer records than its header says",
+    ),
+    "8 KB that become 250 MiB": (
+        Batch(records=RECORDS, base_offset=2, codec=4, payload=BOMB),
+        "becomes more than the 16777216 bytes it may",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("door", ["batches", "source"])
+def test_the_driver_hears_file_and_position(
+    spark: SparkSession, tmp_path: Path, name: str, door: str
+) -> None:
+    hostile, reason = HOSTILE[name]
+    sound = batch(0)
+    path = write_log(tmp_path, "t-0", {0: [sound, hostile.encode(), batch(3)]}) / f"{0:020}.log"
+    read = {
+        "batches": lambda: batches(spark, tmp_path).count(),
+        "source": lambda: spark.read.format("txnkafka").load(str(tmp_path)).collect(),
+    }
+    with pytest.raises(PySparkException) as caught:
+        read[door]()
+    message = str(caught.value)
+    assert reason in message
+    assert f"(t-0, {path}, position {len(sound)}, offset 2)" in message

@@ -1,0 +1,49 @@
+"""``txnkafka spark-bundle``: the package as an archive for spark-submit."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from txnkafka.cli.output import write_text
+
+if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
+
+__all__ = ["spark_bundle"]
+
+COULD_NOT = 2
+
+
+@click.command("spark-bundle", short_help="Pack txnkafka for the executors of a Spark cluster.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write; default: in the current directory.")
+@click.pass_obj
+def spark_bundle(messages: Messages, /, *, output: str | None) -> int:
+    """Write the package as it is installed here to an archive, and print the options with which spark-submit
+    sends it to the executors:
+
+        spark-submit $(txnkafka spark-bundle) job.py
+
+    The executors need the same Python version and platform, and the libraries that a note names.
+    """
+    try:
+        from txnkafka.spark.bundle import ARCHIVE_FRAGMENT, bundle
+        from txnkafka.spark.executors import needed_libraries
+    except ModuleNotFoundError as error:
+        messages.error(f"{error}; this needs pip install 'txnkafka[spark]'")
+        return COULD_NOT
+    from txnkafka.env import write_file
+
+    if output and not output.endswith((".tar.gz", ".tgz")):
+        raise click.BadParameter(
+            "Spark unpacks it only when its name ends in .tar.gz or .tgz", param_hint="-o"
+        )
+    packed = bundle()
+    path = os.path.abspath(output or packed.name)
+    write_file(path, packed.content)
+    messages.note(f"for executors with {packed.build} and {', '.join(needed_libraries())}")
+    messages.note("in the program, txnkafka.spark.register(spark) makes the format known")
+    write_text(f"--archives {path}{ARCHIVE_FRAGMENT}")
+    return 0

@@ -1,0 +1,90 @@
+"""The functions of ``functions.py`` as Spark calls them in the executors: arrays of Arrow in, arrays out.
+
+pyarrow is imported here at once: Spark learns from the annotations which kind of function each one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from txnkafka.errors import CorruptRecordError
+from txnkafka.spark import record_batches
+from txnkafka.spark.record_batches import RecordBatchesDecoder
+
+__all__ = ["control_type", "crc_valid", "decode_record_batches", "try_decode_record_batches"]
+
+OUTPUT_BYTES = 16 << 20  # what is decoded goes out in pieces of about so much
+
+
+def decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    """Lists of records. Raises CorruptRecordError and ValueError as RecordBatchesDecoder does."""
+    return _decoded(columns, RecordBatchesDecoder().records)
+
+
+def try_decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    """Lists of records, null where the bytes are damaged."""
+    decoder = RecordBatchesDecoder()
+
+    def records(content: memoryview) -> list[pa.StructArray] | None:
+        try:
+            return decoder.records(content)
+        except CorruptRecordError:
+            return None
+
+    return _decoded(columns, records)
+
+
+def crc_valid(column: pa.Array) -> pa.Array:
+    """Whether checksums are right."""
+    return pa.array(_each(record_batches.has_valid_crcs, column), pa.bool_())
+
+
+def control_type(column: pa.Array) -> pa.Array:
+    """Names of control types."""
+    return pa.array(_each(record_batches.control_type, column), pa.string())
+
+
+def _each(function: Callable[[memoryview], Any], column: pa.Array) -> Iterator[Any]:
+    for value in column:
+        yield function(memoryview(value.as_buffer()).cast("B")) if value.is_valid else None
+
+
+def _decoded(
+    columns: Iterator[pa.Array], records: Callable[[memoryview], list[pa.StructArray] | None]
+) -> Iterator[pa.Array]:
+    rows = _Rows()
+    for column in columns:
+        for found in _each(records, column):
+            rows.append(found)
+            if rows.nbytes > OUTPUT_BYTES:
+                yield rows.take()
+        yield rows.take()
+
+
+class _Rows:
+    """Lists of records for the rows of one output column."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self.nbytes = 0
+        self._records: list[pa.StructArray] = []
+        self._ends = [0]
+        self._nulls: list[bool] = []
+
+    def append(self, records: list[pa.StructArray] | None) -> None:
+        self._nulls.append(records is None)
+        self._records += records or ()
+        self._ends.append(self._ends[-1] + sum(map(len, records or ())))
+        self.nbytes += sum(each.nbytes for each in records or ())
+
+    def take(self) -> pa.ListArray:
+        """The rows since the last time."""
+        records = pa.concat_arrays([pa.array([], record_batches.RECORD_TYPE), *self._records])
+        ends, nulls = pa.array(self._ends, pa.int32()), pa.array(self._nulls, pa.bool_())
+        self._begin()
+        return pa.ListArray.from_arrays(ends, records, mask=nulls)

@@ -1,0 +1,82 @@
+"""Functions for columns of bytes that hold record batches, such as ``content`` of Spark's ``binaryFile``.
+
+For SQL they are there after ``register(spark)``, under the names in ``SQL_NAMES``. They are Arrow UDFs and
+need Spark 4.1. A null gives a null.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+
+__all__ = [
+    "RECORDS",
+    "SQL_NAMES",
+    "control_type",
+    "crc_valid",
+    "decode_record_batches",
+    "register_functions",
+    "try_decode_record_batches",
+]
+
+RECORDS = (
+    "array<struct<offset: bigint, timestamp: timestamp, timestampType: int, key: binary, value: binary, "
+    "headers: array<struct<key: string, value: binary>>, leaderEpoch: int, producerId: bigint, "
+    "producerEpoch: int, sequence: int, isTransactional: boolean>>"
+)
+TYPES = {
+    "decode_record_batches": RECORDS,
+    "try_decode_record_batches": RECORDS,
+    "crc_valid": "boolean",
+    "control_type": "string",
+}
+ARROW_UDF: Any = getattr(sf, "arrow_udf", None)  # new in Spark 4.1
+SQL_NAMES = {f"txnkafka_{name}": name for name in TYPES}
+
+
+def decode_record_batches(column: Column | str) -> Column:
+    """The records of batches in a binary column, as an array of structs (``RECORDS``).
+
+    Nothing is filtered by transaction: what aborted is among them. Control records are not. Bytes that are
+    no sound batches fail the query, with their position and what to do.
+    """
+    return _apply("decode_record_batches", column)
+
+
+def try_decode_record_batches(column: Column | str) -> Column:
+    """As ``decode_record_batches``, but null where the bytes are damaged."""
+    return _apply("try_decode_record_batches", column)
+
+
+def crc_valid(column: Column | str) -> Column:
+    """Whether the bytes are whole record batches with right checksums; zeros may follow them."""
+    return _apply("crc_valid", column)
+
+
+def control_type(column: Column | str) -> Column:
+    """``commit``, ``abort``, a KRaft type or ``unknown`` where the bytes begin with a sound control batch,
+    else null."""
+    return _apply("control_type", column)
+
+
+def register_functions(spark: SparkSession) -> None:
+    """Make the functions known to SQL, where Spark can run them."""
+    if ARROW_UDF is not None:
+        for sql_name, name in SQL_NAMES.items():
+            spark.udf.register(sql_name, _arrow_udf(name))
+
+
+def _apply(name: str, column: Column | str) -> Column:
+    if ARROW_UDF is None:
+        raise NotImplementedError(f"{name} needs Spark 4.1 or newer, which has Arrow UDFs")
+    applied: Column = _arrow_udf(name)(column)
+    return applied
+
+
+def _arrow_udf(name: str) -> Any:
+    """Made anew each time: Spark's object belongs to one session."""
+    from txnkafka.spark import arrow_functions
+
+    return ARROW_UDF(getattr(arrow_functions, name), TYPES[name])

@@ -1,0 +1,162 @@
+"""Bytes that hold record batches, as Arrow values: what the functions of ``functions.py`` compute.
+
+pyarrow is imported at once: only those who use the functions load this.
+A value is bytes as they stand in a segment: batches one after another, of any format and codec, zeros behind
+them if need be. Each value stands for itself; its offsets are whatever its batches say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from txnkafka._core.columns import RecordColumns
+from txnkafka._core.read_committed import select
+from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.errors import CorruptRecordError
+from txnkafka.model import TopicPartition
+from txnkafka.record import ControlRecordType
+from txnkafka.record.arrow import arrow_schema, to_arrow
+from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
+from txnkafka.record.crc import valid_crcs
+from txnkafka.spark.read import without_empty_headers
+
+__all__ = ["RECORD_TYPE", "RecordBatchesDecoder", "control_type", "has_valid_crcs"]
+
+MAGIC_2 = 2
+TRANSACTIONAL, CONTROL = 0x10, 0x20
+SEQUENCE_MASK = (1 << 31) - 1  # sequences begin again at 0
+NOWHERE = TopicPartition("", 0)  # neither topic nor partition is among the columns
+OF_RECORD = arrow_schema(
+    ("offset", "timestamp", "timestampType", "key", "value", "headers"), timestamp_unit="us"
+)
+OF_BATCH = pa.schema(
+    [
+        ("leaderEpoch", pa.int32()),
+        ("producerId", pa.int64()),
+        ("producerEpoch", pa.int32()),
+        ("sequence", pa.int32()),
+        ("isTransactional", pa.bool_()),
+    ]
+)
+RECORD_TYPE = pa.struct([*OF_RECORD, *OF_BATCH])
+MAX_VALUE_BYTES = 1 << 30  # a row of Spark and a column of Arrow end at 2 GiB
+DONE = ("end", "zeros")
+
+
+class RecordBatchesDecoder:
+    """Decodes one value after another. For one thread at a time."""
+
+    def __init__(self) -> None:
+        self._decoder = ChunkDecoder(headers=True)
+
+    def records(self, content: memoryview) -> list[pa.StructArray]:
+        """All records of ``content``, control records left out, as arrays of ``RECORD_TYPE``.
+
+        Raises CorruptRecordError with the position of the first fault, ValueError when the records are more
+        than fits into a row.
+        """
+        try:
+            return self._records(content)
+        except CorruptRecordError as error:
+            error.remedy = "txnkafka_try_decode_record_batches gives null for such bytes"
+            raise
+
+    def _records(self, content: memoryview) -> list[pa.StructArray]:
+        index = scan(content)
+        found, size = [], 0
+        for first, end in _stretches(index):
+            for records in self._stretch(content, index, first, end):
+                found.append(records)
+                size += records.nbytes
+                if size > MAX_VALUE_BYTES:
+                    raise ValueError(
+                        f"a value of {len(content)} bytes becomes more than {MAX_VALUE_BYTES} bytes, "
+                        'too many for one row: read the file with format("txnkafka") instead'
+                    )
+        if index.stop not in DONE:
+            raise CorruptRecordError(index.stop_reason, position=index.end_position)
+        return found
+
+    def _stretch(
+        self, content: memoryview, index: BatchIndex, first: int, end: int
+    ) -> Iterator[pa.StructArray]:
+        def read(position: int, length: int) -> memoryview:
+            return content[position : position + length]
+
+        selection = select(index, start=first, stop=end)
+        batch_of_record = _batch_of_record(index, selection)
+        done = 0
+        for columns in self._decoder.chunks(SelectedBatches(read, index, selection)):
+            count = len(columns)
+            yield _structs(columns, index, batch_of_record(done, count))
+            done += count
+
+
+def _structs(columns: RecordColumns, index: BatchIndex, batches: Any) -> pa.StructArray:
+    """An array of ``RECORD_TYPE``; ``batches`` are the batch numbers of the records."""
+
+    def of_batch(column: memoryview) -> Any:
+        return np.asarray(column)[batches]
+
+    producer_id, base_sequence = of_batch(index.producer_id), of_batch(index.base_sequence)
+    delta = np.asarray(columns.offsets) - of_batch(index.base_offset)
+    numbers = {
+        "leaderEpoch": of_batch(index.partition_leader_epoch),
+        "producerId": producer_id,
+        "producerEpoch": np.where(producer_id < 0, -1, of_batch(index.producer_epoch)),
+        "sequence": np.where(base_sequence < 0, -1, base_sequence + delta & SEQUENCE_MASK),
+    }
+    records = without_empty_headers(to_arrow(columns, NOWHERE, OF_RECORD))
+    arrays = [
+        *records.columns,
+        *(pa.array(found, OF_BATCH.field(name).type, mask=found < 0) for name, found in numbers.items()),
+        pa.array(of_batch(index.attributes) & TRANSACTIONAL != 0),
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(RECORD_TYPE))
+
+
+def _stretches(index: BatchIndex) -> Iterator[tuple[int, int]]:
+    """Batches [first, end) of magic 2 or of older formats, with growing offsets: what a consumer has seen
+    already is passed over, and bytes may hold batches in any order."""
+    legacy = np.asarray(index.magic) < MAGIC_2
+    again = np.asarray(index.base_offset)[1:] <= np.asarray(index.last_offset)[:-1]
+    begins = np.flatnonzero((legacy[1:] != legacy[:-1]) | again) + 1
+    return pairwise((0, *begins.tolist(), len(index)))
+
+
+def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
+    """A function of (first record, count) that gives the batch number of each record of a stretch.
+
+    In magic 2 the header counts the records; what is decoded was checked against it. Older formats have no
+    fields that are asked for: any batch of the stretch will do.
+    """
+    chosen = np.flatnonzero(np.frombuffer(selection, np.uint8))
+    if len(chosen) and index.magic[int(chosen[0])] < MAGIC_2:
+        return lambda _first, count: np.full(count, chosen[0])
+    ends = np.asarray(index.record_count)[chosen].clip(0).cumsum(dtype=np.int64)
+    return lambda first, count: chosen[np.searchsorted(ends, np.arange(first, first + count), "right")]
+
+
+def has_valid_crcs(content: memoryview) -> bool:
+    """Whether ``content`` is whole batches whose checksums hold, with nothing but zeros behind them."""
+    index = scan(content)
+    if index.stop not in DONE or any(magic > MAGIC_2 for magic in index.magic):
+        return False
+    return all(valid_crcs(content, index))
+
+
+def control_type(content: memoryview) -> str | None:
+    """What the control batch at the beginning of ``content`` says, in lower case: ``commit``, ``abort``,
+    a type of KRaft, or ``unknown``. None when no control batch begins there, or its CRC is wrong."""
+    index = scan(content)
+    if not len(index) or not index.attributes[0] & CONTROL or not valid_crcs(content, index)[0]:
+        return None
+    try:
+        return ControlRecordType(index.control_type[0]).name.lower()
+    except ValueError:
+        return ControlRecordType.UNKNOWN.name.lower()

@@ -1,0 +1,62 @@
+"""The package to the executors of a running session, and a look at whether it can work there.
+
+The check asks every executor that answers now. What it says is one message: what is where, what to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePath
+
+from pyspark import SparkContext, SparkFiles
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from txnkafka.env import write_file
+from txnkafka.spark.bundle import ARCHIVE_FRAGMENT, bundle
+from txnkafka.spark.configure import register
+from txnkafka.spark.executors import Place, complaints, look_for, needed_libraries
+
+__all__ = ["ship"]
+
+LOG = logging.getLogger("txnkafka.spark")
+TASKS_PER_CORE = 4
+OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"  # Spark itself looks at the minor version before it runs anything
+
+
+def ship(spark: SparkSession) -> None:
+    """Send the package as it is installed here to the executors, also to those that come later, and
+    ``register`` it.
+
+    The libraries that it needs are not sent. Raises RuntimeError when an executor cannot run it: when
+    libraries are missing there, or Python or the platform are others than here.
+    """
+    context = spark.sparkContext
+    if not any(uri.endswith(ARCHIVE_FRAGMENT) for uri in context.listArchives):
+        packed = bundle()
+        path = PurePath(SparkFiles.getRootDirectory()) / packed.name  # goes away with the session
+        write_file(str(path), packed.content)
+        context.addArchive(f"{path}{ARCHIVE_FRAGMENT}")
+    look = look_for(needed_libraries())
+    (here,) = look([])
+    executors = _ask(context, look)
+    if wrong := list(complaints(here, executors)):
+        raise RuntimeError("\n".join([f"txnkafka {here['version']} cannot run on the executors:", *wrong]))
+    hosts = sorted({each["host"] for each in executors})
+    LOG.info("txnkafka %s runs on %s", here["version"], ", ".join(hosts))
+    register(spark)
+
+
+def _ask(context: SparkContext, look: Callable[[Iterable[int]], Iterator[Place]]) -> list[Place]:
+    """What the executors find; more tasks than cores, so that each of them gets one."""
+    tasks = TASKS_PER_CORE * context.defaultParallelism
+    try:
+        return context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+    except PySparkException as error:
+        if OTHER_PYTHON not in str(error):
+            raise
+        versions = str(error).partition(f"[{OTHER_PYTHON}] ")[2].partition(", PySpark")[0]
+        raise RuntimeError(
+            f"{versions}; let PYSPARK_PYTHON name an interpreter of the same minor version on every node"
+        ) from None
