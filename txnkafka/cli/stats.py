@@ -143,7 +143,8 @@ def _cell(row: Row, path: str) -> object:
     name, _, figure = path.partition(".")
     value = row[name][figure] if figure else row[name]
     if name == "codecs":
-        return " ".join(f"{codec}:{_percent(share['batch_share'])}%" for codec, share in value.items()) or None
+        shares = (f"{codec}:{_percent(share['batch_share'])}%" for codec, share in value.items())
+        return " ".join(shares) or None
     if name == "magics":
         return " ".join(value) or None
     return _percent(value) if name.endswith("_rate") else value

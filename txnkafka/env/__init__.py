@@ -5,5 +5,18 @@ from __future__ import annotations
 
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
+from txnkafka.env.output import LocalOutput, OutputFile, OutputFiles, unique_name, write_durably
 
-__all__ = ["Clock", "DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile", "SystemClock"]
+__all__ = [
+    "Clock",
+    "DirectoryEntry",
+    "FileSystem",
+    "LocalFileSystem",
+    "LocalOutput",
+    "OutputFile",
+    "OutputFiles",
+    "ReadableFile",
+    "SystemClock",
+    "unique_name",
+    "write_durably",
+]

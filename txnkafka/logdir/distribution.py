@@ -68,7 +68,7 @@ class Distribution:
 def _buckets(values: NDArray[np.int64]) -> NDArray[Any]:
     import numpy as np
 
-    mantissa, exponent = np.frexp(values.astype(np.float64))  # value = mantissa × 2^exponent, mantissa ≥ ½
+    mantissa, exponent = np.frexp(values.astype(np.float64))  # value = mantissa * 2^exponent, mantissa ≥ ½
     coarse = (exponent.astype(np.int64) - 8) * DIVISIONS + (mantissa * EXACT).astype(np.int64)
     return np.where(values < EXACT, values, coarse)
 

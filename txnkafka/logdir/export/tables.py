@@ -1,0 +1,42 @@
+"""What makes the files of a round a version of a table: one transaction of the table format, which says which
+round of which export it was, so that it is not committed a second time."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from txnkafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from txnkafka.logdir.export.manifest import Manifest, Round
+    from txnkafka.logdir.export.options import ExportOptions
+
+__all__ = ["check_installed", "commit_table"]
+
+PACKAGES = {"delta": ("deltalake", "delta"), "iceberg": ("pyiceberg", "iceberg")}
+
+
+def check_installed(form: str) -> None:
+    """Raise KafkaError that says what to install when ``form`` needs a package that is not there."""
+    packages = [("pyarrow", "arrow")] if form not in ("jsonl", "csv") else []
+    packages += [PACKAGES[form]] if form in PACKAGES else []
+    for package, extra in packages:
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise KafkaError(
+                f"an export to {form} needs {package} ({error}): pip install 'txnkafka[{extra}]'"
+            ) from None
+
+
+def commit_table(manifest: Manifest, round: Round, options: ExportOptions) -> None:
+    """Commit a round whose units all count; nothing where the files themselves are the result."""
+    if options.to == "delta":
+        from txnkafka.logdir.export.delta import commit_delta
+
+        commit_delta(manifest, round, options)
+    elif options.to == "iceberg":
+        from txnkafka.logdir.export.iceberg import commit_iceberg
+
+        commit_iceberg(manifest, round, options)
