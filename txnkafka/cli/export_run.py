@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,6 +89,8 @@ def _engine(engine: str, jobs: int) -> Engine:
         from txnkafka.spark.export import SparkEngine
     except ImportError as error:
         raise click.UsageError(f"--engine spark: {error}; pip install 'txnkafka[spark]'") from None
+    # like the driver's own, unless somebody knows better: Spark would take whatever python3 is on the PATH
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return SparkEngine()
 
 

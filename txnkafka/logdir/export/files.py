@@ -58,6 +58,7 @@ class _Writer(Protocol):
     def add(self, columns: RecordColumns, rows: NDArray[Any] | None) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
+    def abandon(self) -> None: ...
 
 
 class UnitFiles:
@@ -92,6 +93,11 @@ class UnitFiles:
             self._files.sync(self._folder)
         return self._done
 
+    def close(self) -> None:
+        """Give open files back: after an error nobody wants them any more."""
+        for _, writer in self._open.values():
+            writer.abandon()
+
     def _days(self, columns: RecordColumns) -> Iterator[tuple[Day, NDArray[Any] | None]]:
         """Each day with the numbers of its rows; None: all rows."""
         if "date" not in self._options.partition_by:
@@ -116,12 +122,12 @@ class UnitFiles:
         if "topic" not in self._options.partition_by:
             name += f"-{_quoted(self._topic_partition.topic)}"
         name += f".{self._options.to if self._options.is_text else 'parquet'}"
-        self._open[day] = name, self._new_writer(self._files.join(self._folder, name))
+        self._open[day] = name, self._new_writer(self._staged(name))
 
     def _end(self, day: Day) -> None:
         file_name, writer = self._open.pop(day)
         writer.close()
-        staged = self._files.join(self._folder, file_name)
+        staged = self._staged(file_name)
         self._files.sync(staged)
         written = self._files.open(staged)
         size = written.size()
@@ -129,6 +135,10 @@ class UnitFiles:
         partition = self._partition(day)
         folders = [f"{name}={_quoted(value or NO_DATE)}" for name, value in partition.items()]
         self._done.append(DataFile("/".join([*folders, file_name]), staged, writer.rows, size, partition))
+
+    def _staged(self, name: str) -> str:
+        """A search for ``**/*.parquet`` must not find it."""
+        return self._files.join(self._folder, f"{name}.staged")
 
     def _partition(self, day: Day) -> dict[str, str | None]:
         values = {"topic": self._topic_partition.topic, "date": None if day is None else _date(day)}
@@ -204,6 +214,9 @@ class _ParquetFile:
         self.flush()
         self._writer.close()
 
+    def abandon(self) -> None:
+        """Arrow closes the file when the last one lets it go."""
+
 
 def _leaves(names: Iterator[str]) -> list[str]:
     """What Parquet calls these columns: it knows those inside a column only."""
@@ -234,6 +247,8 @@ class _TextFile:
 
     def close(self) -> None:
         self._file.close()
+
+    abandon = close
 
 
 def _runs(rows: NDArray[Any] | None, count: int) -> Iterator[tuple[int, int]]:

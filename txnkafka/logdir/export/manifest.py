@@ -2,8 +2,8 @@
 
     export.json                 id and options of the export, written once
     lock                        held by whoever works on it
-    00000/plan.jsonl            a round: what is read, written before anything is read
-    00000/staged/U-X/…          files of unit U, by attempt X
+    00000/plan                  a round: what is read, written before anything is read
+    00000/staged/U-X/….staged   files of unit U, by attempt X
     00000/staged/U-X.json       ... all of them are there and synced
     00000/units/U.json          the same record: the unit counts, its files belong to the export
     00000/finished.json         every unit counts, and the table format knows of it
@@ -101,7 +101,7 @@ class Round:
     @property
     def is_planned(self) -> bool:
         """Whether there is a plan."""
-        return self._files.exists(self._path(self._folder, "plan.jsonl"))
+        return self._files.exists(self._path(self._folder, "plan"))
 
     @property
     def is_finished(self) -> bool:
@@ -112,11 +112,11 @@ class Round:
         """Record what is going to be read."""
         for folder in (self.staging, self._units):
             self._files.make_directory(folder)
-        write_durably(self._files, self._path(self._folder, "plan.jsonl"), plan.to_json())
+        write_durably(self._files, self._path(self._folder, "plan"), plan.to_json())
 
     def plan(self) -> RoundPlan:
         """What is read."""
-        path = self._path(self._folder, "plan.jsonl")
+        path = self._path(self._folder, "plan")
         return RoundPlan.from_json(self._files.read(path, SIZE_LIMIT))
 
     def counted(self) -> Iterator[StagedUnit]:

@@ -56,8 +56,19 @@ class ExportOptions:
             raise ValueError("an export needs at least one column")
         if self.is_text and self.columns != COLUMN_NAMES:
             raise ValueError(f"{self.to} always has the fields of cat: columns cannot be chosen")
+        if self.to == "iceberg":
+            self._check_table()
         if self.file_bytes < 1:
             raise ValueError(f"file_bytes must be at least 1, not {self.file_bytes}")
+
+    def _check_table(self) -> None:
+        namespace, _, name = self.table.rpartition(".")
+        if not namespace or not name:
+            raise ValueError(f"table must be like kafka.records, not {self.table!r}")
+        needed = {"topic": "topic", "date": "timestamp"}
+        for each in self.partition_by:
+            if needed[each] not in self.columns:
+                raise ValueError(f"Iceberg divides by {each} with the column {needed[each]}: name it too")
 
     @property
     def is_text(self) -> bool:

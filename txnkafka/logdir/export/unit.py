@@ -4,6 +4,7 @@ a Spark executor; all that comes back is what the record says, which also lies b
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
@@ -95,18 +96,17 @@ def _write(files: OutputFiles, task: UnitTask, folder: str, name: str) -> Staged
     decoder = _decoder(options)
     output = UnitFiles(files, folder, task.unit.topic_partition, options)
     skip = options.on_corrupt == "skip"
-    try:
-        for columns in read_unit(
-            segment, unit, decoder, (lambda error: left_out.append(_where(error))) if skip else None
-        ):
-            output.add(columns)
-    except CorruptRecordError as error:
-        if error.offset is None:  # not a damaged batch: the file has changed
-            raise
-        stopped_by, end_offset = _where(error), max(error.offset, unit.start_offset)
-    finally:
-        segment.close()
-    return StagedUnit(task.unit.number, name, end_offset, output.finish(), stopped_by, left_out)
+    with closing(segment), closing(output):
+        try:
+            for columns in read_unit(
+                segment, unit, decoder, (lambda error: left_out.append(_where(error))) if skip else None
+            ):
+                output.add(columns)
+        except CorruptRecordError as error:
+            if error.offset is None:  # not a damaged batch: the file has changed
+                raise
+            stopped_by, end_offset = _where(error), max(error.offset, unit.start_offset)
+        return StagedUnit(task.unit.number, name, end_offset, output.finish(), stopped_by, left_out)
 
 
 def _decoder(options: ExportOptions) -> ChunkDecoder:
