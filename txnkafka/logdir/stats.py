@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka.logdir.distribution import Distribution
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.header_pass import SegmentHeaders, header_pass
+from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_containing
 from txnkafka.model import NO_PRODUCER_ID
 from txnkafka.record import CompressionType
 
@@ -150,8 +150,9 @@ class Stats:
         if self._by != "producer":
             self._groups[self._key(view, NO_PRODUCER_ID)]  # a partition without batches has a row too
         segments = view.segments
-        scan = TransactionScan(segments[0].base_offset if segments else 0)
-        for headers in header_pass(segments, 0, scan):
+        first = segment_containing(segments, start)
+        scan = TransactionScan(segments[first].base_offset if segments else 0)
+        for headers in header_pass(segments, first, scan):
             self._add_batches(view, headers, start)
             self._add_transactions(view, _with_end_times(scan.ended, headers.index, start))
             scan.ended.clear()  # counted: a log may have more of them than memory
