@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["export"]
 
+MAX_JOBS = 8  # each holds a row group in memory
+
 
 class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
     """Names with commas between them; ``none`` is no name."""
@@ -31,27 +33,64 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 
 @click.command(short_help="Write records to Parquet, JSON, CSV, Delta or Iceberg.")
 @target_options
-@click.option("--to", type=click.Choice(["parquet", "jsonl", "csv", "delta", "iceberg"]), required=True,
-              help="What to write.")
+@click.option(
+    "--to",
+    type=click.Choice(["parquet", "jsonl", "csv", "delta", "iceberg"]),
+    required=True,
+    help="What to write.",
+)
 @click.option("--output", metavar="DIR", required=True, help="Directory to write into.")
-@click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True,
-              help="Who reads and writes: this process, or the executors of a Spark session.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Units at once (local); default: one a processor.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="Who reads and writes: this process, or the executors of a Spark session.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Units at once (local); default: one a processor, at most 8."
+)
 @click.option("--incremental", is_flag=True, help="Add what was appended since the last run.")
 @wanted_options
 @click.option("--columns", type=Names(), metavar="NAME,…", help="Columns to write, not of jsonl and csv.")
-@click.option("--partition-by", type=Names(), default="topic,date", show_default=True, metavar="NAME,…",
-              help="Directories to divide into: topic, date (of the timestamp, in UTC), both, or none.")
-@click.option("--file-bytes", type=click.IntRange(min=1), default=128 << 20, show_default=True,
-              help="About how many bytes of log become a file.")
-@click.option("--compression", type=click.Choice(["zstd", "snappy", "lz4", "gzip", "none"]), default="zstd",
-              show_default=True, help="Of Parquet.")
+@click.option(
+    "--partition-by",
+    type=Names(),
+    default="topic,date",
+    show_default=True,
+    metavar="NAME,…",
+    help="Directories to divide into: topic, date (of the timestamp, in UTC), both, or none.",
+)
+@click.option(
+    "--file-bytes",
+    type=click.IntRange(min=1),
+    default=128 << 20,
+    show_default=True,
+    help="About how many bytes of log become a file.",
+)
+@click.option(
+    "--compression",
+    type=click.Choice(["zstd", "snappy", "lz4", "gzip", "none"]),
+    default="zstd",
+    show_default=True,
+    help="Of Parquet.",
+)
 @encoding_option
 @click.option("--table", metavar="NAMESPACE.NAME", help="Iceberg: the table; default: kafka.records.")
-@click.option("--catalog", multiple=True, metavar="NAME=VALUE",
-              help="Iceberg: properties of the catalog; default: an SQLite file in the directory.")
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="Of the summary.")  # fmt: skip
+@click.option(
+    "--catalog",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Iceberg: properties of the catalog; default: an SQLite file in the directory.",
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Of the summary.",
+)
 @click.pass_obj
 def export(
     messages: Messages,
@@ -87,7 +126,12 @@ def export(
     chosen = _without_internal(chosen_partitions(log_dir, topic, partition), topic)
     runner = Runner(log_dir, messages, wanted)
     report = runner.run(
-        chosen, output, options, engine=engine, jobs=jobs or os.cpu_count() or 1, incremental=incremental
+        chosen,
+        output,
+        options,
+        engine=engine,
+        jobs=jobs or min(os.cpu_count() or 1, MAX_JOBS),
+        incremental=incremental,
     )
     return report_export(report, output, messages, output_format)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,8 @@ class Runner:
     ) -> ExportReport:
         """Begin it or go on."""
         check_installed(options.to)
+        # pyiceberg says for each file which columns have no statistics, which is as it should be
+        logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
         with _progress(self._messages) as progress:
             return export(
                 self._log_dir,

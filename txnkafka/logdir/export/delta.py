@@ -7,7 +7,7 @@ A round is one Delta transaction. It carries the export's id and the round's num
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txnkafka.env import SystemClock
 from txnkafka.record.arrow import arrow_schema
@@ -35,7 +35,7 @@ def commit_delta(manifest: Manifest, round: Round, options: ExportOptions) -> No
     if done is not None and done >= round.number:
         return
     now_ms = SystemClock().now_ms()
-    actions = [
+    actions: list[Any] = [
         AddAction(each.path, each.size, each.partition, now_ms, True, _statistics(each))
         for unit in round.counted()
         for each in unit.files
@@ -45,9 +45,7 @@ def commit_delta(manifest: Manifest, round: Round, options: ExportOptions) -> No
         "append",
         schema,
         partition_by,
-        commit_properties=CommitProperties(
-            app_transactions=[Transaction(manifest.export_id, round.number)]
-        ),
+        commit_properties=CommitProperties(app_transactions=[Transaction(manifest.export_id, round.number)]),
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["commit_iceberg"]
 
-# how Iceberg divides by what stands in the files: partition → (column, transform, name of the partition field)
+# Iceberg divides by what stands in the files: partition → (column, transform, name of the field)
 TRANSFORMS = {"topic": ("topic", "identity", "topic"), "date": ("timestamp", "day", "timestamp_day")}
 
 

@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 class ExportReport(NamedTuple):
     """What an export did. ``round`` counts from 0; ``rows``, ``files`` and ``bytes`` are those of that round,
-    ``new_rows`` those among them that were read in this run. ``stopped`` and ``left_out`` name damaged
+    ``new_rows`` those among them that this run added. ``stopped`` and ``left_out`` name damaged
     batches."""
 
     export_id: str
@@ -143,9 +143,9 @@ class _Run:
     def _stage(self, round: Round, plan: RoundPlan) -> int:
         """Let every unit count that does not yet; returns how many rows they have."""
         order = _Order(round, plan, self._progress)
+        before = order.rows
         for unit in round.staged():
             order.take(unit)
-        before = order.rows
         for unit in self._engine(self._tasks(round, plan, order)):
             order.take(unit)
         return order.rows - before
