@@ -29,16 +29,29 @@ class SparkEngine:
         if not waiting:
             return
         spark = SparkSession.builder.getOrCreate() if self._spark is None else self._spark
-        staged = spark.sparkContext.parallelize(waiting, len(waiting)).map(_stage).collect()
-        files = LocalOutput()
-        for unit in staged:
-            for each in unit.files:
-                if not files.exists(each.staged):
-                    raise LogDirError(
-                        f"{each.staged}, which an executor wrote, is not there for the driver: "
-                        "the output directory must be the same path on all machines"
-                    )
+        context = spark.sparkContext
+        slices = _slices(waiting, context.defaultParallelism)
+        for unit in context.parallelize(waiting, slices).map(_stage).collect():
+            _check_shared(waiting[0].folder, unit)
             yield unit
+
+
+def _slices(tasks: list[UnitTask], parallelism: int) -> int:
+    """How many Spark tasks: one a file's worth of log. A broker has many small partitions, and a Spark task
+    costs tens of milliseconds."""
+    total = sum(task.unit.unit.end_position - task.unit.unit.start_position for task in tasks)
+    return min(len(tasks), max(2 * parallelism, total // tasks[0].options.file_bytes))
+
+
+def _check_shared(folder: str, unit: StagedUnit) -> None:
+    files = LocalOutput()
+    for each in unit.files:
+        path = files.join(folder, each.staged)
+        if not files.exists(path):
+            raise LogDirError(
+                f"{path}, which an executor wrote, is not there for the driver: "
+                "the output directory must be the same path on all machines"
+            )
 
 
 def _stage(task: UnitTask) -> StagedUnit:

@@ -37,7 +37,8 @@ Day = int | None
 
 
 class DataFile(NamedTuple):
-    """A file that is done: ``path`` below the output directory, ``staged`` where it waits to go there.
+    """A file that is done: ``path`` below the output directory, ``staged`` where it waits to go there, below the
+    folder of staged units.
 
     ``partition`` are the values in the directory's names; None is a null.
     """
@@ -67,6 +68,7 @@ class UnitFiles:
     def __init__(
         self, files: OutputFiles, folder: str, topic_partition: TopicPartition, options: ExportOptions
     ) -> None:
+        """``folder`` is that of one attempt at the unit, in the folder of staged units."""
         self._files = files
         self._folder = folder
         self._topic_partition = topic_partition
@@ -134,7 +136,8 @@ class UnitFiles:
         written.close()
         partition = self._partition(day)
         folders = [f"{name}={_quoted(value or NO_DATE)}" for name, value in partition.items()]
-        self._done.append(DataFile("/".join([*folders, file_name]), staged, writer.rows, size, partition))
+        path, waiting = "/".join([*folders, file_name]), "/".join(staged.split("/")[-2:])
+        self._done.append(DataFile(path, waiting, writer.rows, size, partition))
 
     def _staged(self, name: str) -> str:
         """A search for ``**/*.parquet`` must not find it."""

@@ -141,11 +141,11 @@ class Round:
         """Move the files of a unit that counts to where readers see them, as far as that was not done."""
         folders = set()
         for each in unit.files:
-            target = self._path(self._output, each.path)
-            if self._files.exists(each.staged):
+            target, staged = self._path(self._output, each.path), self._path(self.staging, each.staged)
+            if self._files.exists(staged):
                 folders.add(target.rpartition("/")[0])
                 self._files.make_directory(target.rpartition("/")[0])
-                self._files.rename(each.staged, target)
+                self._files.rename(staged, target)
             elif not self._files.exists(target):
                 raise KafkaError(f"{target}, a file of this export, is gone; export to another directory")
         for folder in sorted(folders):

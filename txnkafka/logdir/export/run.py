@@ -82,10 +82,12 @@ def export(
         if report is None or incremental:
             ends = {key: end for each in rounds for key, end in each.ends().items()}
             plan = plan_round((log_dir.partition(*each) for each in partitions), options, bounds, ends)
-            if report is None or plan.units or plan.findings:
-                following = Round(manifest, len(rounds))
-                following.begin(plan)
-                report = running.round(following)
+            if report is not None and not plan.units:
+                new = [each for each in plan.findings if each not in report.findings]
+                return report._replace(findings=report.findings + new)
+            following = Round(manifest, len(rounds))
+            following.begin(plan)
+            report = running.round(following)
         return report
 
 

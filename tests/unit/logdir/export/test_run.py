@@ -151,6 +151,26 @@ def test_a_log_that_was_truncated_is_refused(tmp_path: Path) -> None:
         run_export(tmp_path / "data", tmp_path / "out", incremental=True)
 
 
+def test_nothing_new_is_no_round_whatever_is_found(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "data", "t-0", {0: [batch(0), b"torn"]})
+    first = run_export(tmp_path / "data", tmp_path / "out")
+    again = run_export(tmp_path / "data", tmp_path / "out", incremental=True)
+    assert again == first._replace(new_rows=0)
+    assert [each.code for each in again.findings] == ["torn-tail"]
+    (path / f"{0:020}.log").write_bytes(batch(0) + bytes(7))
+    other = run_export(tmp_path / "data", tmp_path / "out", incremental=True)
+    assert (other.round, len(other.findings)) == (0, 2)
+
+
+def test_the_output_directory_may_move_in_between(tmp_path: Path) -> None:
+    write_log(tmp_path / "data", "t-0", {0: [batch(0), batch(2)]})
+    with pytest.raises(KeyboardInterrupt):
+        run_export(tmp_path / "data", tmp_path / "out", file_bytes=1, engine=staged_and_killed)
+    (tmp_path / "out").rename(tmp_path / "moved")
+    run_export(tmp_path / "data", tmp_path / "moved", file_bytes=1, engine=never)
+    assert offsets(tmp_path / "moved") == list(range(4))
+
+
 def test_one_at_a_time(tmp_path: Path) -> None:
     write_log(tmp_path / "data", "t-0", {0: [batch(0)]})
     run_export(tmp_path / "data", tmp_path / "out")

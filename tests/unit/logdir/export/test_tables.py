@@ -75,6 +75,12 @@ def test_delta_knows_dates_and_counts(tmp_path: Path) -> None:
     assert sum(table.get_add_actions(flatten=True)["num_records"].to_pylist()) == 2
 
 
+@each_format
+def test_a_topic_whose_name_means_something_in_a_path(tmp_path: Path, to: str) -> None:
+    run_export(log_of(tmp_path / "data", [DAY], "a=b%3Dc-0"), tmp_path / "out", to)
+    assert OFFSETS[to](tmp_path / "out") == [0]
+
+
 def test_iceberg_leaves_out_what_a_filter_cannot_need(tmp_path: Path) -> None:
     run_export(log_of(tmp_path / "data", RUNS), tmp_path / "out", "iceberg")
     table = iceberg(tmp_path / "out")
