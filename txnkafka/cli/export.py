@@ -117,11 +117,11 @@ def export(
 
     Exit status: 1 when damaged or undecided records had to be left out, 2 when it could not be done.
     """
-    from txnkafka.cli.export_run import Runner, report_export, same_options
+    from txnkafka.cli.export_run import Runner, export_options, report_export
 
     wanted = Wanted.of(given)
     paths, output = _separate(logdir, output)
-    options = same_options(wanted, paths=paths, topic=topic, partition=partition, **given)
+    options = export_options(wanted, paths=paths, topic=topic, partition=partition, **given)
     log_dir = open_log_dir(paths, io, messages)
     chosen = _without_internal(chosen_partitions(log_dir, topic, partition), topic)
     runner = Runner(log_dir, messages, wanted)

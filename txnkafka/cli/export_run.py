@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from txnkafka.logdir.export.run import Engine, Progress
     from txnkafka.model import TopicPartition
 
-__all__ = ["Runner", "report_export", "same_options"]
+__all__ = ["Runner", "export_options", "report_export"]
 
 FINDINGS = 1
 
 
-def same_options(wanted: Wanted, **given: Any) -> ExportOptions:
+def export_options(wanted: Wanted, **given: Any) -> ExportOptions:
     """What an export keeps, from the command line. Raises UsageError."""
     pairs = [each.partition("=") for each in given.pop("catalog")]
     given["catalog"] = tuple((name, value) for name, _, value in pairs)

@@ -33,7 +33,9 @@ def test_every_option(name: str) -> None:
     assert [option for each in options for option in each.opts if option not in words] == []
 
 
-@pytest.mark.parametrize("arguments", ["ls", "ls --segments", "cat", "dump --records", "lso", "stats", "stats --by producer"])
+@pytest.mark.parametrize(
+    "arguments", ["ls", "ls --segments", "cat", "dump --records", "lso", "stats", "stats --by producer"]
+)
 def test_every_field(run: Run, log_dir: Path, arguments: str) -> None:
     name, *options = arguments.split()
     target = log_dir / "orders-0" / FIRST_SEGMENT if name == "dump" else log_dir

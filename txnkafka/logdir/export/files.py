@@ -37,8 +37,8 @@ Day = int | None
 
 
 class DataFile(NamedTuple):
-    """A file that is done: ``path`` below the output directory, ``staged`` where it waits to go there, below the
-    folder of staged units.
+    """A file that is done: ``path`` below the output directory, ``staged`` where it waits to go there, below
+    the folder of staged units.
 
     ``partition`` are the values in the directory's names; None is a null.
     """

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from txnkafka.errors import KafkaError
 from txnkafka.model import IsolationLevel
+from txnkafka.record.arrow import COLUMN_NAMES
 
 __all__ = ["COMPRESSIONS", "FORMATS", "PARTITIONINGS", "ExportOptions"]
 
@@ -17,7 +18,6 @@ FORMATS = ("parquet", "jsonl", "csv", "delta", "iceberg")
 TEXT_FORMATS = ("jsonl", "csv")
 COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
 PARTITIONINGS = ("topic", "date")
-COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,8 @@ class ExportOptions:
     """The options of an export. None is "not said"; times are in milliseconds.
 
     ``columns`` are those of Spark's Kafka source, for everything but text; text has the fields of ``cat``.
-    ``file_bytes`` is about how much log becomes one file.
+    ``file_bytes`` is about how much log becomes one file. ``catalog`` are properties of an Iceberg catalog:
+    they may hold a password, are not kept, and may change from run to run.
     """
 
     to: str
@@ -83,14 +84,15 @@ class ExportOptions:
         return tuple(name for name in self.columns if name not in self.partition_by)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """What is kept, as JSON holds it."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        del found["catalog"]
         return found
 
     def check_same(self, recorded: Mapping[str, Any], where: str) -> None:
         """Raise KafkaError that names what differs from the options of the export in ``where``."""
         own = self.as_dict()
-        names = [each.name for each in fields(self) if own[each.name] != recorded.get(each.name)]
+        names = [name for name in own if own[name] != recorded.get(name)]
         if names:
             was = ", ".join(f"{name} was {recorded.get(name)}, now {own[name]}" for name in names)
             raise KafkaError(

@@ -31,12 +31,15 @@ def check_installed(form: str) -> None:
 
 
 def commit_table(manifest: Manifest, round: Round, options: ExportOptions) -> None:
-    """Commit a round whose units all count; nothing where the files themselves are the result."""
-    if options.to == "delta":
-        from txnkafka.logdir.export.delta import commit_delta
-
-        commit_delta(manifest, round, options)
-    elif options.to == "iceberg":
-        from txnkafka.logdir.export.iceberg import commit_iceberg
-
-        commit_iceberg(manifest, round, options)
+    """Commit a round whose units all count; nothing where the files themselves are the result. Raises
+    KafkaError, whatever went wrong."""
+    if options.to not in PACKAGES:
+        return
+    module = import_module(f"txnkafka.logdir.export.{options.to}")
+    try:
+        getattr(module, f"commit_{options.to}")(manifest, round, options)
+    except Exception as error:  # a catalog may be anything
+        raise KafkaError(
+            f"the files are written, but {options.to} could not commit them to its table "
+            f"({type(error).__name__}: {error}); the same command tries again"
+        ) from error

@@ -81,7 +81,6 @@ def stage_unit(files: OutputFiles, task: UnitTask) -> StagedUnit:
     folder = files.join(task.folder, name)
     files.make_directory(folder)
     staged = _write(files, task, folder, name)
-    files.sync(task.folder)
     write_durably(files, f"{folder}.json", staged.to_json())
     return staged
 

@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 from tests.unit.logdir.export.outputs import run_export
 from tests.unit.logdir.export.test_files import DAY, RUNS, log_of
 from tests.unit.logdir.logs import batch
+from txnkafka import KafkaError
 from txnkafka.logdir.export.manifest import Round
 
 
@@ -65,6 +66,17 @@ def test_a_crash_around_the_commit(
                 run_export(tmp_path / "data", tmp_path / "out", to)
     run_export(tmp_path / "data", tmp_path / "out", to)
     assert OFFSETS[to](tmp_path / "out") == list(range(40))
+
+
+def test_a_catalog_that_fails_is_said_and_its_password_not_kept(tmp_path: Path) -> None:
+    log_of(tmp_path / "data", RUNS)
+    catalog = (("type", "sql"), ("uri", "sqlite:////no/such/place.db?secret=swordfish"))
+    with pytest.raises(KafkaError, match="iceberg could not commit them to its table"):
+        run_export(tmp_path / "data", tmp_path / "out", "iceberg", catalog=catalog)
+    kept = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert [path for path in kept if b"swordfish" in path.read_bytes()] == []
+    run_export(tmp_path / "data", tmp_path / "out", "iceberg")
+    assert iceberg_offsets(tmp_path / "out") == list(range(40))
 
 
 def test_delta_knows_dates_and_counts(tmp_path: Path) -> None:
