@@ -73,7 +73,9 @@ def everything(view: object) -> tuple[None, None]:
 
 def run_export(log_dir: Path, output: Path, to: str = "jsonl", **given: Any) -> ExportReport:
     """Export all partitions; ``given`` are ExportOptions and keywords of ``export``."""
-    keywords = {name: given.pop(name) for name in ("files", "engine", "incremental") if name in given}
+    keywords = {
+        name: given.pop(name) for name in ("files", "engine", "incremental", "progress") if name in given
+    }
     options = ExportOptions(to=to, paths=(str(log_dir),), **given)
     opened = LogDir(str(log_dir))
     partitions = opened.topic_partitions

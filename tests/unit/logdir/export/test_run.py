@@ -12,7 +12,7 @@ from tests.unit.logdir.export.outputs import run_export, visible
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import KafkaError, LogDirError
 from txnkafka.env import LocalOutput
-from txnkafka.logdir.export import StagedUnit, UnitTask, stage_unit
+from txnkafka.logdir.export import LocalEngine, StagedUnit, UnitTask, stage_unit
 from txnkafka.logdir.export.manifest import MANIFEST
 
 
@@ -48,6 +48,22 @@ def test_any_order_gives_the_same(tmp_path: Path) -> None:
     run_export(tmp_path / "data", tmp_path / "other", file_bytes=1, engine=backwards)
     assert offsets(tmp_path / "one") == list(range(6))
     assert visible(tmp_path / "one") == visible(tmp_path / "other")
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_so_many_at_once_and_how_far_it_is(tmp_path: Path, jobs: int) -> None:
+    shown: list[tuple[int, int]] = []
+    log = write_log(tmp_path / "data", "t-0", {0: [batch(2 * i) for i in range(9)]}) / f"{0:020}.log"
+    run_export(
+        tmp_path / "data",
+        tmp_path / "out",
+        file_bytes=1,
+        engine=LocalEngine(LocalOutput(), jobs),
+        progress=lambda done, total: shown.append((done, total)),
+    )
+    assert offsets(tmp_path / "out") == list(range(18))
+    size = log.stat().st_size
+    assert (len(shown), shown[-1], shown == sorted(shown)) == (9, (size, size), True)
 
 
 @pytest.mark.parametrize("engine", [None, backwards])
