@@ -16,6 +16,7 @@ import pytest
 from tests.golden.cases import case
 from tests.models.builder import Batch, PlainRecord
 from tests.unit.logdir.export.outputs import Stop, StoppingOutput, run_export, visible
+from tests.unit.logdir.export.power import PowerCut
 from tests.unit.logdir.logs import batch, marker, write_log
 
 DAY = 86_400_000
@@ -56,6 +57,30 @@ def test_stopped_before_every_change_to_the_disk(logs: Path, tmp_path: Path, to:
         report = run_export(logs, output, to, file_bytes=150, files=StoppingOutput())
         assert visible(output) == expected, limit
         assert report.rows == whole.rows
+        limit += 1
+    assert limit > 60
+
+
+@pytest.mark.parametrize("to", ["jsonl", "parquet"])
+@pytest.mark.parametrize("seed", range(3))
+def test_power_cut_before_every_change_to_the_disk(logs: Path, tmp_path: Path, to: str, seed: int) -> None:
+    run_export(logs, tmp_path / "whole", to, file_bytes=150, files=StoppingOutput())
+    expected = visible(tmp_path / "whole")
+    chance = random.Random(seed)
+    limit, stopped = 0, True
+    while stopped:
+        output, disk = tmp_path / f"after-{limit}", PowerCut(limit)
+        try:
+            run_export(logs, output, to, file_bytes=150, files=disk)
+            stopped = False
+        except Stop:
+            pass  # and now the power goes
+        disk.cut(output, chance)
+        seen = visible(output)
+        assert seen == {name: expected[name] for name in seen}, limit
+        assert stopped or seen == expected
+        run_export(logs, output, to, file_bytes=150, files=StoppingOutput())
+        assert visible(output) == expected, limit
         limit += 1
     assert limit > 60
 
