@@ -20,6 +20,9 @@ from libc.stdlib cimport free, malloc
 from txnkafka._core.atomic cimport atomic_add
 from txnkafka._core.columns cimport RecordColumns, RunColumns, record_sink
 
+cdef extern from *:
+    const Py_ssize_t PY_SSIZE_T_MAX
+
 cdef extern from "text.h" nogil:
     void fill_text_tables()
     size_t text_bound(size_t size)
@@ -130,42 +133,45 @@ cdef class TextWriter:
         names = b"topic,partition,offset,timestamp,timestamp_type,key,value,headers,leader_epoch"
         return names + (b",key_encoding,value_encoding\r\n" if self.utf8 else b"\r\n")
 
-    def json_lines(self, RecordColumns columns not None):
-        """One JSON object and a line feed a record."""
+    def json_lines(self, RecordColumns columns not None, Py_ssize_t start=0, stop=None):
+        """One JSON object and a line feed for each of the records ``start`` to ``stop``."""
         columns.need(columns.with_headers, NO_HEADERS)
-        return self.start(columns, JSON_LINES)
+        return self.start(columns, JSON_LINES, start, stop)
 
-    def csv_rows(self, RecordColumns columns not None):
-        """One CSV row a record, without the header line (``csv_header``).
+    def csv_rows(self, RecordColumns columns not None, Py_ssize_t start=0, stop=None):
+        """One CSV row for each of the records ``start`` to ``stop``, without the header line
+        (``csv_header``).
 
         Null is an empty field without quotes, an empty value is ``""``. Headers are a JSON array. With
         ``encoding="utf8"`` two more fields at the end say ``base64`` where key or value had to be encoded.
         """
         columns.need(columns.with_headers, NO_HEADERS)
-        return self.start(columns, CSV_ROWS)
+        return self.start(columns, CSV_ROWS, start, stop)
 
     def base64_lines(self, RecordColumns columns not None, str column="value"):
         r"""Keys or values alone: one line of base64 a record, ``\N`` for null."""
         if column not in ("key", "value"):
             raise ValueError(f"column must be key or value, not {column!r}")
-        return self.start(columns, KEY_LINES if column == "key" else VALUE_LINES)
+        return self.start(columns, KEY_LINES if column == "key" else VALUE_LINES, 0, None)
 
-    cdef object start(self, RecordColumns columns, Form form):
+    cdef object start(self, RecordColumns columns, Form form, Py_ssize_t start, stop):
+        cdef Py_ssize_t count = <Py_ssize_t>columns.sink.count
         columns.need(not columns.views, "text is made from copies; decode with views=False")
-        return self._pieces(columns, form)
+        if not 0 <= start <= (count if stop is None else stop) <= count:
+            raise IndexError(f"records {start} to {stop} of {count}")
+        return self._pieces(columns, form, start, PY_SSIZE_T_MAX if stop is None else stop)
 
-    def _pieces(self, RecordColumns columns, Form form):
-        cdef Py_ssize_t i = 0
+    def _pieces(self, RecordColumns columns, Form form, Py_ssize_t i, Py_ssize_t stop):
         cdef Piece piece
         if columns.busy:
             raise BufferError("these columns are being filled by another thread")
         atomic_add(&columns.exports, 1)
         try:
-            while i < <Py_ssize_t>columns.sink.count:
+            while i < min(stop, <Py_ssize_t>columns.sink.count):
                 piece = self.unused_piece()
                 atomic_add(&piece.exports, 1)
                 try:
-                    i = self.fill(piece, columns, form, i)
+                    i = self.fill(piece, columns, form, i, stop)
                     text = memoryview(piece)
                 finally:
                     atomic_add(&piece.exports, -1)
@@ -180,7 +186,8 @@ cdef class TextWriter:
             self.pieces = Piece(), self.pieces[1]
         return <Piece>self.pieces[0]
 
-    cdef Py_ssize_t fill(self, Piece piece, RecordColumns columns, Form form, Py_ssize_t i) except -1:
+    cdef Py_ssize_t fill(self, Piece piece, RecordColumns columns, Form form, Py_ssize_t i,
+                         Py_ssize_t stop) except -1:
         cdef bytes prefix = self.json_prefix if form == JSON_LINES else self.csv_prefix
         cdef Line line
         line.prefix = prefix
@@ -191,7 +198,10 @@ cdef class TextWriter:
             piece.reserve(line_bound(&columns.sink, &line, i, close_text_bound_of))
         piece.filled = piece.capacity
         with nogil:
-            i = fill_lines(&columns.sink, &columns.runs, form, &line, i, piece.memory, &piece.filled)
+            i = fill_lines(
+                &columns.sink, &columns.runs, form, &line, i, min(stop, <Py_ssize_t>columns.sink.count),
+                piece.memory, &piece.filled,
+            )
         return i
 
 
@@ -246,8 +256,9 @@ cdef inline Py_ssize_t line_bound(const record_sink* c, const Line* line, Py_ssi
 
 
 cdef Py_ssize_t fill_lines(const record_sink* c, const RunColumns* runs, Form form, const Line* line,
-                           Py_ssize_t i, uint8_t* out, Py_ssize_t* capacity) noexcept nogil:
-    """As many lines from record ``i`` on as surely fit, one at least; ``capacity`` becomes their size."""
+                           Py_ssize_t i, Py_ssize_t stop, uint8_t* out, Py_ssize_t* capacity) noexcept nogil:
+    """As many lines of the records ``i`` to ``stop`` as surely fit, one at least; ``capacity`` becomes their
+    size."""
     cdef const uint8_t* begin = out
     cdef Py_ssize_t first = i
     cdef Run run
@@ -255,7 +266,7 @@ cdef Py_ssize_t fill_lines(const record_sink* c, const RunColumns* runs, Form fo
     run.end = 0
     run.leader_epoch = -1
     run.timestamp_type = "NoTimestampType"
-    while i < <Py_ssize_t>c.count:
+    while i < stop:
         if i > first and line_bound(c, line, i, text_bound_of) > capacity[0] - (out - begin):
             break
         if i >= run.end:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from txnkafka._core.text import TextWriter
 from txnkafka.cli.output import json_text, printable
 from txnkafka.cli.times import iso_time
+from txnkafka.cli.wanted import Wanted, where
 from txnkafka.errors import CorruptRecordError, KafkaError
 from txnkafka.logdir import read_unit
 from txnkafka.record.batch import Record, records_of
@@ -27,43 +28,33 @@ if TYPE_CHECKING:
     from txnkafka.logdir import Finding, LogDir, PartitionView
     from txnkafka.model import TopicPartition
 
-__all__ = ["Printer", "Wanted"]
+__all__ = ["Printer", "Printing"]
 
 FINDINGS, COULD_NOT = 1, 2
 HELD_BACK = "undecided-transaction"
 
 
-class Wanted(NamedTuple):
-    """The options of ``cat``."""
+class Printing(NamedTuple):
+    """How many records are printed in all, and how."""
 
-    isolation_level: str
-    start_offset: int | None
-    end_offset: int | None
-    start_time: int | None
-    end_time: int | None
     max_records: int | None
-    up_to: str
-    on_corrupt: str
     format: str
     encoding: Literal["utf8", "base64"]
-
-    @property
-    def read_committed(self) -> bool:
-        return self.isolation_level == "read_committed"
 
 
 class Printer:
     """Prints one partition after the other; ``max_records`` counts across them."""
 
-    def __init__(self, wanted: Wanted, messages: Messages) -> None:
+    def __init__(self, wanted: Wanted, printing: Printing, messages: Messages) -> None:
         self._wanted = wanted
+        self._printing = printing
         self._messages = messages
         self._decoder = ChunkDecoder(headers=True)
-        self._left = wanted.max_records
+        self._left = printing.max_records
         self._status = 0
         self._last_left_out = ""
-        if wanted.format == "csv":
-            sys.stdout.buffer.write(TextWriter("", 0, encoding=wanted.encoding).csv_header)
+        if printing.format == "csv":
+            sys.stdout.buffer.write(TextWriter("", 0, encoding=printing.encoding).csv_header)
 
     def print_partition(self, log_dir: LogDir, topic_partition: TopicPartition) -> int:
         """Print the records of a partition; returns the exit status."""
@@ -77,7 +68,7 @@ class Printer:
             finally:
                 view.close()
         except CorruptRecordError as error:
-            self._fail(FINDINGS, f"{_where(error)}; --on-corrupt skip reads on behind it")
+            self._fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on behind it")
         except KafkaError as error:
             self._fail(COULD_NOT, str(error))
         return self._status
@@ -88,39 +79,16 @@ class Printer:
 
     def _print(self, view: PartitionView) -> None:
         self._say_where_it_ends(view)
-        bounds = self._bounds(view)
+        bounds = self._wanted.bounds(view, self._left_out)
         if bounds is None:
             return
-        text = _text_of(view.topic_partition, self._wanted)
+        text = _text_of(view.topic_partition, self._printing)
         count = 0
         for columns in self._limited(view, *bounds):
             count += len(columns)
             for piece in text(columns):
                 sys.stdout.buffer.write(piece)
         self._messages.detail(f"{view.topic_partition}: {count} record{'s' * (count != 1)}")
-
-    def _bounds(self, view: PartitionView) -> tuple[int | None, int | None] | None:
-        """First offset and the offset to stop at; None when nothing is as young as the start time."""
-        start, end = self._wanted.start_offset, self._wanted.end_offset
-        if self._wanted.start_time is not None:
-            start = self._offset_at(view, self._wanted.start_time)
-            if start is None:
-                return None
-        if self._wanted.end_time is not None:
-            end = self._offset_at(view, self._wanted.end_time)
-        return start, end
-
-    def _offset_at(self, view: PartitionView, timestamp: int) -> int | None:
-        """The offset of that time; where the batch that holds it is damaged and to be left out, its first."""
-        try:
-            found = view.offset_for_timestamp(timestamp, self._wanted.isolation_level)
-        except CorruptRecordError as error:
-            error.locate(file=_file_of(view, error.offset), topic=view.topic, partition=view.partition)
-            if self._wanted.on_corrupt != "skip" or error.offset is None:
-                raise
-            self._left_out(error)
-            return max(error.offset, view.log_start_offset)
-        return None if found is None else found.offset
 
     def _limited(self, view: PartitionView, start: int | None, end: int | None) -> Iterator[RecordColumns]:
         """What there is to print, no more records than are left."""
@@ -168,7 +136,7 @@ class Printer:
             yield from read_unit(by_path[unit.path], unit, self._decoder, handler)
 
     def _left_out(self, error: CorruptRecordError) -> None:
-        text = _where(error)
+        text = where(error)
         if text != self._last_left_out:  # a search by time may have met it before
             self._fail(FINDINGS, f"left out: {text}")
         self._last_left_out = text
@@ -179,41 +147,19 @@ class Printer:
             self._status = max(self._status, FINDINGS)
 
     def _say_where_it_ends(self, view: PartitionView) -> None:
-        wanted = self._wanted
         for finding in view.tail_findings:
             self._report(finding, view)
-        end = view.end_offset(wanted.isolation_level, wanted.up_to)
-        name, log_end = view.topic_partition, view.log_end_offset
-        high_watermark = view.high_watermark
-        if wanted.up_to == "log-end" and high_watermark is not None and high_watermark < end:
-            self._messages.note(
-                f"{name}: offsets {high_watermark} to {end - 1} lie above the high watermark that the broker "
-                "noted last; --up-to high-watermark leaves them out"
-            )
-        if wanted.read_committed and view.last_stable_offset < log_end:
-            count = len(view.open_transactions)
-            self._messages.note(
-                f"{name}: read up to the last stable offset {view.last_stable_offset}, the log ends at "
-                f"{log_end}: {count} open transaction{'s' * (count != 1)}; 'txnkafka lso' says more"
-            )
+        for note in self._wanted.notes(view):
+            self._messages.note(note)
 
 
-def _file_of(view: PartitionView, offset: int | None) -> str | None:
-    """The segment that a batch of that base offset lies in."""
-    paths = [each.path for each in view.segments if offset is not None and each.base_offset <= offset]
-    return paths[-1] if paths else None
-
-
-def _where(error: CorruptRecordError) -> str:
-    """The error without the advice that is meant for Python."""
-    return f"{str(error).removesuffix(error.remedy).removesuffix('. ')}"
-
-
-def _text_of(topic_partition: TopicPartition, wanted: Wanted) -> Callable[[RecordColumns], Iterable[Buffer]]:
-    if wanted.format == "text":
-        return lambda columns: _lines(topic_partition, records_of(columns), wanted.encoding)
-    writer = TextWriter(*topic_partition, encoding=wanted.encoding)
-    return writer.csv_rows if wanted.format == "csv" else writer.json_lines
+def _text_of(
+    topic_partition: TopicPartition, printing: Printing
+) -> Callable[[RecordColumns], Iterable[Buffer]]:
+    if printing.format == "text":
+        return lambda columns: _lines(topic_partition, records_of(columns), printing.encoding)
+    writer = TextWriter(*topic_partition, encoding=printing.encoding)
+    return writer.csv_rows if printing.format == "csv" else writer.json_lines
 
 
 def _lines(topic_partition: TopicPartition, records: Iterable[Record], encoding: str) -> Iterator[bytes]:

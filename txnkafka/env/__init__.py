@@ -6,15 +6,19 @@ from __future__ import annotations
 from txnkafka.env.address import open_file_system
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
-from txnkafka.env.output_file import write_file
+from txnkafka.env.output import LocalOutput, OutputFile, OutputFiles, unique_name, write_durably
 
 __all__ = [
     "Clock",
     "DirectoryEntry",
     "FileSystem",
     "LocalFileSystem",
+    "LocalOutput",
+    "OutputFile",
+    "OutputFiles",
     "ReadableFile",
     "SystemClock",
     "open_file_system",
-    "write_file",
+    "unique_name",
+    "write_durably",
 ]

@@ -24,7 +24,7 @@ def test_every_command() -> None:
     assert [name for name in COMMANDS if f"`{name}`" not in TEXT] == []
 
 
-@pytest.mark.parametrize("name", ["ls", "cat", "dump", "verify", "lso", "spark-bundle"])
+@pytest.mark.parametrize("name", ["ls", "cat", "dump", "verify", "lso", "stats", "export", "spark-bundle"])
 def test_every_option(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
@@ -33,7 +33,9 @@ def test_every_option(name: str) -> None:
     assert [option for each in options for option in each.opts if option not in words] == []
 
 
-@pytest.mark.parametrize("arguments", ["ls", "ls --segments", "cat", "dump --records", "lso"])
+@pytest.mark.parametrize(
+    "arguments", ["ls", "ls --segments", "cat", "dump --records", "lso", "stats", "stats --by producer"]
+)
 def test_every_field(run: Run, log_dir: Path, arguments: str) -> None:
     name, *options = arguments.split()
     target = log_dir / "orders-0" / FIRST_SEGMENT if name == "dump" else log_dir

@@ -1,0 +1,106 @@
+"""``export`` of every golden directory: the records that the Java consumer got, in files that others read."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from click.testing import CliRunner
+
+from tests.golden.cases import Case
+from tests.golden.damage import DAMAGED, TABLE, Row
+from tests.golden.directories import each_level
+from tests.golden.test_cli_cat import UNBROKEN, rows_of
+from txnkafka import TimestampType
+from txnkafka.cli.main import cli
+from txnkafka.env import LocalOutput
+
+Json = Any
+
+
+@pytest.fixture(autouse=True)
+def _no_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for the disk would be most of the time."""
+    monkeypatch.setattr(LocalOutput, "sync", lambda files, path: None)
+
+
+def run(directory: object, output: Path, *arguments: object) -> tuple[int, dict[str, Json]]:
+    """Exit status and summary."""
+    command = ["export", directory, "--output", output, "--format", "json", *arguments]
+    result = CliRunner().invoke(cli, list(map(str, command)), standalone_mode=False)
+    assert result.exception is None, result.exception
+    return result.return_value or 0, json.loads(result.stdout)
+
+
+def parquet_rows(output: Path) -> list[Json]:
+    """Rows in the form of the expected lines, by partition and offset; no leader epochs."""
+    found = ds.dataset(output, partitioning="hive").to_table()
+    rows = [] if found.num_rows == 0 else found.to_pylist()
+    rows.sort(key=lambda row: (row["topic"], row["partition"], row["offset"]))
+    return [line(row) for row in rows]
+
+
+def line(row: dict[str, Json]) -> dict[str, Json]:
+    day = row["timestamp"].date().isoformat()
+    # a record without a timestamp, which Kafka writes as -1, is of the day before 1970
+    assert row["date"] == day
+    return {
+        "topic": row["topic"],
+        "partition": row["partition"],
+        "offset": row["offset"],
+        "timestamp": round(row["timestamp"].timestamp() * 1000),
+        "timestamp_type": TimestampType(row["timestampType"]).label,
+        "key": text(row["key"]),
+        "value": text(row["value"]),
+        "headers": [[header["key"], text(header["value"])] for header in row["headers"]],
+    }
+
+
+def text(content: bytes | None) -> str | None:
+    return None if content is None else b64encode(content).decode()
+
+
+def expected_rows(case: Case, isolation_level: str, topics: list[str]) -> list[Json]:
+    return [
+        {name: value for name, value in row.items() if name != "leader_epoch"}
+        for partition in case.partitions()
+        if partition.topic in topics
+        for row in rows_of(partition, case.expected_records(partition, isolation_level))
+    ]
+
+
+@each_level
+@pytest.mark.parametrize(("case", "directory"), UNBROKEN)
+def test_parquet(case: Case, directory: Path, isolation_level: str, tmp_path: Path) -> None:
+    topics = {partition.topic for partition in case.partitions()}
+    own = [topic for topic in topics if not topic.startswith("__")]
+    level = ("--isolation-level", isolation_level)
+    status, summary = run(directory, tmp_path, "--to", "parquet", "--file-bytes", 4000, *level)
+    assert status == 0
+    expected = expected_rows(case, isolation_level, own or list(topics))
+    found = parquet_rows(tmp_path)
+    assert found == expected
+    assert summary["rows"] == len(expected)
+
+
+@each_level
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_broken_directories(row: Row, isolation_level: str, tmp_path: Path) -> None:
+    chosen = ("--topic", DAMAGED.topic, "--partition", 0, "--isolation-level", isolation_level)
+    for choice, expected in (("stop", row.answer.records), ("skip", row.answer.records_around)):
+        output = tmp_path / choice
+        arguments = (*chosen, "--to", "jsonl", "--encoding", "base64", "--on-corrupt", choice)
+        first = run(row.path, output, *arguments, "--file-bytes", 1)
+        content = "".join(path.read_text() for path in output.rglob("*.jsonl"))
+        lines = [json.loads(line) for line in content.splitlines()]
+        wanted = rows_of(DAMAGED, expected(isolation_level))
+        assert sorted(lines, key=lambda each: each["offset"]) == wanted
+        status, summary = first
+        if row.answer.meets_damage(isolation_level):
+            assert status == 1
+        # once it is finished, it stays as it is and still says what was wrong
+        assert run(row.path, output, *arguments, "--file-bytes", 1) == (status, summary | {"new_rows": 0})

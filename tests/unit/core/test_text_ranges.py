@@ -1,0 +1,46 @@
+"""Text of some of the records in columns: the lines are those of the whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from tests.models.builder import Batch, PlainRecord
+from tests.unit.core.test_text import columns_of
+from txnkafka._core.text import TextWriter
+
+BATCHES = [
+    Batch(records=[PlainRecord(b"k", b"line\n%d" % i) for i in range(first, first + 3)], base_offset=first)
+    for first in (0, 3, 6)
+]
+BATCHES[1].partition_leader_epoch = 4
+
+
+@pytest.mark.parametrize("start", range(10))
+@pytest.mark.parametrize("stop", [*range(10), None])
+def test_any_range(start: int, stop: int | None) -> None:
+    columns, writer = columns_of(*BATCHES), TextWriter("t", 0)
+    lines = b"".join(writer.json_lines(columns)).splitlines()
+    rows = list(csv.reader(io.StringIO(b"".join(writer.csv_rows(columns)).decode(), newline="")))
+    if start > (9 if stop is None else stop):
+        with pytest.raises(IndexError, match=f"records {start} to {stop} of 9"):
+            writer.json_lines(columns, start, stop)
+        return
+    assert b"".join(writer.json_lines(columns, start, stop)).splitlines() == lines[start:stop]
+    text = b"".join(writer.csv_rows(columns, start, stop)).decode()
+    assert list(csv.reader(io.StringIO(text, newline=""))) == rows[start:stop]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 2), (0, 10), (10, None)])
+def test_what_is_not_there(start: int, stop: int | None) -> None:
+    with pytest.raises(IndexError, match="of 9"):
+        TextWriter("t", 0).csv_rows(columns_of(*BATCHES), start, stop)
+
+
+def test_columns_that_hold_less_when_the_lines_are_made() -> None:
+    columns = columns_of(*BATCHES)
+    lines = TextWriter("t", 0).json_lines(columns, 2, 9)
+    columns.reset()
+    assert list(lines) == []

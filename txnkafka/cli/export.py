@@ -1,0 +1,155 @@
+"""``txnkafka export``: records as files or tables that others read, exact whatever crashes on the way."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from txnkafka.cli.encoding import encoding_option
+from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
+from txnkafka.cli.wanted import Wanted, wanted_options
+
+if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
+    from txnkafka.model import TopicPartition
+
+__all__ = ["export"]
+
+MAX_JOBS = 8  # each holds a row group in memory
+
+
+class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
+    """Names with commas between them; ``none`` is no name."""
+
+    name = "names"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if isinstance(value, str):
+            return () if value == "none" else tuple(each.strip() for each in value.split(","))
+        return value
+
+
+@click.command(short_help="Write records to Parquet, JSON, CSV, Delta or Iceberg.")
+@target_options
+@click.option(
+    "--to",
+    type=click.Choice(["parquet", "jsonl", "csv", "delta", "iceberg"]),
+    required=True,
+    help="What to write.",
+)
+@click.option("--output", metavar="DIR", required=True, help="Directory to write into.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="Who reads and writes: this process, or the executors of a Spark session.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Units at once (local); default: one a processor, at most 8."
+)
+@click.option("--incremental", is_flag=True, help="Add what was appended since the last run.")
+@wanted_options
+@click.option("--columns", type=Names(), metavar="NAME,…", help="Columns to write, not of jsonl and csv.")
+@click.option(
+    "--partition-by",
+    type=Names(),
+    default="topic,date",
+    show_default=True,
+    metavar="NAME,…",
+    help="Directories to divide into: topic, date (of the timestamp, in UTC), both, or none.",
+)
+@click.option(
+    "--file-bytes",
+    type=click.IntRange(min=1),
+    default=128 << 20,
+    show_default=True,
+    help="About how many bytes of log become a file.",
+)
+@click.option(
+    "--compression",
+    type=click.Choice(["zstd", "snappy", "lz4", "gzip", "none"]),
+    default="zstd",
+    show_default=True,
+    help="Of Parquet.",
+)
+@encoding_option
+@click.option("--table", metavar="NAMESPACE.NAME", help="Iceberg: the table; default: kafka.records.")
+@click.option(
+    "--catalog",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Iceberg: properties of the catalog; default: an SQLite file in the directory.",
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Of the summary.",
+)
+@click.pass_obj
+def export(
+    messages: Messages,
+    /,
+    *,
+    logdir: tuple[str, ...],
+    topic: str | None,
+    partition: int | None,
+    io: str,
+    output: str,
+    engine: str,
+    jobs: int | None,
+    incremental: bool,
+    output_format: str,
+    **given: Any,
+) -> int:
+    """Write the records of LOGDIR into files below DIR, or into a table whose files lie there.
+
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
+    taken for those of one broker. Kafka's own topics are left out unless --topic names one.
+
+    Stopped in the middle, by whatever, the same command goes on where it stopped: no record is missing or
+    there twice. A finished export is left as it is; --incremental adds what was appended since.
+
+    Exit status: 1 when damaged or undecided records had to be left out, 2 when it could not be done.
+    """
+    from txnkafka.cli.export_run import Runner, export_options, report_export
+
+    wanted = Wanted.of(given)
+    paths, output = _separate(logdir, output)
+    options = export_options(wanted, paths=paths, topic=topic, partition=partition, **given)
+    log_dir = open_log_dir(paths, io, messages)
+    chosen = _without_internal(chosen_partitions(log_dir, topic, partition), topic)
+    runner = Runner(log_dir, messages, wanted)
+    report = runner.run(
+        chosen,
+        output,
+        options,
+        engine=engine,
+        jobs=jobs or min(os.cpu_count() or 1, MAX_JOBS),
+        incremental=incremental,
+    )
+    return report_export(report, output, messages, output_format)
+
+
+def _separate(logdir: tuple[str, ...], output: str) -> tuple[tuple[str, ...], str]:
+    """Absolute paths: another run, or another machine, may stand elsewhere. Nothing is ever written into a
+    directory that is read."""
+    if "://" in output:
+        raise click.UsageError(f"--output {output}: only a directory can be written to; mount the storage")
+    target = os.path.realpath(output)
+    for path in logdir:
+        if os.path.commonpath([target, os.path.realpath(path)]) == os.path.realpath(path):
+            raise click.UsageError(f"--output {output} lies in {path}, which is only read")
+    return tuple(os.path.abspath(path) for path in logdir), target
+
+
+def _without_internal(chosen: list[TopicPartition], topic: str | None) -> list[TopicPartition]:
+    """Kafka's own topics are its bookkeeping: only who names one, or gives nothing else, gets it."""
+    if topic is not None:
+        return chosen
+    return [each for each in chosen if not each.topic.startswith("__")] or chosen

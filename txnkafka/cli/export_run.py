@@ -1,0 +1,131 @@
+"""``export``: who does it, what a person sees of it while it runs, and what is said when it is done."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from txnkafka.cli.output import write_json, write_text
+from txnkafka.cli.wanted import where
+from txnkafka.logdir.export import ExportOptions, ExportReport, LocalEngine, export
+from txnkafka.logdir.export.tables import check_installed
+
+if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
+    from txnkafka.cli.wanted import Wanted
+    from txnkafka.errors import CorruptRecordError
+    from txnkafka.logdir import LogDir, PartitionView
+    from txnkafka.logdir.export.run import Engine, Progress
+    from txnkafka.model import TopicPartition
+
+__all__ = ["Runner", "export_options", "report_export"]
+
+FINDINGS = 1
+
+
+def export_options(wanted: Wanted, **given: Any) -> ExportOptions:
+    """What an export keeps, from the command line. Raises UsageError."""
+    pairs = [each.partition("=") for each in given.pop("catalog")]
+    given["catalog"] = tuple((name, value) for name, _, value in pairs)
+    chosen = {name: value for name, value in given.items() if value is not None}
+    try:
+        return ExportOptions(**wanted._asdict(), **chosen)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+class Runner:
+    """Runs an export and talks about it on stderr."""
+
+    def __init__(self, log_dir: LogDir, messages: Messages, wanted: Wanted) -> None:
+        self._log_dir = log_dir
+        self._messages = messages
+        self._wanted = wanted
+
+    def run(
+        self,
+        chosen: list[TopicPartition],
+        output: str,
+        options: ExportOptions,
+        *,
+        engine: str,
+        jobs: int,
+        incremental: bool,
+    ) -> ExportReport:
+        """Begin it or go on."""
+        check_installed(options.to)
+        # pyiceberg says for each file which columns have no statistics, which is as it should be
+        logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
+        with _progress(self._messages) as progress:
+            return export(
+                self._log_dir,
+                chosen,
+                output,
+                options,
+                bounds=self._bounds,
+                incremental=incremental,
+                engine=_engine(engine, jobs),
+                progress=progress,
+            )
+
+    def _bounds(self, view: PartitionView) -> tuple[int | None, int | None] | None:
+        for note in self._wanted.notes(view):
+            self._messages.note(note)
+        return self._wanted.bounds(view, self._left_out)
+
+    def _left_out(self, error: CorruptRecordError) -> None:
+        self._messages.warning(f"passed over when a time was looked for: {where(error)}")
+
+
+def _engine(engine: str, jobs: int) -> Engine:
+    if engine == "local":
+        from txnkafka.env import LocalOutput
+
+        return LocalEngine(LocalOutput(), jobs)
+    try:
+        from txnkafka.spark.export import SparkEngine
+    except ImportError as error:
+        raise click.UsageError(f"--engine spark: {error}; pip install 'txnkafka[spark]'") from None
+    # like the driver's own, unless somebody knows better: Spark would take whatever python3 is on the PATH
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return SparkEngine()
+
+
+@contextmanager
+def _progress(messages: Messages) -> Iterator[Progress | None]:
+    """A bar for a person who waits."""
+    if not sys.stderr.isatty() or messages.verbosity < 0:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    columns = (BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def report_export(report: ExportReport, output: str, messages: Messages, output_format: str) -> int:
+    """Say what was done; returns the exit status."""
+    for finding in report.findings:
+        messages.finding(finding)
+    for text in report.stopped:
+        messages.error(f"{text}; the export of this partition ends there, --on-corrupt skip reads on")
+    for text in report.left_out:
+        messages.error(f"left out: {text}")
+    if output_format == "json":
+        write_json({**report._asdict(), "findings": [each._asdict() for each in report.findings]})
+    else:
+        new = "" if report.new_rows == report.rows else f", {report.new_rows:,} of them now"
+        write_text(
+            f"{report.rows:,} records of {report.partitions:,} partitions in {report.files:,} files "
+            f"({report.bytes:,} bytes) in {output}{new}"
+        )
+    return 0 if report.is_sound else FINDINGS

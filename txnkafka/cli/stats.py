@@ -1,0 +1,154 @@
+"""``txnkafka stats``: sizes of batches and transactions, codecs, how much is aborted; from headers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from txnkafka.cli.output import FORMATS, write_json, write_table
+from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
+
+if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
+    from txnkafka.logdir import LogDir
+    from txnkafka.logdir.stats import Stats
+    from txnkafka.model import TopicPartition
+
+__all__ = ["stats"]
+
+FINDINGS, COULD_NOT = 1, 2
+Row = dict[str, Any]
+
+# column → path of the field in a row
+COLUMNS = {
+    "batches": "batches",
+    "records": "records",
+    "bytes": "bytes",
+    "bytes/batch": "batch_bytes.p50",
+    "p99": "batch_bytes.p99",
+    "records/batch": "batch_records.p50",
+    "codecs": "codecs",
+    "committed": "committed_transactions",
+    "aborted": "aborted_transactions",
+    "abort %": "abort_rate",
+    "open": "open_transactions",
+    "undecided": "undecided_transactions",
+    "txn ms": "transaction_ms.p50",
+    "p99 ms": "transaction_ms.p99",
+}
+WIDE = {
+    "control": "control_batches",
+    "uncounted": "uncounted_batches",
+    "magics": "magics",
+    **{f"{figure} {name}": f"{field}.{figure}"
+       for name, field in (("bytes/batch", "batch_bytes"), ("records/batch", "batch_records"))
+       for figure in ("min", "mean", "max")},
+    "p99 records/batch": "batch_records.p99",
+    "committed records": "committed_records",
+    "aborted records": "aborted_records",
+    "aborted records %": "aborted_record_rate",
+    "open records": "open_records",
+    "undecided records": "undecided_records",
+    **{f"{figure} {name}": f"{field}.{figure}"
+       for name, field in (("records/txn", "transaction_records"), ("bytes/txn", "transaction_bytes"))
+       for figure in ("p50", "p99", "max")},
+    "max ms": "transaction_ms.max",
+}  # fmt: skip
+
+
+@click.command(short_help="Sizes of batches and transactions, codecs, abort rates.")
+@target_options
+@click.option(
+    "--by",
+    type=click.Choice(["topic", "partition", "producer"]),
+    default="partition",
+    show_default=True,
+    help="What a row is about.",
+)
+@click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.pass_obj
+def stats(
+    messages: Messages,
+    /,
+    *,
+    logdir: tuple[str, ...],
+    topic: str | None,
+    partition: int | None,
+    io: str,
+    by: str,
+    output_format: str,
+) -> int:
+    """Say how large the batches and transactions in LOGDIR are, which codecs they have, how much is aborted.
+
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
+    taken for those of one broker. Only batch headers are read.
+
+    Exit status: 1 when something is damaged and was not counted, 2 when a partition could not be read.
+    """
+    from txnkafka.logdir.stats import Stats
+
+    log_dir = open_log_dir(logdir, io, messages)
+    counted = Stats(by)
+    status = _count(counted, log_dir, chosen_partitions(log_dir, topic, partition), messages)
+    rows = counted.rows() if by != "producer" else _with_owners(counted.rows(), log_dir)
+    _write(rows, by, output_format)
+    return status
+
+
+def _count(counted: Stats, log_dir: LogDir, chosen: list[TopicPartition], messages: Messages) -> int:
+    """Count the partitions that can be read, and say what cannot; returns the exit status."""
+    from txnkafka.errors import KafkaError
+
+    status = 0
+    for topic_partition in chosen:
+        try:
+            view = log_dir.partition(*topic_partition)
+            try:
+                for finding in view.tail_findings:
+                    messages.finding(finding)
+                for finding in counted.add(view):
+                    messages.finding(finding)
+                    status = max(status, FINDINGS)
+            finally:
+                view.close()
+        except KafkaError as error:
+            status = COULD_NOT
+            messages.error(f"{topic_partition}: {error}")
+    return status
+
+
+def _with_owners(rows: Iterator[Row], log_dir: LogDir) -> Iterator[Row]:
+    for row in rows:
+        owner = log_dir.coordinator.owner(row["producer_id"])
+        transactional_id = owner.transactional_id if owner else None
+        yield {"producer_id": row.pop("producer_id"), "transactional_id": transactional_id, **row}
+
+
+def _write(rows: Iterator[Row], by: str, output_format: str) -> None:
+    if output_format == "json":
+        write_json(list(rows))
+    elif output_format == "jsonl":
+        for row in rows:
+            write_json(row)
+    else:
+        keys = {"topic": ("topic",), "partition": ("topic", "partition")}
+        names = {name: name for name in keys.get(by, ("producer_id", "transactional_id"))}
+        columns = {**names, **COLUMNS, **(WIDE if output_format == "wide" else {})}
+        write_table(list(columns), [[_cell(row, path) for path in columns.values()] for row in rows])
+
+
+def _cell(row: Row, path: str) -> object:
+    name, _, figure = path.partition(".")
+    value = row[name][figure] if figure else row[name]
+    if name == "codecs":
+        shares = (f"{codec}:{_percent(share['batch_share'])}%" for codec, share in value.items())
+        return " ".join(shares) or None
+    if name == "magics":
+        return " ".join(value) or None
+    return _percent(value) if name.endswith("_rate") else value
+
+
+def _percent(rate: float | None) -> str | None:
+    return None if rate is None else f"{100 * rate:.3g}"

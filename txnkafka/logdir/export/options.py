@@ -1,0 +1,109 @@
+"""What is exported and in which form. An export keeps these words for ever: whoever goes on with it, in
+another process or a month later, must want the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from txnkafka.errors import KafkaError
+from txnkafka.model import IsolationLevel
+from txnkafka.record.arrow import COLUMN_NAMES
+
+__all__ = ["COMPRESSIONS", "FORMATS", "PARTITIONINGS", "ExportOptions"]
+
+FORMATS = ("parquet", "jsonl", "csv", "delta", "iceberg")
+TEXT_FORMATS = ("jsonl", "csv")
+COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
+PARTITIONINGS = ("topic", "date")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """The options of an export. None is "not said"; times are in milliseconds.
+
+    ``columns`` are those of Spark's Kafka source, for everything but text; text has the fields of ``cat``.
+    ``file_bytes`` is about how much log becomes one file. ``catalog`` are properties of an Iceberg catalog:
+    they may hold a password, are not kept, and may change from run to run.
+    """
+
+    to: str
+    paths: tuple[str, ...]
+    topic: str | None = None
+    partition: int | None = None
+    isolation_level: str = IsolationLevel.READ_COMMITTED.value
+    start_offset: int | None = None
+    end_offset: int | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+    up_to: str = "log-end"
+    on_corrupt: str = "stop"
+    columns: tuple[str, ...] = COLUMN_NAMES
+    partition_by: tuple[str, ...] = PARTITIONINGS
+    file_bytes: int = 128 << 20
+    compression: str = "zstd"
+    encoding: str = "utf8"
+    table: str = "kafka.records"
+    catalog: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        _among("to", [self.to], FORMATS)
+        _among("columns", self.columns, COLUMN_NAMES)
+        _among("partition_by", self.partition_by, PARTITIONINGS)
+        _among("compression", [self.compression], COMPRESSIONS)
+        if not self.columns:
+            raise ValueError("an export needs at least one column")
+        if self.is_text and self.columns != COLUMN_NAMES:
+            raise ValueError(f"{self.to} always has the fields of cat: columns cannot be chosen")
+        if self.to == "iceberg":
+            self._check_table()
+        if self.file_bytes < 1:
+            raise ValueError(f"file_bytes must be at least 1, not {self.file_bytes}")
+
+    def _check_table(self) -> None:
+        namespace, _, name = self.table.rpartition(".")
+        if not namespace or not name:
+            raise ValueError(f"table must be like kafka.records, not {self.table!r}")
+        needed = {"topic": "topic", "date": "timestamp"}
+        for each in self.partition_by:
+            if needed[each] not in self.columns:
+                raise ValueError(f"Iceberg divides by {each} with the column {needed[each]}: name it too")
+
+    @property
+    def is_text(self) -> bool:
+        """Whether files hold lines, not columns."""
+        return self.to in TEXT_FORMATS
+
+    @property
+    def file_columns(self) -> tuple[str, ...]:
+        """Columns in the files: one that the directory's name tells is not in them, but Iceberg wants all."""
+        if self.to == "iceberg":
+            return self.columns
+        return tuple(name for name in self.columns if name not in self.partition_by)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is kept, as JSON holds it."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        del found["catalog"]
+        return found
+
+    def check_same(self, recorded: Mapping[str, Any], where: str) -> None:
+        """Raise KafkaError that names what differs from the options of the export in ``where``."""
+        own = self.as_dict()
+        names = [name for name in own if own[name] != recorded.get(name)]
+        if names:
+            was = ", ".join(f"{name} was {recorded.get(name)}, now {own[name]}" for name in names)
+            raise KafkaError(
+                f"{where} holds an export with other options ({was}); "
+                "repeat those, or choose another directory"
+            )
+
+
+def _among(what: str, given: tuple[str, ...] | list[str], known: tuple[str, ...]) -> None:
+    for each in given:
+        if each not in known:
+            raise ValueError(f"{what}: there is no {each}; there are {', '.join(known)}")
+    if len(set(given)) != len(given):
+        raise ValueError(f"{what} names {', '.join(given)}: each may be there once")

@@ -1,0 +1,58 @@
+"""The units of an export, staged by Spark's executors.
+
+An executor writes the files of a unit and the record of them; the driver lets units count and shows their
+files. A task that is run twice stages its unit twice, and one of the two counts. When the driver dies, what
+was staged is found by whoever goes on. The output directory must be the same path everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pyspark.sql import SparkSession
+
+from txnkafka.env import LocalOutput
+from txnkafka.errors import LogDirError
+from txnkafka.logdir.export import StagedUnit, UnitTask, stage_unit
+
+__all__ = ["SparkEngine"]
+
+
+class SparkEngine:
+    """Stages units on Spark, one a task; without a session the one that is there, or a new one."""
+
+    def __init__(self, spark: SparkSession | None = None) -> None:
+        self._spark = spark
+
+    def __call__(self, tasks: Iterable[UnitTask]) -> Iterator[StagedUnit]:
+        waiting = list(tasks)
+        if not waiting:
+            return
+        spark = SparkSession.builder.getOrCreate() if self._spark is None else self._spark
+        context = spark.sparkContext
+        slices = _slices(waiting, context.defaultParallelism)
+        for unit in context.parallelize(waiting, slices).map(_stage).collect():
+            _check_shared(waiting[0].folder, unit)
+            yield unit
+
+
+def _slices(tasks: list[UnitTask], parallelism: int) -> int:
+    """How many Spark tasks: one a file's worth of log. A broker has many small partitions, and a Spark task
+    costs tens of milliseconds."""
+    total = sum(task.unit.unit.end_position - task.unit.unit.start_position for task in tasks)
+    return min(len(tasks), max(2 * parallelism, total // tasks[0].options.file_bytes))
+
+
+def _check_shared(folder: str, unit: StagedUnit) -> None:
+    files = LocalOutput()
+    for each in unit.files:
+        path = files.join(folder, each.staged)
+        if not files.exists(path):
+            raise LogDirError(
+                f"{path}, which an executor wrote, is not there for the driver: "
+                "the output directory must be the same path on all machines"
+            )
+
+
+def _stage(task: UnitTask) -> StagedUnit:
+    return stage_unit(LocalOutput(), task)
