@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.conformance.maven import kafka_jars
 
-__all__ = ["KafkaBroker"]
+__all__ = ["KafkaBroker", "java"]
 
 START_SECONDS = STOP_SECONDS = 120
 PROPERTIES = {
@@ -27,6 +27,11 @@ PROPERTIES = {
     "transaction.state.log.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
 }
+
+
+def java(memory: str, *arguments: str) -> list[str]:
+    """The command for one of Kafka's main classes."""
+    return ["java", memory, "-XX:+UseSerialGC", "-cp", f"{kafka_jars()}/*", *arguments]
 
 
 class KafkaBroker:
@@ -68,7 +73,7 @@ class KafkaBroker:
     def start(self) -> None:
         """Start and wait until it serves; raises RuntimeError with the end of its log."""
         with self._log.open("wb") as log:
-            command = _java("-Xmx512m", "kafka.Kafka", str(self._config))
+            command = java("-Xmx512m", "kafka.Kafka", str(self._config))
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + START_SECONDS
         while b"Kafka Server started" not in self._log.read_bytes():
@@ -102,14 +107,10 @@ class KafkaBroker:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # a leading dash would look like an option
         options = ["format", f"--cluster-id={cluster_id}", "--config", str(self._config), "--standalone"]
-        command = _java("-Xmx256m", "kafka.tools.StorageTool", *options)
+        command = java("-Xmx256m", "kafka.tools.StorageTool", *options)
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"Kafka's directory could not be formatted:\n{done.stdout}{done.stderr}")
-
-
-def _java(memory: str, *arguments: str) -> list[str]:
-    return ["java", memory, "-XX:+UseSerialGC", "-cp", f"{kafka_jars()}/*", *arguments]
 
 
 def _free_ports(count: int) -> list[int]:
