@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -17,7 +18,7 @@ def test_options(spark: SparkSession, kafka: KafkaBroker, case: Case, level: str
     options = {**case.options, "kafka.isolation.level": level}
     if case.refused:
         for read in (rows_of_kafka, rows_of_txnkafka):
-            with pytest.raises(PySparkException):
+            with pytest.raises((PySparkException, Py4JJavaError)):
                 read(spark, kafka, options)
         return
     expected = rows_of_kafka(spark, kafka, options)
