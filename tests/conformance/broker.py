@@ -35,8 +35,8 @@ def java(memory: str, *arguments: str) -> list[str]:
 
 
 class KafkaBroker:
-    """``with KafkaBroker(directory) as kafka:`` formats the directory, starts Kafka there, and stops it in the
-    end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``.
+    """``with KafkaBroker(directory) as kafka:`` formats the directory, starts Kafka there, and stops it in
+    the end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``.
     """
 
     def __init__(self, directory: Path, properties: Mapping[str, str] | None = None) -> None:

@@ -78,9 +78,7 @@ class Clients:
 
         The client is made to believe that it has told the coordinator already.
         """
-        producer = KafkaProducer(
-            bootstrap_servers=self.bootstrap_servers, transactional_id=transactional_id
-        )
+        producer = KafkaProducer(bootstrap_servers=self.bootstrap_servers, transactional_id=transactional_id)
         producer.init_transactions()
         producer.begin_transaction()
         known: set[Any] = producer._transaction_manager._partitions_in_transaction
@@ -89,7 +87,6 @@ class Clients:
             producer.send(topic, partition=partition, value=b"late").get(SECONDS)
         producer.commit_transaction()
         producer.close()
-
 
     def close(self) -> None:
         """Drop the producers."""

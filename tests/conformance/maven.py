@@ -45,3 +45,11 @@ def _fetched(name: str) -> Path:
         raise RuntimeError(f"Maven could not fetch {name}; what it said is above: {' '.join(command)}")
     stamp.write_text(wanted, encoding="utf-8")
     return target
+
+
+if __name__ == "__main__":
+    try:
+        kafka_jars()
+        spark_kafka_jars()
+    except RuntimeError as error:
+        raise SystemExit(f"Conformance stopped: {error}") from None

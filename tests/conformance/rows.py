@@ -1,4 +1,4 @@
-"""The same question to Spark's own Kafka source, which asks the broker, and to ours, which reads its files."""
+"""One question to Spark's own Kafka source, which asks the broker, and to ours, which reads its files."""
 
 from __future__ import annotations
 

@@ -63,4 +63,6 @@ def test_found_and_ended(hanging: KafkaBroker) -> None:
     while verdict(hanging) == (0, "HW_BEHIND") and time.monotonic() < deadline:
         time.sleep(0.1)  # the broker notes its high watermark now and then
     assert verdict(hanging) == (0, "NOT_STUCK")
-    assert [each.outcome for each in LogDir(str(hanging.log_dir)).partition(*STRAY).transactions()] == ["aborted"]
+    assert [each.outcome for each in LogDir(str(hanging.log_dir)).partition(*STRAY).transactions()] == [
+        "aborted"
+    ]

@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tests.conformance.broker import KafkaBroker
-from tests.conformance.options import SAME, Case
+from tests.conformance.options import SAME, STRICTER, Case
 from tests.conformance.rows import LEVELS, rows_of_kafka, rows_of_txnkafka
 
 
@@ -29,3 +29,10 @@ def test_options(spark: SparkSession, kafka: KafkaBroker, case: Case, level: str
         partition: [row.offset for row in rows] for partition, rows in expected.items()
     }
     assert found == expected
+
+
+@pytest.mark.parametrize("case", STRICTER, ids=str)
+def test_ours_says_what_is_not_there(spark: SparkSession, kafka: KafkaBroker, case: Case) -> None:
+    assert sum(map(len, rows_of_kafka(spark, kafka, case.options).values())) == case.rows
+    with pytest.raises(PySparkException):
+        rows_of_txnkafka(spark, kafka, case.options)

@@ -1,5 +1,5 @@
-"""Every record of every topic, in both isolation levels: what Spark's own Kafka source gets from the broker is
-what ours reads from its directory, while the broker runs and when it is stopped.
+"""Every record of every topic, in both isolation levels: what Spark's own Kafka source gets from the broker
+is what ours reads from its directory, while the broker runs and when it is stopped.
 """
 
 from __future__ import annotations

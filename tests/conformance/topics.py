@@ -68,9 +68,7 @@ def shapes(clients: Clients, _: Path) -> None:
     clients.create("shapes")
     bodies = (None, b"", b"x", b"\0\xff" * 40_000)
     headers = ((), (("h", b"1"),), (("h", None), ("h", b""), ("h", b"\xff")), (("ü" * 300, b"v" * 3000),))
-    found = [
-        Message(key, value, each, BEGAN) for key in bodies[:3] for value in bodies for each in headers
-    ]
+    found = [Message(key, value, each, BEGAN) for key in bodies[:3] for value in bodies for each in headers]
     send(clients.producer(), "shapes", found)
 
 
