@@ -11,7 +11,7 @@ from bench.harness import Comparison, Outcome, SideResult
 __all__ = ["as_json", "as_markdown", "as_text"]
 
 RATIO_HEAD = ("work", "side", "against", "ratio", "min to max", "goal", "")
-SIDE_HEAD = ("work", "side", "median", "min to max", "unit", "a wall-s", "peak memory")
+SIDE_HEAD = ("work", "side", "median", "min to max", "unit", "by wall clock", "peak memory")
 
 
 def _rate(outcome: Outcome, cpu: float) -> float:

@@ -80,7 +80,7 @@ CASES = [
     Case({**PLAIN, "maxRecordsPerPartition": "0"}, refused=True),
     Case({**PLAIN, "minPartitions": "0"}, refused=True),
 ]
-# Spark's source reads what there is, and nothing where that is nothing; ours says that something is not there.
+# Spark's source reads what there is, if only nothing; ours says that something is not there.
 STRICTER = [Case({"assign": '{"plain": [0, 3]}'}, rows=700), Case({"subscribePattern": "none-such"}, rows=0)]
 
 

@@ -23,9 +23,9 @@ class ReadKeywords(TypedDict, total=False):
     """What to read.
 
     ``topic`` (one or several), ``topic_pattern`` (a regular expression to be found in the name) and
-    ``assign`` ({topic: partitions}) exclude each other; without any of them every topic is read that is not Kafka's
-    own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic: {partition:
-    offset}}, which must then name every partition; timestamps are milliseconds.
+    ``assign`` ({topic: partitions}) exclude each other; without any of them every topic is read that is not
+    Kafka's own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic:
+    {partition: offset}}, which must then name every partition; timestamps are milliseconds.
     """
 
     topic: str | Iterable[str]
