@@ -4,16 +4,19 @@ files while it runs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from click.testing import CliRunner
 from kafka import IsolationLevel, KafkaAdminClient, OffsetSpec
 from kafka import TopicPartition as Asked
 
 from tests.conformance.broker import KafkaBroker
 from tests.conformance.topics import BEGAN, PARTITIONS
 from txnkafka import LogDir, TopicPartition
+from txnkafka.cli.main import cli
 from txnkafka.env import SystemClock
 
 ALL = [Asked(topic, number) for topic, count in PARTITIONS.items() for number in range(count)]
@@ -36,14 +39,22 @@ def listed(admin: KafkaAdminClient, spec: object, level: IsolationLevel) -> dict
     return {partition: each.offset for partition, each in found.items()}
 
 
-def test_offsets(admin: KafkaAdminClient, log_dir: LogDir) -> None:
-    views = {each: log_dir.partition(*each) for each in ALL}
+def run(*arguments: str) -> dict[str, Any]:
+    result = CliRunner().invoke(cli, [*arguments, "--format", "json"], standalone_mode=False)
+    assert result.exception is None, result.exception
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_offsets(admin: KafkaAdminClient, kafka: KafkaBroker) -> None:
+    """`txnkafka ls` against ListOffsets."""
+    rows = {Asked(row["topic"], row["partition"]): row for row in run("ls", str(kafka.log_dir))["partitions"]}
     starts = listed(admin, OffsetSpec.EARLIEST, IsolationLevel.READ_UNCOMMITTED)
-    assert {each: view.log_start_offset for each, view in views.items()} == starts
+    assert {each: rows[each]["log_start_offset"] for each in ALL} == starts
     ends = listed(admin, OffsetSpec.LATEST, IsolationLevel.READ_UNCOMMITTED)
-    assert {each: view.log_end_offset for each, view in views.items()} == ends
+    assert {each: rows[each]["log_end_offset"] for each in ALL} == ends
     stable = listed(admin, OffsetSpec.LATEST, IsolationLevel.READ_COMMITTED)
-    assert {each: view.last_stable_offset for each, view in views.items()} == stable
+    assert {each: rows[each]["last_stable_offset"] for each in ALL} == stable
     assert {each.topic for each in ALL if stable[each] < ends[each]} == {"hang", "held"}
 
 
@@ -142,3 +153,11 @@ def test_group_offsets(admin: KafkaAdminClient, log_dir: LogDir) -> None:
         TopicPartition("orders", 1),
         TopicPartition("held", 0),
     }
+
+
+def test_what_the_broker_left_is_sound(kafka: KafkaBroker) -> None:
+    """`txnkafka verify` has nothing to say about files that no fault has met."""
+    with kafka.stopped():
+        report = run("verify", str(kafka.log_dir), "--level", "records")
+    assert [each for each in report["findings"] if each["severity"] != "note"] == []
+    assert report["partitions"] > len(ALL)
