@@ -77,11 +77,11 @@ def totals(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]
 
 
 def totals_where(matches: Matches, batch: pa.RecordBatch) -> tuple[int, int, int]:
-    """Number, sum of offsets and value bytes of the records that match; nothing is copied."""
+    """Number, sum of offsets and value bytes of the records that match; keys and values are not copied."""
     found = matches(batch)
-    totals = (batch.column("offset"), pc.binary_length(batch.column("value")))
-    sums = [pc.sum(pc.if_else(found, each, pa.scalar(0, each.type))).as_py() or 0 for each in totals]
-    return (pc.sum(found).as_py() or 0, sums[0], sums[1])
+    columns = (batch.column("offset"), pc.binary_length(batch.column("value")))
+    offsets, sizes = (pc.sum(pc.filter(each, found)).as_py() or 0 for each in columns)
+    return pc.sum(found).as_py() or 0, offsets, sizes
 
 
 def in_upper_half(batch: pa.RecordBatch) -> pa.Array:
