@@ -1,13 +1,16 @@
 # Each target sets itself up in .venv; see ci/setup.
 STEPS = build lint types tidy unit golden damage fuzz wheel spark
 
-.PHONY: demo test long bench clean
+.PHONY: demo test conformance long bench clean
 
 demo: .setup
 	@.venv/bin/python demo/run.py
 
 test: .setup
 	@ci/check $(STEPS)
+
+conformance: .setup
+	@ci/conformance
 
 long: .setup
 	@ci/long

@@ -34,11 +34,13 @@ class DisagreementError(Exception):
 
 
 class Timing(NamedTuple):
-    """One round of one side. ``units`` is what it processed: records, batches."""
+    """One round of one side. ``units`` is what it processed: records, batches; ``peak_bytes`` of memory so
+    far, where the side can tell."""
 
     cpu: float
     wall: float
     units: int
+    peak_bytes: int = 0
 
 
 class Side(Protocol):
@@ -99,10 +101,12 @@ class SideResult:
     name: str
     cpu: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
+    peak_bytes: int = 0
 
     def add(self, timing: Timing) -> None:
         self.cpu.append(timing.cpu)
         self.wall.append(timing.wall)
+        self.peak_bytes = max(self.peak_bytes, timing.peak_bytes)
 
     def ratios(self, subject: SideResult) -> list[float]:
         return [mine / theirs for mine, theirs in zip(self.cpu, subject.cpu, strict=True)]

@@ -14,12 +14,12 @@ from typing import Any
 
 from bench.digest import Digest
 from bench.harness import DisagreementError, Timing
+from tests.conformance.maven import kafka_jars, spark_kafka_jars
 
 __all__ = ["JavaHeadersSide", "JavaProcess", "JavaSide", "class_path", "dump_log_segments", "prepare"]
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
-LIBRARIES = BUILD / "kafka-libs"
 CLASSES = BUILD / "bench" / "classes"
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 COLLECTOR = ["-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
@@ -36,26 +36,25 @@ WARM_PASSES = 5
 
 
 def class_path() -> str:
-    return f"{CLASSES}:{LIBRARIES}/*"
+    return f"{CLASSES}:{kafka_jars()}/*"
 
 
 def prepare() -> None:
-    """Fetch Kafka's jars and compile our Java files, unless that has been done."""
-    for tool, package in (("java", "a JRE 17"), ("javac", "a JDK 17"), ("mvn", "Maven")):
-        if shutil.which(tool) is None:
-            raise SystemExit(
-                f"the benchmarks need {package}: there is no {tool} (apt install maven openjdk-17-jdk)"
-            )
-    if not list(LIBRARIES.glob("kafka-tools-*.jar")):
-        pom = HERE / "java" / "pom.xml"
-        target = f"-DoutputDirectory={LIBRARIES}"
-        subprocess.run(["mvn", "-q", "-f", str(pom), "dependency:copy-dependencies", target], check=True)
+    """Fetch the jars of Kafka and of Spark's Kafka source and compile our Java files, unless that has been
+    done."""
+    if shutil.which("javac") is None:
+        raise SystemExit("the benchmarks need a JDK 17: there is no javac (apt install openjdk-17-jdk)")
+    try:
+        libraries = kafka_jars()
+        spark_kafka_jars()
+    except RuntimeError as error:
+        raise SystemExit(str(error)) from None
     sources = sorted((HERE / "java" / "src").glob("*.java"))
     newest = max(source.stat().st_mtime for source in sources)
     stamp = CLASSES / "Bench.class"
     if not stamp.exists() or stamp.stat().st_mtime < newest:
         CLASSES.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["javac", "-cp", f"{LIBRARIES}/*", "-d", str(CLASSES), *map(str, sources)], check=True)
+        subprocess.run(["javac", "-cp", f"{libraries}/*", "-d", str(CLASSES), *map(str, sources)], check=True)
 
 
 def dump_log_segments(*arguments: str) -> list[str]:

@@ -16,7 +16,18 @@ from bench.java import JavaProcess
 
 __all__ = ["describe"]
 
-PACKAGES = ("numpy", "cramjam", "isal", "aiokafka", "kafka-python", "crc32c", "pyarrow", "pyspark", "cython")
+PACKAGES = (
+    "numpy",
+    "cramjam",
+    "isal",
+    "aiokafka",
+    "kafka-python",
+    "confluent-kafka",
+    "crc32c",
+    "pyarrow",
+    "pyspark",
+    "cython",
+)
 FLAGS = ("sse4_2", "avx2", "avx512f", "vpclmulqdq", "asimd", "crc32")
 MEMORY_BYTES = 512 << 20
 RATE_ROUNDS = 5

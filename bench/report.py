@@ -11,7 +11,7 @@ from bench.harness import Comparison, Outcome, SideResult
 __all__ = ["as_json", "as_markdown", "as_text"]
 
 RATIO_HEAD = ("work", "side", "against", "ratio", "min to max", "goal", "")
-SIDE_HEAD = ("work", "side", "median", "min to max", "unit")
+SIDE_HEAD = ("work", "side", "median", "min to max", "unit", "by wall clock", "peak memory")
 
 
 def _rate(outcome: Outcome, cpu: float) -> float:
@@ -51,7 +51,10 @@ def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
     for side in outcome.sides.values():
         rates = sorted(_rate(outcome, cpu) for cpu in side.cpu)
         spread = f"{_short(rates[0])} to {_short(rates[-1])}"
-        yield outcome.contest.name, side.name, _short(statistics.median(rates)), spread, _unit(outcome)
+        median = _short(statistics.median(rates))
+        wall = _short(_rate(outcome, statistics.median(side.wall)))
+        peak = f"{side.peak_bytes / 1e6:.0f} MB" if side.peak_bytes else ""
+        yield outcome.contest.name, side.name, median, spread, _unit(outcome), wall, peak
 
 
 def _short(value: float) -> str:
@@ -77,7 +80,13 @@ def as_text(outcome: Outcome) -> str:
     rows = [*_side_rows(outcome)]
     lines = [f"{outcome.contest.name} ({outcome.contest.rounds} rounds)"]
     lines += _columns(
-        [(side, median, unit, spread) for _, side, median, spread, unit in rows], "  ", "  ", ""
+        [
+            (side, median, unit, spread, f"wall {wall}", peak)
+            for _, side, median, spread, unit, wall, peak in rows
+        ],
+        "  ",
+        "  ",
+        "",
     )
     ratios = [(f"{row[1]} / {row[2]}" if row[2] else row[1], *row[3:]) for row in _ratio_rows(outcome)]
     lines += _columns(ratios, "  ", "  ", "") if ratios else []
@@ -127,7 +136,12 @@ def as_json(outcomes: Sequence[Outcome], machine: dict[str, str]) -> str:
 
 
 def _side_json(side: SideResult) -> dict[str, object]:
-    return {"name": side.name, "cpu_seconds": side.cpu, "wall_seconds": side.wall}
+    return {
+        "name": side.name,
+        "cpu_seconds": side.cpu,
+        "wall_seconds": side.wall,
+        "peak_bytes": side.peak_bytes,
+    }
 
 
 def _comparison_json(outcome: Outcome, each: Comparison) -> dict[str, object]:

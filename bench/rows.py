@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bench import processes
@@ -13,6 +13,7 @@ from bench.ours import DecodeSide, How, ScanSide
 from bench.parts import ChecksumPart, CodecPart, MapPart, WalkPart
 from bench.peers import AiokafkaSide, KafkaPythonSide
 from bench.segments import MIB, Input, ready
+from bench.served import served
 from bench.spark import SparkSide
 
 __all__ = ["FULL", "QUICK", "Plan", "contests"]
@@ -38,6 +39,7 @@ class Plan:
     verify: int
     cat: int
     spark: int
+    spark_cores: tuple[int, ...]
     rounds: int
     process_rounds: int
     hot_repeat: int
@@ -52,7 +54,8 @@ FULL = Plan(
     committed=128 * MIB,
     verify=1000 * MIB,
     cat=128 * MIB,
-    spark=256 * MIB,
+    spark=512 * MIB,
+    spark_cores=(1, 2),
     rounds=9,
     process_rounds=9,
     hot_repeat=64,
@@ -66,7 +69,8 @@ QUICK = Plan(
     committed=48 * MIB,
     verify=128 * MIB,
     cat=16 * MIB,
-    spark=16 * MIB,
+    spark=64 * MIB,
+    spark_cores=(1,),
     rounds=5,
     process_rounds=3,
     hot_repeat=32,
@@ -84,8 +88,7 @@ def contests(plan: Plan) -> list[Contest]:
     found.append(_scan(plan))
     found += [_committed(plan, percent) for percent in plan.aborted]
     found += [_verify(plan), _cat(plan)]
-    found += [_spark(plan, work) for work in ("rows", "aggregate")]
-    return found
+    return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 
 def _decode(plan: Plan, shape: str) -> Contest:
@@ -214,20 +217,41 @@ def _cat(plan: Plan) -> Contest:
     return _commands(name, source, sides, [Comparison("txnkafka cat", "kafka-dump-log", 8.0)], plan, note)
 
 
-def _spark(plan: Plan, work: str) -> Contest:
+# work of txnkafka and of Spark's own source, name, goal
+SPARK_WORK = (
+    ("sql", "sql", "rows to SQL, all columns", 4.0),
+    ("value", "sql", "rows to SQL, one column", 4.0),
+    ("noop", "noop", "noop write, all columns", None),
+    ("aggregate", "aggregate", "filtered aggregate in the workers", 20.0),
+    ("search", "search", "search for a word in the workers", None),
+    ("offsets", "offsets", "offsets only", None),
+)
+
+
+def _spark(plan: Plan, cores: int) -> Iterator[Contest]:
     source = Input("100", plan.spark, partitions=4)
+    for ours, theirs, name, goal in SPARK_WORK:
 
-    def sides() -> Sequence[Side]:
-        ready(source)
-        return [
-            SparkSide(reader, work, source.log_dir, source.records) for reader in ("txnkafka", "aiokafka")
-        ]
+        def sides(ours: str = ours, theirs: str = theirs) -> Sequence[Side]:
+            broker = served(source)
+            addresses = {"txnkafka": str(broker.log_dir), "kafka": broker.bootstrap_servers}
+            works = {"txnkafka": ours, "kafka": theirs}
+            return [
+                SparkSide(reader, works[reader], cores, address, source.records)
+                for reader, address in addresses.items()
+            ]
 
-    names = {"rows": "Spark, rows to SQL", "aggregate": "Spark, filtered aggregate in the workers"}
-    comparisons = [Comparison(f"txnkafka {work}", f"aiokafka {work}")]
-    note = "Spark: one core; aiokafka in Python workers stands beside it, Spark's own source needs a broker."
-    rounds = plan.process_rounds
-    return Contest(names[work], "records", lambda: source.records, sides, comparisons, rounds, note)
+        yield Contest(
+            f"Spark local[{cores}], {name}",
+            "records",
+            lambda: source.records,
+            sides,
+            [Comparison("txnkafka", "kafka", goal)],
+            plan.process_rounds,
+            "Spark: `kafka` is Spark's own Kafka source, which reads from a broker that serves the directory "
+            "that txnkafka reads meanwhile; CPU time and memory are those of Spark (JVM and Python workers), "
+            "without the broker's.",
+        )
 
 
 def _contest(

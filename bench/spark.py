@@ -1,15 +1,19 @@
 """Spark sides: a Spark program of its own per side (spark_driver.py), driven over a pipe.
 
-CPU is that of the whole tree of processes: driver, JVM and Python workers, read from /proc in ticks of 10 ms.
+CPU is that of the whole tree of processes: driver, JVM and Python workers, read from /proc in ticks of 10 ms;
+peak memory is the sum of what each of them held resident at its peak. A broker that serves the data is
+another program: its CPU time is left out.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.harness import Timing
@@ -18,19 +22,23 @@ __all__ = ["SparkSide", "tree_cpu_seconds"]
 
 ROOT = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
-WARM_RUNS = 2
+# The JVM goes on compiling for a while, most of all where one run gives it little to do.
+WARM_RUNS, WARM_SECONDS = 4, 10
 
 
 class SparkSide:
-    """One reader doing one work."""
+    """One reader doing one work on some cores. ``address``: a log directory, or where the broker listens."""
 
     output = "totals"
 
-    def __init__(self, reader: str, work: str, log_dir: Path, units: int) -> None:
-        self.name = f"{reader} {work}"
+    def __init__(self, reader: str, work: str, cores: int, address: str, units: int) -> None:
+        self.name = reader
         self._units = units
-        command = [sys.executable, "-m", "bench.spark_driver", reader, work, str(log_dir)]
-        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "bench.spark_driver", reader, work, str(cores), address]
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -46,14 +54,17 @@ class SparkSide:
         return json.loads(line)
 
     def warm(self) -> None:
-        for _ in range(WARM_RUNS):
+        deadline, runs = time.monotonic() + WARM_SECONDS, 0
+        while runs < WARM_RUNS or time.monotonic() < deadline:
             self._ask("run")
+            runs += 1
 
     def run(self) -> Timing:
         wall, cpu = time.perf_counter(), tree_cpu_seconds(self._process.pid)
         self._ask("run")
         cpu = tree_cpu_seconds(self._process.pid) - cpu
-        return Timing(cpu, time.perf_counter() - wall, self._units)
+        wall = time.perf_counter() - wall
+        return Timing(cpu, wall, self._units, _tree_peak_bytes(self._process.pid))
 
     def digest(self) -> object:
         return self._ask("digest")
@@ -64,17 +75,32 @@ class SparkSide:
 
 def tree_cpu_seconds(root: int) -> float:
     """User and system time of a process, its descendants and the children they waited for."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
+    return sum(sum(map(int, fields[11:15])) for _, fields in _tree(root)) / TICKS
+
+
+def _tree_peak_bytes(root: int) -> int:
+    peaks = 0
+    for process, _ in _tree(root):
+        try:
+            status = (process / "status").read_text()
+        except OSError:
+            continue  # it ended meanwhile
+        if match := re.search(r"VmHWM:\s+(\d+) kB", status):
+            peaks += int(match[1]) << 10
+    return peaks
+
+
+def _tree(root: int) -> Iterator[tuple[Path, list[str]]]:
+    """A process and its descendants: their places in /proc and the fields of ``stat`` behind the name."""
+    found: dict[int, tuple[Path, list[str]]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                found[int(entry.name)] = entry, (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue  # it ended meanwhile
-            parents[int(entry.name)] = int(fields[1])
-            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    return sum(ticks[process] for process in ticks if _descends(process, root, parents)) / TICKS
+    parents = {process: int(fields[1]) for process, (_, fields) in found.items()}
+    yield from (found[process] for process in found if _descends(process, root, parents))
 
 
 def _descends(process: int, root: int, parents: dict[int, int]) -> bool:

@@ -1,34 +1,38 @@
-"""The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER WORK LOG_DIR`.
+"""The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER WORK CORES ADDRESS`.
 
-READER is txnkafka or aiokafka (what a Python user can write with it in an afternoon: whole segments, no
-transactions). WORK is `rows`: offset, key and value of all records to Spark SQL, into the noop sink; or
-`aggregate`: number, sum of offsets and bytes of the records whose value contains a word, computed in the
-Python workers. One line on stdin is one run, its answer is one line of JSON.
+READER is `kafka`, Spark's own Kafka source, which asks the broker at ADDRESS; or `txnkafka`, which reads the
+log directory ADDRESS. WORK is one of `WORK` below. One line on stdin is one run, its answer a line of JSON.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.conformance.maven import spark_kafka_jars
+
 WORD = "eu-west-2"
-ARROW_ROWS = 16_384
-SCHEMA = pa.schema([("offset", pa.int64()), ("key", pa.binary()), ("value", pa.binary())])
-SQL_SCHEMA = "offset long, key binary, value binary"
+MIDDLE = b"n"  # of the keys' first letters
+TOPIC = "bench"
+ALL_COLUMNS = None
+Work = Callable[[SparkSession, str, str], object]
+Matches = Callable[[pa.RecordBatch], pa.Array]
 TOTALS = ("count(1)", "sum(offset)", "sum(length(value))")
 
 
-def session() -> SparkSession:
-    builder = SparkSession.builder.master("local[1]").appName("txnkafka bench")
+def session(cores: str) -> SparkSession:
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("txnkafka bench")
     for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
         builder = builder.config(name, "false")
+    for name in ("spark.driver.bindAddress", "spark.driver.host"):
+        builder = builder.config(name, "127.0.0.1")
+    builder = builder.config("spark.jars", ",".join(map(str, spark_kafka_jars())))
     # what docs/spark.md advises; both readers get it
     builder = builder.config("spark.python.unix.domain.socket.enabled", "true")
     builder = builder.config("spark.buffer.size", str(1 << 20))
@@ -37,101 +41,100 @@ def session() -> SparkSession:
     return spark
 
 
-def segments(log_dir: str) -> list[str]:
-    return sorted(str(path) for path in Path(log_dir).glob("bench-*/*.log"))
+def rows(spark: SparkSession, reader: str, address: str, schema: str | None = ALL_COLUMNS) -> DataFrame:
+    """All records; a schema narrows ours, Spark's own source has no use for one."""
+    if reader == "kafka":
+        source = spark.read.format("kafka").option("kafka.bootstrap.servers", address)
+        return source.option("subscribe", TOPIC).option("kafka.isolation.level", "read_committed").load()
+    ours = spark.read.format("txnkafka").option("subscribe", TOPIC)
+    return (ours.schema(schema) if schema else ours).load(address)
 
 
-def read_with_aiokafka(path: str) -> Iterator[Any]:
-    from bench.peers import AiokafkaSide
-
-    side = AiokafkaSide(Path(path))
-    side.warm()
-    for batch in side.batches():
-        yield from batch
+def value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Rows with all columns into SQL, which uses one of them."""
+    return tuple(rows(spark, reader, address).selectExpr("sum(length(value))").first() or ())
 
 
-def arrow_of(path: str) -> Iterator[pa.RecordBatch]:
-    rows: list[tuple[int, bytes, bytes]] = []
-    for record in read_with_aiokafka(path):
-        rows.append((record.offset, record.key, record.value))
-        if len(rows) == ARROW_ROWS:
-            yield pa.RecordBatch.from_arrays(
-                [list(column) for column in zip(*rows, strict=True)], schema=SCHEMA
-            )
-            rows = []
-    if rows:
-        yield pa.RecordBatch.from_arrays([list(column) for column in zip(*rows, strict=True)], schema=SCHEMA)
+def narrow_value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """The same with a schema of that column."""
+    return tuple(rows(spark, reader, address, "value binary").selectExpr("sum(length(value))").first() or ())
 
 
-def rows_of_segments(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for path in batch.column(0).to_pylist():
-            yield from arrow_of(path)
+def offset_sum(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Offsets only."""
+    return tuple(
+        rows(spark, reader, address, "offset long").selectExpr("count(1)", "sum(offset)").first() or ()
+    )
 
 
-def rows(spark: SparkSession, reader: str, log_dir: str) -> DataFrame:
-    if reader == "txnkafka":
-        return spark.read.format("txnkafka").schema(SQL_SCHEMA).option("subscribe", "bench").load(log_dir)
-    paths = spark.createDataFrame([(path,) for path in segments(log_dir)], "path string")
-    return paths.repartition(len(segments(log_dir))).mapInArrow(rows_of_segments, SQL_SCHEMA)
+def noop(spark: SparkSession, reader: str, address: str) -> None:
+    """Rows with all columns, written nowhere."""
+    rows(spark, reader, address).write.format("noop").mode("overwrite").save()
 
 
-def totals_of_segment(path: str) -> tuple[int, int, int]:
-    word = WORD.encode()
-    count = offsets = size = 0
-    for record in read_with_aiokafka(path):
-        if word in record.value:
-            count += 1
-            offsets += record.offset
-            size += len(record.value)
-    return count, offsets, size
+def totals(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    return tuple(rows(spark, reader, address).selectExpr(*TOTALS).first() or ())
 
 
-def totals_of_batch(batch: pa.RecordBatch) -> tuple[int, int, int]:
-    found = batch.filter(pc.match_substring(batch.column("value"), WORD))
-    offsets, values = found.column("offset"), found.column("value")
-    sums = (pc.sum(offsets).as_py(), pc.sum(pc.binary_length(values)).as_py())
-    return found.num_rows, sums[0] or 0, sums[1] or 0
+def totals_where(matches: Matches, batch: pa.RecordBatch) -> tuple[int, int, int]:
+    """Number, sum of offsets and value bytes of the records that match; keys and values are not copied."""
+    found = matches(batch)
+    columns = (batch.column("offset"), pc.binary_length(batch.column("value")))
+    offsets, sizes = (pc.sum(pc.filter(each, found)).as_py() or 0 for each in columns)
+    return pc.sum(found).as_py() or 0, offsets, sizes
+
+
+def in_upper_half(batch: pa.RecordBatch) -> pa.Array:
+    return pc.greater_equal(batch.column("key"), pa.scalar(MIDDLE))
+
+
+def contains_word(batch: pa.RecordBatch) -> pa.Array:
+    return pc.match_substring(batch.column("value"), WORD)
 
 
 def added(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, int, int]:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
-def aggregate(spark: SparkSession, reader: str, log_dir: str) -> tuple[int, int, int]:
-    if reader == "txnkafka":
-        from txnkafka.spark import batches
+def aggregate(
+    spark: SparkSession,
+    reader: str,
+    address: str,
+    matches: Matches = in_upper_half,
+    sql: str = "key >= X'6E'",
+) -> tuple[object, ...]:
+    """Totals of the records that match: in the Python workers, or as SQL in the JVM, which is the quickest
+    way that Spark's own source has."""
+    if reader == "kafka":
+        return tuple(rows(spark, reader, address).where(sql).selectExpr(*TOTALS).first() or ())
+    from txnkafka.spark import batches
 
-        return (
-            batches(spark, log_dir, topic="bench", columns=["offset", "value"])
-            .map(totals_of_batch)
-            .reduce(added)
-        )
-    paths = spark.sparkContext.parallelize(segments(log_dir), len(segments(log_dir)))
-    return paths.map(totals_of_segment).reduce(added)
+    found = batches(spark, address, topic=TOPIC, columns=["key", "offset", "value"])
+    return found.map(partial(totals_where, matches)).reduce(added)
 
 
-def run_rows(spark: SparkSession, reader: str, log_dir: str) -> None:
-    rows(spark, reader, log_dir).write.format("noop").mode("overwrite").save()
-
-
-def total_rows(spark: SparkSession, reader: str, log_dir: str) -> tuple[int, ...]:
-    return tuple(rows(spark, reader, log_dir).selectExpr(*TOTALS).first() or ())
+def search(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """The same for the records whose value contains a word."""
+    return aggregate(spark, reader, address, contains_word, f"contains(value, cast('{WORD}' as binary))")
 
 
 # what is timed, and what gives the digest
-WORK: dict[str, tuple[Callable[..., object], Callable[..., tuple[int, ...]]]] = {
-    "rows": (run_rows, total_rows),
+WORK: dict[str, tuple[Work, Work]] = {
+    "sql": (value_bytes, totals),
+    "value": (narrow_value_bytes, totals),
+    "noop": (noop, totals),
     "aggregate": (aggregate, aggregate),
+    "search": (search, search),
+    "offsets": (offset_sum, offset_sum),
 }
 
 
 def main() -> None:
-    reader, work, log_dir = sys.argv[1:]
-    spark = session()
+    reader, work, cores, address = sys.argv[1:]
+    spark = session(cores)
     run, digest = WORK[work]
     for line in sys.stdin:
-        answer = digest(spark, reader, log_dir) if line.strip() == "digest" else run(spark, reader, log_dir)
+        answer = (digest if line.strip() == "digest" else run)(spark, reader, address)
         print(json.dumps(answer), flush=True)
     spark.stop()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -28,16 +28,20 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Two cores; a task may fail once."""
+    yield from spark_session(tmp_path_factory.mktemp("spark"))
+
+
+def spark_session(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """A session that is stopped behind its use; one at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))  # workers import this package and these tests
         patch.delenv("SPARK_HOME", raising=False)
         builder = SparkSession.builder.master("local[2,2]").appName("txnkafka tests")
-        for name, value in SETTINGS.items():
+        for name, value in {**SETTINGS, **(settings or {}), "spark.local.dir": str(directory)}.items():
             builder = builder.config(name, value)
-        builder = builder.config("spark.local.dir", str(tmp_path_factory.mktemp("spark")))
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("OFF")
         yield session

@@ -32,14 +32,18 @@ def find_undecided(
     segments: list[Segment], snapshot: tuple[int, list[ProducerStateEntry]] | None, log_start_offset: int
 ) -> Undecided:
     """Open transactions at the end of ``segments``."""
-    snapshot_offset, entries = snapshot if snapshot is not None else (log_start_offset, [])
+    snapshot_offset, entries = snapshot if snapshot is not None else (0, [])
     known = {entry.producer_id: entry for entry in entries if entry.has_open_transaction}
     start = max(
         log_start_offset,
         min([snapshot_offset, *(entry.current_txn_first_offset for entry in known.values())]),
     )
+    first = segment_containing(segments, start)
+    if snapshot is None and segments:
+        # a running broker remembers what it has deleted; as much of it as is still there is told by headers
+        start = segments[first].base_offset
     scan = TransactionScan(start)
-    for _ in header_pass(segments, segment_containing(segments, start), scan):
+    for _ in header_pass(segments, first, scan):
         pass
     still_open = {
         producer_id: max(entry.current_txn_first_offset, log_start_offset)
@@ -48,7 +52,7 @@ def find_undecided(
     }
     found = [
         # its first records may be deleted: only the snapshot knows where it really began
-        each._replace(first_offset=still_open.pop(each.producer_id, each.first_offset))
+        each._replace(first_offset=still_open.pop(each.producer_id, max(each.first_offset, log_start_offset)))
         for each in scan.open_transactions()
         if each.first_offset >= snapshot_offset or each.producer_id in known
     ]

@@ -34,13 +34,13 @@ ENDS = ("latest", "high-watermark")
 class ReadKeywords(TypedDict, total=False):
     """What to read.
 
-    ``topic`` (one or several), ``topic_pattern`` (a regular expression for whole names) and ``assign``
-    ({topic: partitions}) exclude each other; without any of them every topic is read that is not Kafka's
-    own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic: {partition:
-    offset}}, which must then name every partition; timestamps are milliseconds. As in Spark a timestamp for
-    all partitions goes before timestamps for each ({topic: {partition: milliseconds}}), and those before
-    offsets. ``where`` is a predicate such as ``"offset >= 10 and length(value) > 3"``. ``storage_options``
-    are what fsspec gets when the path is an address such as ``s3://bucket/kafka-logs``.
+    ``topic`` (one or several), ``topic_pattern`` (a regular expression to be found in the name) and
+    ``assign`` ({topic: partitions}) exclude each other; without any of them every topic is read that is not
+    Kafka's own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic:
+    {partition: offset}}, which must then name every partition; timestamps are milliseconds. As in Spark a
+    timestamp for all partitions goes before timestamps for each ({topic: {partition: milliseconds}}), and
+    those before offsets. ``where`` is a predicate such as ``"offset >= 10 and length(value) > 3"``.
+    ``storage_options`` are what fsspec gets when the path is an address such as ``s3://bucket/kafka-logs``.
     """
 
     topic: str | Iterable[str]

@@ -20,6 +20,7 @@ from txnkafka.spark.options import ReadOptions, Timestamps
 
 __all__ = ["PartitionRange", "chosen_partitions", "partition_range"]
 
+INTERNAL_TOPICS = {"__cluster_metadata", "__consumer_offsets", "__share_group_state", "__transaction_state"}
 LOG = logging.getLogger("txnkafka.spark")
 
 
@@ -60,7 +61,9 @@ def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:
     if options.topics is not None:
         return options.topics
     if options.topic_pattern is not None:
-        return [topic for topic in there if re.fullmatch(options.topic_pattern, topic)]
+        # like Spark's source: anywhere in the name, and never a topic of Kafka's own
+        found = (topic for topic in there if re.search(options.topic_pattern, topic))
+        return [topic for topic in found if topic not in INTERNAL_TOPICS]
     return [topic for topic in there if not topic.startswith("__")] or there
 
 

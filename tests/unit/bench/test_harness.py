@@ -28,7 +28,7 @@ class FakeSide:
     def run(self) -> Timing:
         self._journal.append(self.name)
         cpu = next(self._cpu)
-        return Timing(cpu, 2 * cpu, self._units)
+        return Timing(cpu, 2 * cpu, self._units, int(cpu * 1.5e6))
 
     def digest(self) -> object:
         return self._digest
@@ -89,7 +89,7 @@ def test_the_report_shows_rates_ratios_goals_and_the_machine() -> None:
         if line.startswith("|")
     ]
     assert ["fake", "ours", "theirs", "4.00x", "2.00 to 6.00", "≥ 4.5", "MISSED"] in rows
-    assert ["fake", "ours", "2", "1 to 2", "M records a CPU-s"] in rows
+    assert ["fake", "ours", "2", "1 to 2", "M records a CPU-s", "1", "3 MB"] in rows
     assert ["processor", "a fast one"] in rows
     assert "MISSED" in as_text(outcome)
     stored = json.loads(as_json([outcome], {}))

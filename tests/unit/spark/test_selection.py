@@ -43,7 +43,8 @@ def test_topics_may_be_named_matched_or_all_but_kafkas_own(root: str) -> None:
     assert chosen(root) == ["orders-0", "orders-1", "payments-0"]
     assert chosen(root, topic="orders") == ["orders-0", "orders-1"]
     assert chosen(root, topic=["payments", "__consumer_offsets"]) == ["__consumer_offsets-0", "payments-0"]
-    assert chosen(root, topic_pattern="order|pay.*") == ["payments-0"]  # "order" is no whole name
+    assert chosen(root, topic_pattern="^order|^ents") == ["orders-0", "orders-1"]
+    assert chosen(root, topic_pattern="ents$|offsets") == ["payments-0"]
     assert chosen(root, assign={"orders": [1]}) == ["orders-1"]
     assert chosen(f"{root}/__consumer_offsets-0") == ["__consumer_offsets-0"]
 
@@ -52,7 +53,8 @@ def test_topics_may_be_named_matched_or_all_but_kafkas_own(root: str) -> None:
     ("keywords", "message"),
     [
         ({"topic": ["orders", "nothing"]}, "no topic nothing in "),
-        ({"topic_pattern": "order"}, "no topic that matches 'order' in "),
+        ({"topic_pattern": "^order$"}, "no topic that matches '.order.' in "),
+        ({"topic_pattern": "__consumer"}, "no topic that matches '__consumer' in "),
         ({"assign": {"orders": [0, 7]}}, r"no orders-7 in .* partitions \[0, 1\]"),
     ],
 )

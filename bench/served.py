@@ -1,0 +1,48 @@
+"""An input that a broker serves: the same partition directories, attached to a Kafka that runs meanwhile."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import shutil
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench.java import BUILD
+from bench.segments import Input, ready
+from tests.conformance.broker import KafkaBroker
+
+__all__ = ["served"]
+
+TOPIC = "bench"
+SECONDS = 30
+# the generator's timestamps are years old
+PROPERTIES = {"log.retention.ms": "-1"}
+
+
+@functools.cache
+def served(wanted: Input) -> KafkaBroker:
+    """The broker, which runs until the program ends; started once for each input."""
+    ready(wanted)
+    directory = BUILD / "bench" / "kafka" / wanted.name
+    shutil.rmtree(directory, ignore_errors=True)
+    broker = KafkaBroker(directory, PROPERTIES)
+    atexit.register(broker.stop)
+    broker.__enter__()
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    admin.create_topics([NewTopic(TOPIC, wanted.partitions, 1)])[TOPIC].result(SECONDS)
+    with broker.stopped():
+        for partition in range(wanted.partitions):
+            _attach(wanted.log_dir / f"{TOPIC}-{partition}", broker.log_dir / f"{TOPIC}-{partition}")
+    return broker
+
+
+def _attach(source: Path, target: Path) -> None:
+    """Put a log in the place of an empty one; ``partition.metadata`` with the topic's id stays."""
+    for file in target.iterdir():
+        if file.name != "partition.metadata":
+            file.unlink()
+    for file in source.iterdir():
+        if file.name != "partition.metadata":
+            shutil.copyfile(file, target / file.name)

@@ -1,0 +1,121 @@
+"""Apache Kafka as one process: broker and controller in one, on the loopback, in a directory of its own."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.conformance.maven import kafka_jars
+
+__all__ = ["KafkaBroker", "java"]
+
+START_SECONDS = STOP_SECONDS = 120
+PROPERTIES = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+def java(memory: str, *arguments: str) -> list[str]:
+    """The command for one of Kafka's main classes."""
+    return ["java", memory, "-XX:+UseSerialGC", "-cp", f"{kafka_jars()}/*", *arguments]
+
+
+class KafkaBroker:
+    """``with KafkaBroker(directory) as kafka:`` formats the directory, starts Kafka there, and stops it in
+    the end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``.
+    """
+
+    def __init__(self, directory: Path, properties: Mapping[str, str] | None = None) -> None:
+        self.log_dir = directory / "data"
+        self._config = directory / "server.properties"
+        self._log = directory / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        port, controller_port = _free_ports(2)
+        self.bootstrap_servers = f"127.0.0.1:{port}"
+        addresses = {
+            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(self.log_dir),
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        lines = {**PROPERTIES, **addresses, **(properties or {})}
+        self._config.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+
+    @property
+    def process_id(self) -> int:
+        """Of the running broker."""
+        assert self._process is not None
+        return self._process.pid
+
+    def __enter__(self) -> KafkaBroker:
+        self._format()
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start and wait until it serves; raises RuntimeError with the end of its log."""
+        with self._log.open("wb") as log:
+            command = java("-Xmx512m", "kafka.Kafka", str(self._config))
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + START_SECONDS
+        while b"Kafka Server started" not in self._log.read_bytes():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise RuntimeError(f"Kafka did not start:\n{self._log.read_text()[-4000:]}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop cleanly, as with SIGTERM; kill what does not obey."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Not running meanwhile."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
+    def _format(self) -> None:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # a leading dash would look like an option
+        options = ["format", f"--cluster-id={cluster_id}", "--config", str(self._config), "--standalone"]
+        command = java("-Xmx256m", "kafka.tools.StorageTool", *options)
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"Kafka's directory could not be formatted:\n{done.stdout}{done.stderr}")
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
