@@ -146,7 +146,7 @@ class LocalFile:
 class LocalFileSystem:
     """The machine's own files."""
 
-    window_bytes = 256 << 10  # see docs/performance.md
+    window_bytes = 1 << 20  # see docs/performance.md
     maps_files = True
 
     def load(self, path: str, names: Iterable[str]) -> None:

@@ -68,6 +68,7 @@ class ChunkDecoder:
 
     def __init__(self, *, headers: bool = False, views: bool = False, chunk_bytes: int = CHUNK_BYTES) -> None:
         self.columns = RecordColumns(headers=headers, views=views)
+        self._other: RecordColumns | None = None
         self.chunk_bytes = chunk_bytes
         self.source: memoryview = memoryview(b"")
         self.decompressor = Decompressor()
@@ -97,8 +98,12 @@ class ChunkDecoder:
                 yield columns
 
     def _fresh_columns(self) -> RecordColumns:
+        """Who goes through chunks in a loop still holds the last one: two take turns."""
         if self.columns.in_use:
-            self.columns = RecordColumns(headers=self.columns.with_headers, views=self.columns.views)
+            other, self._other = self._other, self.columns
+            if other is None or other.in_use:
+                other = RecordColumns(headers=self.columns.with_headers, views=self.columns.views)
+            self.columns = other
         self.columns.reset()
         return self.columns
 

@@ -82,7 +82,7 @@ class ReadOptions:
     where: Predicate = ANY
     fail_on_data_loss: bool = True
     min_partitions: int | None = None
-    max_bytes_per_partition: int = 64 << 20
+    max_bytes_per_partition: int = 128 << 20
     max_records_per_partition: int | None = None
     io: str = "auto"
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # may hold secrets

@@ -22,6 +22,7 @@ from txnkafka.record.predicate import ANY, Predicate, bind
 from txnkafka.record.predicate_columns import mask_of, needs_copies, needs_headers
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import ReadTask
+from txnkafka.spark.worker import settled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +71,7 @@ class TaskReader:
             views=not (names & COPIED or needs_copies(self._where)),
         )
         files: FileSystem | None = None
-        with damage_fails_the_job():
+        with settled(), damage_fails_the_job():
             for task in tasks:
                 for unit in task.units:
                     # all of a plan is on one file system; it is opened here, for it cannot be sent
@@ -84,14 +85,19 @@ class TaskReader:
         where = bind(self._where, topic_partition)
         try:
             for columns in read_unit(segment, unit, decoder, self.on_corrupt):
-                batch = self._chosen(columns, topic_partition, where)
-                if batch is None:
-                    continue
-                if "headers" in batch.schema.names:
-                    batch = without_empty_headers(batch)
-                yield from pieces(batch)
+                # no name here for the batch: the memory behind one that is held on to is not used again
+                yield from self._rows(columns, topic_partition, where)
         finally:
             segment.close()
+
+    def _rows(
+        self, columns: RecordColumns, topic_partition: TopicPartition, where: Predicate
+    ) -> Iterator[pa.RecordBatch]:
+        batch = self._chosen(columns, topic_partition, where)
+        if batch is not None and "headers" in batch.schema.names:
+            batch = without_empty_headers(batch)
+        if batch is not None:
+            yield from pieces(batch)
 
     def _chosen(
         self, columns: RecordColumns, topic_partition: TopicPartition, where: Predicate

@@ -14,6 +14,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import open_log_dir, task_bytes
 from txnkafka.spark.selection import chosen_partitions
+from txnkafka.spark.worker import settled
 
 __all__ = ["Sources", "chosen_or_all", "each_partition", "plan_partitions", "source_tasks"]
 
@@ -57,9 +58,10 @@ def each_partition(
     sources: Iterable[PartitionSource], read: Callable[[PartitionView], Iterable[T]]
 ) -> Iterator[T]:
     """What ``read`` makes of one partition after the other; their files are given back."""
-    for source in sources:
-        view = PartitionView(source)
-        try:
-            yield from read(view)
-        finally:
-            view.close()
+    with settled():
+        for source in sources:
+            view = PartitionView(source)
+            try:
+                yield from read(view)
+            finally:
+                view.close()
