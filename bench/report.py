@@ -42,9 +42,9 @@ def _ratio_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         yield name, each.subject, each.against, median, spread, goal, _verdict(outcome.met(each))
     for side, limit in outcome.contest.limits:
         rates = outcome.nanoseconds(side)
-        spread = f"{min(rates):.1f} to {max(rates):.1f}"
+        spread = f"{_short(min(rates))} to {_short(max(rates))}"
         verdict = _verdict(outcome.within(side, limit))
-        yield name, side, "", f"{statistics.median(rates):.1f} ns", spread, f"≤ {limit:g} ns", verdict
+        yield name, side, "", f"{_short(statistics.median(rates))} ns", spread, f"≤ {limit:g} ns", verdict
 
 
 def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:

@@ -40,6 +40,8 @@ class Plan:
     cat: int
     spark: int
     spark_cores: tuple[int, ...]
+    spark_rounds: int
+    spark_all: bool
     rounds: int
     process_rounds: int
     hot_repeat: int
@@ -56,6 +58,8 @@ FULL = Plan(
     cat=128 * MIB,
     spark=512 * MIB,
     spark_cores=(1, 2),
+    spark_rounds=5,
+    spark_all=True,
     rounds=9,
     process_rounds=9,
     hot_repeat=64,
@@ -71,6 +75,8 @@ QUICK = Plan(
     cat=16 * MIB,
     spark=64 * MIB,
     spark_cores=(1,),
+    spark_rounds=3,
+    spark_all=False,
     rounds=5,
     process_rounds=3,
     hot_repeat=32,
@@ -225,12 +231,23 @@ SPARK_WORK = (
     ("aggregate", "aggregate", "filtered aggregate in the workers", 20.0),
     ("search", "search", "search for a word in the workers", None),
     ("offsets", "offsets", "offsets only", None),
+    ("scan", "sql", "scan() to SQL, all columns", 4.0),
+    ("scan value", "sql", "scan() to SQL, one column", 4.0),
+    ("few", "few", "a thousand offsets of each partition", None),
+    ("count", "count", "count() from headers; kafka reads records", None),
+    ("batches", "count", "table of batches; kafka counts records", None),
+    ("export", "export", "export to Parquet", 3.0),
 )
+# those that are also run on two cores, and those of a quick run
+SPARK_SCALING = ("sql", "scan", "aggregate", "export")
+FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
 
 
 def _spark(plan: Plan, cores: int) -> Iterator[Contest]:
     source = Input("100", plan.spark, partitions=4)
     for ours, theirs, name, goal in SPARK_WORK:
+        if ours not in SPARK_SCALING and (cores > 1 or not plan.spark_all):
+            continue
 
         def sides(ours: str = ours, theirs: str = theirs) -> Sequence[Side]:
             broker = served(source)
@@ -247,11 +264,31 @@ def _spark(plan: Plan, cores: int) -> Iterator[Contest]:
             lambda: source.records,
             sides,
             [Comparison("txnkafka", "kafka", goal)],
-            plan.process_rounds,
+            plan.spark_rounds,
             "Spark: `kafka` is Spark's own Kafka source, which reads from a broker that serves the directory "
             "that txnkafka reads meanwhile; CPU time and memory are those of Spark (JVM and Python workers), "
             "without the broker's.",
         )
+    yield _findings(plan, cores, source)
+
+
+def _findings(plan: Plan, cores: int, source: Input) -> Contest:
+    def log_bytes() -> int:
+        return sum(each.stat().st_size for each in source.log_dir.glob("*/*.log"))
+
+    def sides() -> Sequence[Side]:
+        ready(source)
+        return [SparkSide("txnkafka", "findings", cores, str(source.log_dir), log_bytes())]
+
+    return Contest(
+        f"Spark local[{cores}], table of findings",
+        "bytes",
+        log_bytes,
+        sides,
+        [],
+        plan.spark_rounds,
+        limits=[("txnkafka", FINDINGS_LIMIT)],
+    )
 
 
 def _contest(

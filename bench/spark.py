@@ -23,16 +23,15 @@ __all__ = ["SparkSide", "tree_cpu_seconds"]
 ROOT = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
 # The JVM goes on compiling for a while, most of all where one run gives it little to do.
-WARM_RUNS, WARM_SECONDS = 4, 10
+WARM_RUNS, WARM_SECONDS = 4, 6
 
 
 class SparkSide:
     """One reader doing one work on some cores. ``address``: a log directory, or where the broker listens."""
 
-    output = "totals"
-
     def __init__(self, reader: str, work: str, cores: int, address: str, units: int) -> None:
         self.name = reader
+        self.output = "findings" if work == "findings" else "answer"
         self._units = units
         command = [sys.executable, "-m", "bench.spark_driver", reader, work, str(cores), address]
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}

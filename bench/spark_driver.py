@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +25,7 @@ TOPIC = "bench"
 ALL_COLUMNS = None
 Work = Callable[[SparkSession, str, str], object]
 Matches = Callable[[pa.RecordBatch], pa.Array]
+FEW = "offset < 1000"
 TOTALS = ("count(1)", "sum(offset)", "sum(length(value))")
 
 
@@ -48,6 +51,92 @@ def rows(spark: SparkSession, reader: str, address: str, schema: str | None = AL
         return source.option("subscribe", TOPIC).option("kafka.isolation.level", "read_committed").load()
     ours = spark.read.format("txnkafka").option("subscribe", TOPIC)
     return (ours.schema(schema) if schema else ours).load(address)
+
+
+def scanned(spark: SparkSession, address: str, columns: list[str]) -> DataFrame:
+    from txnkafka.spark import scan
+
+    return scan(spark, address, topic=TOPIC, columns=columns)
+
+
+def scan_value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Rows with all columns into SQL through ``scan``."""
+    from txnkafka.spark.schema import KAFKA_COLUMNS
+
+    found = scanned(spark, address, list(KAFKA_COLUMNS))
+    return tuple(found.selectExpr("sum(length(value))").first() or ())
+
+
+def scan_totals(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    return tuple(scanned(spark, address, ["offset", "value"]).selectExpr(*TOTALS).first() or ())
+
+
+def scan_value(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """The same with that column only."""
+    return tuple(scanned(spark, address, ["value"]).selectExpr("sum(length(value))").first() or ())
+
+
+def few(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Totals of the first thousand offsets of each partition."""
+    if reader == "kafka":
+        found = rows(spark, reader, address)
+    else:
+        found = spark.read.format("txnkafka").option("subscribe", TOPIC)
+        found = found.option("where", FEW).option("columns", "offset,value").load(address)
+    return tuple(found.where(FEW).selectExpr(*TOTALS).first() or ())
+
+
+def counted(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """How many records: from batch headers, or by reading them."""
+    if reader == "kafka":
+        return tuple(rows(spark, reader, address).selectExpr("count(1)").first() or ())
+    from txnkafka.spark import count
+
+    return (count(spark, address, topic=TOPIC),)
+
+
+def batch_records(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """The same from the table of batches."""
+    from txnkafka.spark import table
+
+    found = table(spark, "batches", address, topic=TOPIC).where("visible")
+    return tuple(found.selectExpr("sum(recordCount)").first() or ())
+
+
+def findings(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Every byte checked: the number of findings."""
+    from txnkafka.spark import table
+
+    return (table(spark, "findings", address, topic=TOPIC).count(),)
+
+
+def exported(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """All columns to Parquet files by topic; how many records."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = f"{folder}/out"
+        if reader == "kafka":
+            writer = rows(spark, reader, address).write.partitionBy("topic")
+            writer.option("compression", "zstd").parquet(output)
+        else:
+            _export(spark, address, output)
+        import pyarrow.parquet as pq
+
+        return (sum(pq.read_metadata(each).num_rows for each in Path(output).rglob("topic=*/**/*.parquet")),)
+
+
+def _export(spark: SparkSession, address: str, output: str) -> None:
+    from txnkafka import LogDir
+    from txnkafka.logdir.export import ExportOptions, export
+    from txnkafka.spark.export import SparkEngine
+
+    columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+    options = ExportOptions(
+        to="parquet", paths=(address,), topic=TOPIC, partition_by=("topic",), columns=columns
+    )
+    log_dir = LogDir(address)
+    chosen = [each for each in log_dir.topic_partitions if each.topic == TOPIC]
+    engine = SparkEngine(spark)
+    export(log_dir, chosen, output, options, bounds=lambda view: (None, None), engine=engine)
 
 
 def value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
@@ -126,6 +215,13 @@ WORK: dict[str, tuple[Work, Work]] = {
     "aggregate": (aggregate, aggregate),
     "search": (search, search),
     "offsets": (offset_sum, offset_sum),
+    "scan": (scan_value_bytes, scan_totals),
+    "scan value": (scan_value, scan_totals),
+    "few": (few, few),
+    "count": (counted, counted),
+    "batches": (batch_records, batch_records),
+    "export": (exported, exported),
+    "findings": (findings, findings),
 }
 
 

@@ -187,10 +187,14 @@ def _zstd(payload: bytes) -> bytes:
             continue
         frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
         try:
-            output += frame.decompress(rest)
+            content = frame.decompress(rest)
+            told = zstandard.frame_content_size(rest)
         except zstandard.ZstdError as error:
             raise CodecError(str(error)) from error
         if not frame.eof:
             raise CodecError("cut off")
+        if told not in (-1, len(content)):
+            raise CodecError(f"{len(content)} bytes in a frame that says {told}")
+        output += content
         rest = frame.unused_data
     return output

@@ -226,6 +226,7 @@ def _zstd_cases() -> list[FramingCase]:
         "cut header of a second frame": usual + zstd_frame(SECOND)[:5],
         # a frame that says 1 byte and holds an empty raw block
         "a content size of an empty frame": b"\x28\xb5\x2f\xfd\x20\x01\x01\x00\x00",
+        "another content size of an empty frame": b"\x28\xb5\x2f\xfd\x20\xee\x01\x00\x00",
         "cut skippable frame": usual + zstd_skippable(b"abc")[:-1],
         "a byte behind": usual + b"\0",
         "garbage behind": usual + b"garbage behind",

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from txnkafka.env import LocalOutput
 from txnkafka.errors import LogDirError
 from txnkafka.logdir.export import StagedUnit, UnitTask, stage_unit
+from txnkafka.spark.worker import settled
 
 __all__ = ["SparkEngine"]
 
@@ -55,4 +56,5 @@ def _check_shared(folder: str, unit: StagedUnit) -> None:
 
 
 def _stage(task: UnitTask) -> StagedUnit:
-    return stage_unit(LocalOutput(), task)
+    with settled():
+        return stage_unit(LocalOutput(), task)

@@ -40,22 +40,37 @@ _CONTENT_SIZE_SIZES = (0, 2, 4, 8)
 
 
 def decompress_zstd(output: OutputBuffer, payload: memoryview, magic: int) -> int:
-    """Decompress all frames, with room for what their block headers allow."""
-    bound = position = 0
+    """Decompress frame after frame, each with room for what its block headers allow."""
+    end, position = output.end, 0
     while position < len(payload) or position == 0:
         if position + 8 > len(payload):
             raise CorruptRecordError("zstd data is cut off, or has garbage behind its last frame")
         head, size = _read_two_u32(payload, position)
         if head == _MAGIC:
-            frame_bound, position = _frame(payload, position + 4)
-            bound += frame_bound
+            stop, bound, told = _frame(payload, position + 4)
+            if stop > len(payload):
+                raise CorruptRecordError("zstd data ends inside a frame")
+            end += _content(output, end, payload[position:stop], bound, told)
+            position = stop
         elif head & _SKIPPABLE_MASK == _SKIPPABLE:
             position += 8 + size
         else:
             raise CorruptRecordError("zstd data has bytes that are not a zstd frame")
     if position > len(payload):
         raise CorruptRecordError("zstd data ends inside a frame")
-    return output.end + _decompress_into(payload, output.room(output.end, bound))
+    return end
+
+
+def _content(output: OutputBuffer, end: int, data: memoryview, bound: int, told: int | None) -> int:
+    """Decompress one frame of at most ``bound`` bytes to ``end``; returns how many it held.
+
+    zstd itself does not always compare that with what the frame says: not when its last block is empty and
+    the room is smaller than that.
+    """
+    written = _decompress_into(data, output.room(end, bound))
+    if told is not None and written != told:
+        raise CorruptRecordError(f"a zstd frame says that it holds {told} bytes, but it holds {written}")
+    return written
 
 
 def _with_cramjam(payload: memoryview, room: memoryview) -> int:
@@ -69,7 +84,7 @@ def _with_zstandard(payload: memoryview, room: memoryview) -> int:
     if context is None:
         context = _thread.context = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MAX)
     written = 0
-    reader = context.stream_reader(payload, read_across_frames=True)
+    reader = context.stream_reader(payload)
     # not into no room: the reader takes that for its end and looks at nothing any more
     while written < len(room) and (count := reader.readinto(room[written:])):
         written += count
@@ -81,35 +96,38 @@ def _with_zstandard(payload: memoryview, room: memoryview) -> int:
 _decompress_into = _with_cramjam if zstandard is None else _with_zstandard
 
 
-def _frame(payload: memoryview, position: int) -> tuple[int, int]:
-    """Return how many bytes the frame holds at most, and where it ends."""
+def _frame(payload: memoryview, position: int) -> tuple[int, int, int | None]:
+    """Return where the frame ends, how many bytes it holds at most, and how many it says, if it does."""
     has_checksum = payload[position] & 0x04
-    window, position = _frame_header(payload, position)
+    window, content_size, position = _frame_header(payload, position)
     bound, position = _blocks(payload, position, min(window, _BLOCK_MAX))
-    return bound, position + has_checksum
+    return position + has_checksum, bound, content_size
 
 
-def _frame_header(payload: memoryview, position: int) -> tuple[int, int]:
-    """Return the window size and where the blocks start."""
+def _frame_header(payload: memoryview, position: int) -> tuple[int, int | None, int]:
+    """Return the window size, the size of the content if it is told, and where the blocks start."""
     descriptor = payload[position]
     if descriptor & 0x08:
         raise CorruptRecordError("a zstd frame header uses a reserved bit")
     single_segment = descriptor & 0x20
     content_size_bytes = _CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if single_segment else 0)
     position += 1
-    window = 0
+    window, content_size = 0, None
     if not single_segment:
         base = 1 << (10 + (payload[position] >> 3))
         window = base + (base >> 3) * (payload[position] & 7)
         position += 1
     position += _DICTIONARY_ID_SIZES[descriptor & 3]
     stop = position + content_size_bytes
-    if single_segment:
+    if content_size_bytes:
         # Sizes of two bytes are stored less 256.
-        window = int.from_bytes(payload[position:stop], "little") + (256 if content_size_bytes == 2 else 0)
+        told = int.from_bytes(payload[position:stop], "little")
+        content_size = told + (256 if content_size_bytes == 2 else 0)
+    if single_segment:
+        window = content_size or 0
     if window > _WINDOW_MAX:
         raise CorruptRecordError(f"a zstd frame needs a window of {window} bytes, more than {_WINDOW_MAX}")
-    return window, stop
+    return window, content_size, stop
 
 
 def _blocks(payload: memoryview, position: int, block_max: int) -> tuple[int, int]:
