@@ -12,7 +12,7 @@ from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
 from bench.parts import ChecksumPart, CodecPart, MapPart, WalkPart
 from bench.peers import AiokafkaSide, KafkaPythonSide
-from bench.segments import MIB, Input, ready
+from bench.segments import MIB, Input, linked, ready
 from bench.served import served
 from bench.spark import SparkSide
 
@@ -240,6 +240,7 @@ SPARK_WORK = (
 )
 # those that are also run on two cores, and those of a quick run
 SPARK_SCALING = ("sql", "scan", "aggregate", "export")
+FINDINGS_PARTITIONS = 8
 FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
 
 
@@ -269,24 +270,27 @@ def _spark(plan: Plan, cores: int) -> Iterator[Contest]:
             "that txnkafka reads meanwhile; CPU time and memory are those of Spark (JVM and Python workers), "
             "without the broker's.",
         )
-    yield _findings(plan, cores, source)
+    yield _findings(plan, cores)
 
 
-def _findings(plan: Plan, cores: int, source: Input) -> Contest:
+def _findings(plan: Plan, cores: int) -> Contest:
+    source = Input("100", plan.verify)
+
     def log_bytes() -> int:
-        return sum(each.stat().st_size for each in source.log_dir.glob("*/*.log"))
+        return FINDINGS_PARTITIONS * source.segment.stat().st_size
 
     def sides() -> Sequence[Side]:
-        ready(source)
-        return [SparkSide("txnkafka", "findings", cores, str(source.log_dir), log_bytes())]
+        log_dir = linked(source, FINDINGS_PARTITIONS)
+        return [SparkSide("txnkafka", "findings", cores, str(log_dir), log_bytes())]
 
     return Contest(
-        f"Spark local[{cores}], table of findings",
+        f"Spark local[{cores}], table of findings, {FINDINGS_PARTITIONS} x {plan.verify // MIB} MiB",
         "bytes",
         log_bytes,
         sides,
         [],
         plan.spark_rounds,
+        note="The findings are of partitions that are links to one segment.",
         limits=[("txnkafka", FINDINGS_LIMIT)],
     )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.java import BUILD, JavaProcess
 
-__all__ = ["MIB", "Input", "generate", "ready"]
+__all__ = ["MIB", "Input", "generate", "linked", "ready"]
 
 MIB = 1 << 20
 # To be raised when Generate.java writes other bytes for the same options.
@@ -94,6 +94,19 @@ def ready(wanted: Input) -> Path:
         while file.read(MIB):
             pass
     return wanted.segment
+
+
+def linked(wanted: Input, partitions: int) -> Path:
+    """A log directory whose partitions are all links to the first segment of an input: as much to read as
+    of a large directory, for the disk and the page cache of a small one."""
+    segment = ready(wanted)
+    log_dir = BUILD / "bench" / "links" / f"{wanted.name}-{partitions}"
+    shutil.rmtree(log_dir, ignore_errors=True)
+    for partition in range(partitions):
+        directory = log_dir / f"bench-{partition}"
+        directory.mkdir(parents=True)
+        os.link(segment, directory / segment.name)
+    return log_dir
 
 
 def _generate_partition(process: JavaProcess, wanted: Input, partition: int) -> dict[str, int]:
