@@ -18,7 +18,8 @@ from tests.golden.cases import case
 from tests.golden.damage import BATCH_OF_88, DAMAGED
 from tests.spark.answers import expected_lines
 from tests.unit.logdir.logs import batch, marker, write_log
-from txnkafka.spark import batches, map_arrow
+from txnkafka import OffsetOutOfRangeError
+from txnkafka.spark import batches, jobs, map_arrow
 
 CRASH = case("crash")
 PATH = f"{CRASH.answered}/{DAMAGED}"
@@ -50,6 +51,20 @@ def test_a_directory_without_a_wanted_record_gives_an_empty_rdd(spark: SparkSess
     assert batches(spark, Path(PATH), **bounds).collect() == []
     frame = map_arrow(spark, lambda found: found, "offset long", PATH, columns=["offset"], **bounds)
     assert frame.collect() == []
+
+
+def test_a_large_directory_is_planned_in_the_executors(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(case("interleaved").logs)
+    wanted: dict[str, Any] = {"columns": ["partition", "offset"], "min_partitions": 5}
+    here = batches(spark, path, **wanted).flatMap(lambda found: found.to_pylist()).collect()
+    monkeypatch.setattr(jobs, "SPREAD_BYTES", 0)
+    there = batches(spark, path, **wanted)
+    assert there.flatMap(lambda found: found.to_pylist()).collect() == here
+    assert there.getNumPartitions() > 2
+    with pytest.raises(OffsetOutOfRangeError, match="offset 99999 of orders-0 is not in the log"):
+        batches(spark, path, starting_offsets={"orders": {0: 99999, 1: -2}})
 
 
 def test_several_tasks_keep_the_order_of_offsets(spark: SparkSession) -> None:
