@@ -103,7 +103,7 @@ def scan(
     on_corrupt: OnCorrupt | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> DataFrame:
-    """The records as a DataFrame with those columns, the quickest way to rows in SQL.
+    """The records as a DataFrame with those columns.
 
     The rows are those of ``spark.read.format("txnkafka")`` with the same options; ``where`` and ``columns``
     cost what they select. The rest is as for ``batches``.
