@@ -141,9 +141,10 @@ class _Parser:
             return And(
                 (Comparison(operand, ">=", (low,)), Comparison(operand, "<=", (self.literal(operand),)))
             )
-        if self.word("like") and operand.kind is not int:
+        if operand.kind is not int and self.word("like"):
             return Comparison(operand, "like", (self.literal(operand),))
-        raise self.wrong(f"a comparison of {operand} is expected (=, <, in, between, like, is null, …)")
+        like = "" if operand.kind is int else "like, "
+        raise self.wrong(f"a comparison of {operand} is expected (=, <, in, between, {like}is null, …)")
 
     def operand(self) -> Operand:
         kind, token, _ = self.tokens[self.at]
@@ -231,6 +232,8 @@ def _literal(kind: str, token: str, operand: Operand) -> Literal:
         text = _unquoted(token)
         return text if operand.kind is str else text.encode()
     if kind == "bytes" and operand.kind is bytes:
+        if re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", token[2:-1]) is None:
+            raise ValueError("bytes are pairs of hexadecimal digits such as x'00ff'")
         return bytes.fromhex(token[2:-1])
     bytes_too = " or bytes such as x'00ff'" if operand.kind is bytes else ""
     raise ValueError(f"{operand} is compared with text in quotes{bytes_too}")

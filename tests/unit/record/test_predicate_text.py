@@ -1,0 +1,38 @@
+"""What is no predicate is refused with its place and what would do; the rest is in tests/property."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from txnkafka.record.predicate_text import MAX_DEPTH, MAX_LENGTH, parse_predicate
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "length(…), header(…) is expected, not 'the end', at position 1"),
+        ("ofset > 1", "is expected, not 'ofset', at position 1"),
+        ("offset > 'a'", "offset is compared with a whole number of 64 bits, not \"'a'\", at position 10"),
+        ("offset > 9223372036854775808", "whole number of 64 bits"),
+        ("offset like 'a%'", "offset is expected (=, <, in, between, is null, …), not 'like', at position 8"),
+        ("key = 5", "key is compared with text in quotes or bytes such as x'00ff', not '5'"),
+        ("key = x'0'", "bytes are pairs of hexadecimal digits such as x'00ff'"),
+        ("topic = x'00'", "topic is compared with text in quotes, not"),
+        ("length(topic) > 1", "length is of key or value, not 'topic', at position 8"),
+        ("header(trace) = 'a'", "header is of a name in quotes"),
+        ("timestamp > 'soon'", "a time such as '2026-01-31T12:00:00Z' is expected"),
+        ("timestamp > '2026-01-31T12:00:00.0001Z'", "whole milliseconds"),
+        ("(offset > 1", ") is expected, not 'the end', at position 12"),
+        ("offset > 1 2", "and, or, or the end is expected, not '2', at position 12"),
+        ("offset between 1 or 2", "and is expected, not 'or'"),
+        ("key is 5", "null is expected, not '5'"),
+        ("offset @ 1", "'@ 1' at position 7 of 'offset @ 1' is not understood"),
+        ("not " * MAX_DEPTH + "true", f"at most {MAX_DEPTH} parentheses and nots may be nested"),
+        ("true" + " " * MAX_LENGTH, f"a predicate may have {MAX_LENGTH} characters"),
+    ],
+)
+def test_what_is_no_predicate(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse_predicate(text)
