@@ -1,7 +1,7 @@
 """The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER WORK CORES ADDRESS`.
 
 READER is `kafka`, Spark's own Kafka source, which asks the broker at ADDRESS; or `txnkafka`, which reads the
-log directory ADDRESS. WORK is one of `WORK` below. One line on stdin is one run, its answer a line of JSON.
+log directory ADDRESS; or `crossing`, which sends ADDRESS rows that are there already. WORK is one of `WORK` below. One line on stdin is one run, its answer a line of JSON.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from bench.crossing import crossing, crossing_scan
 from tests.conformance.maven import spark_kafka_jars
 
 WORD = "eu-west-2"
@@ -49,13 +50,17 @@ def rows(spark: SparkSession, reader: str, address: str, schema: str | None = AL
     if reader == "kafka":
         source = spark.read.format("kafka").option("kafka.bootstrap.servers", address)
         return source.option("subscribe", TOPIC).option("kafka.isolation.level", "read_committed").load()
+    if reader == "crossing":
+        return crossing(spark, int(address), schema)
     ours = spark.read.format("txnkafka").option("subscribe", TOPIC)
     return (ours.schema(schema) if schema else ours).load(address)
 
 
-def scanned(spark: SparkSession, address: str, columns: list[str]) -> DataFrame:
+def scanned(spark: SparkSession, reader: str, address: str, columns: list[str]) -> DataFrame:
     from txnkafka.spark import scan
 
+    if reader == "crossing":
+        return crossing_scan(spark, int(address), columns)
     return scan(spark, address, topic=TOPIC, columns=columns)
 
 
@@ -63,17 +68,17 @@ def scan_value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[ob
     """Rows with all columns into SQL through ``scan``."""
     from txnkafka.spark.schema import KAFKA_COLUMNS
 
-    found = scanned(spark, address, list(KAFKA_COLUMNS))
+    found = scanned(spark, reader, address, list(KAFKA_COLUMNS))
     return tuple(found.selectExpr("sum(length(value))").first() or ())
 
 
 def scan_totals(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    return tuple(scanned(spark, address, ["offset", "value"]).selectExpr(*TOTALS).first() or ())
+    return tuple(scanned(spark, reader, address, ["offset", "value"]).selectExpr(*TOTALS).first() or ())
 
 
 def scan_value(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
     """The same with that column only."""
-    return tuple(scanned(spark, address, ["value"]).selectExpr("sum(length(value))").first() or ())
+    return tuple(scanned(spark, reader, address, ["value"]).selectExpr("sum(length(value))").first() or ())
 
 
 def few(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:

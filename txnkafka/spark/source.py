@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from txnkafka.record.predicate import conjunction
 from txnkafka.spark.source_options import parse_source_options
 from txnkafka.spark.tables import find_table
+from txnkafka.spark.worker import settled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,8 +39,9 @@ class TxnKafkaDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the table, or those of the option ``columns``. Refuses options that are wrong."""
-        options = parse_source_options(self.options)
-        return find_table(options.table).schema(options.columns)
+        with settled():
+            options = parse_source_options(self.options)
+            return find_table(options.table).schema(options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader for the columns of ``schema``. Refuses columns that do not exist."""
@@ -66,7 +68,8 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         plan = find_table(self._options.table).plan
-        return [_Partition(task) for task in plan(self._options.paths, self._options.reading, 1)]
+        with settled():
+            return [_Partition(task) for task in plan(self._options.paths, self._options.reading, 1)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark makes one partition with None of an empty plan
