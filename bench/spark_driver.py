@@ -1,7 +1,8 @@
 """The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER WORK CORES ADDRESS`.
 
-READER is `kafka`, Spark's own Kafka source, which asks the broker at ADDRESS; or `txnkafka`, which reads the
-log directory ADDRESS; or `crossing`, which sends ADDRESS rows that are there already. WORK is one of `WORK` below. One line on stdin is one run, its answer a line of JSON.
+READER is `kafka`, Spark's own Kafka source, which asks the broker at ADDRESS; `txnkafka`, which reads the log
+directory ADDRESS; or `crossing`, which sends ADDRESS rows that are there already. WORK is one of `WORK` below.
+One line on stdin is one run, its answer a line of JSON.
 """
 
 from __future__ import annotations

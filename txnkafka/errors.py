@@ -6,6 +6,9 @@
     ├── CorruptFileError            an index, snapshot or checkpoint is damaged; the log itself may be fine
     ├── OffsetOutOfRangeError       below the log start offset or past the log end
     ├── UnknownTopicOrPartitionError
+    ├── ProduceError                an append that was refused; nothing of it is in the log
+    │   └── one class for each of Kafka's reasons, from MessageTooLargeError to InvalidRecordError
+    ├── KafkaStorageError           files could not be written; the log takes no more appends
     └── LogDirError                 a directory that cannot be read as a log directory at all
 
 Every message says where the fault is and what to do about it.
@@ -16,9 +19,19 @@ from __future__ import annotations
 __all__ = [
     "CorruptFileError",
     "CorruptRecordError",
+    "InvalidProducerEpochError",
+    "InvalidRecordError",
+    "InvalidTimestampError",
+    "InvalidTxnStateError",
     "KafkaError",
+    "KafkaStorageError",
     "LogDirError",
+    "MessageTooLargeError",
     "OffsetOutOfRangeError",
+    "OutOfOrderSequenceError",
+    "ProduceError",
+    "RecordListTooLargeError",
+    "TransactionCoordinatorFencedError",
     "UnknownTopicOrPartitionError",
     "UnsupportedCompressionTypeError",
 ]
@@ -126,5 +139,64 @@ class UnsupportedCompressionTypeError(CorruptRecordError):
 
 class LogDirError(KafkaError):
     """A path is not a log directory, a partition directory or a segment, or it cannot be read."""
+
+    code = 56
+
+
+class ProduceError(KafkaError):
+    """An append was refused as a whole: the log is what it was."""
+
+
+class MessageTooLargeError(ProduceError):
+    """A batch is larger than ``max.message.bytes``."""
+
+    code = 10
+
+
+class RecordListTooLargeError(ProduceError):
+    """An append is larger than a segment may be."""
+
+    code = 18
+
+
+class InvalidTimestampError(ProduceError):
+    """A record's timestamp is too far from the clock, or of a type that a producer must not set."""
+
+    code = 32
+
+
+class OutOfOrderSequenceError(ProduceError):
+    """A batch's sequence does not follow the one before it (Kafka: OUT_OF_ORDER_SEQUENCE_NUMBER)."""
+
+    code = 45
+
+
+class InvalidProducerEpochError(ProduceError):
+    """A newer incarnation of the producer has written or was fenced off by its coordinator."""
+
+    code = 47
+
+
+class InvalidTxnStateError(ProduceError):
+    """A batch does not belong to the transaction that the coordinator knows of."""
+
+    code = 48
+
+
+class TransactionCoordinatorFencedError(ProduceError):
+    """An end marker comes from a coordinator that is no longer in charge."""
+
+    code = 52
+
+
+class InvalidRecordError(ProduceError):
+    """A batch breaks a rule that is no matter of its checksum."""
+
+    code = 87
+
+
+class KafkaStorageError(KafkaError):
+    """Files could not be written or synced. What was acknowledged before is safe; nothing after it is
+    taken until the log was opened again."""
 
     code = 56
