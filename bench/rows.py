@@ -266,12 +266,16 @@ def _against_kafka_source(
     comparisons = [Comparison("txnkafka", "kafka", goal)]
     if ours in SPARK_CROSSING:
         comparisons.append(Comparison("txnkafka", "crossing"))
+    if ours in SPARK_TWICE:
+        comparisons.append(Comparison("txnkafka", "alone"))
 
     def sides() -> Sequence[Side]:
         broker = served(source)
         wanted = [("txnkafka", ours, str(broker.log_dir)), ("kafka", theirs, broker.bootstrap_servers)]
         if ours in SPARK_CROSSING:
             wanted.append(("crossing", ours, str(source.records)))
+        if ours in SPARK_TWICE:
+            wanted.append(("alone", ours, str(broker.log_dir)))
         return [
             SparkSide(reader, work, cores, address, source.records, plan.spark_warm_seconds)
             for reader, work, address in wanted
@@ -286,7 +290,7 @@ def _against_kafka_source(
         plan.spark_rounds,
         "Spark: `kafka` is Spark's own Kafka source, which reads from a broker that serves the directory "
         "that txnkafka reads meanwhile; `crossing` sends as many rows of the same columns and sizes from "
-        "Python workers that read nothing. CPU time and memory are those of Spark (JVM and Python workers), "
+        "Python workers that read nothing; `alone` does what the tasks do, in one process without Spark. CPU time and memory are those of Spark (JVM and Python workers), "
         "without the broker's.",
     )
 

@@ -15,7 +15,7 @@ from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.order import misplaced_batches
-from txnkafka.logdir.segment import Segment
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["LogEnd", "end_of_log"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.plan import ReadUnit
-    from txnkafka.logdir.segment import Segment
+    from txnkafka.storage.segment_view import Segment
 
 __all__ = ["LogEvent", "damaged", "replay"]
 

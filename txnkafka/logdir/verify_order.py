@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.logdir.order import misplaced_batches
-from txnkafka.logdir.segment import Segment
 from txnkafka.logdir.verify_findings import Findings
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["OffsetOrder"]
 

@@ -1,0 +1,267 @@
+"""One segment of a log that is owned: bytes are appended to it, read from it, cut off it.
+
+The ``.log`` file is the truth. Both indexes and the list of aborted transactions are kept in memory once they
+are needed, and written by ``save``.
+
+Source: ``LogSegment``, ``LocalLog``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.errors import CorruptFileError
+from txnkafka.model import NO_OFFSET, NO_TIMESTAMP
+from txnkafka.storage.index import OffsetIndex
+from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.layout import file_name
+from txnkafka.storage.segment_view import Segment
+from txnkafka.storage.txn_index_file import TxnIndexFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+    from txnkafka.config import LogConfig
+    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.storage.layout import FileKind
+
+__all__ = ["DELETED", "LogSegment"]
+
+DELETED = ".deleted"
+INDEXES: tuple[FileKind, ...] = ("index", "timeindex", "txnindex")
+_INT32_MAX = 2**31 - 1
+_READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
+
+
+class LogSegment:
+    """The files of one segment below ``directory``. ``size`` is where the next batch goes."""
+
+    def __init__(
+        self, files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
+    ) -> None:
+        self.files = files
+        self.directory = directory
+        self.base_offset = base_offset
+        self.config = config
+        self.created_ms = created_ms
+        self.size = 0
+        self.rolling_timestamp: int | None = None  # the largest of the first batch
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
+        self.offset_index = IndexFile(OFFSET_ENTRY)
+        self.time_index = IndexFile(TIME_ENTRY)
+        self.txn_index = TxnIndexFile(base_offset)
+        self.has_unsynced_bytes = False
+        self._bytes_since_entry = 0
+        self._open: dict[FileKind, DataFile] = {}
+
+    def path(self, kind: FileKind) -> str:
+        """Where a file of the segment is, or would be."""
+        return self.files.join(self.directory, file_name(self.base_offset, kind))
+
+    def file(self, kind: FileKind) -> DataFile:
+        """The file, open; made when it is not there. Raises OSError."""
+        file = self._open.get(kind)
+        if file is None:
+            path = self.path(kind)
+            file = self.files.open_to_write(path) if self.files.exists(path) else self.files.create(path)
+            self._open[kind] = file
+        return file
+
+    # Appending
+
+    def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
+        """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
+        it was, but for bytes behind ``size``."""
+        size = memoryview(batch).nbytes
+        self.file("log").write(self.size, [batch])
+        self.has_unsynced_bytes = True
+        self.note(self.size, size, last_offset, max_timestamp)
+        self.size += size
+
+    def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Take the next batch of the log into the indexes: an entry for a batch when more than
+        ``index.interval.bytes`` lie between it and the last one that has an entry."""
+        if self.rolling_timestamp is None:
+            self.rolling_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
+        if self._bytes_since_entry > self.config.index_interval_bytes:
+            self.offset_index.append(last_offset - self.base_offset, position)
+            self._add_time_entry()
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += size
+
+    def note_all(self, batches: BatchIndex) -> None:
+        """Take batches of the log into the indexes that are there already."""
+        columns = (batches.position, batches.size, batches.last_offset, batches.max_timestamp)
+        for position, size, last_offset, max_timestamp in zip(*columns, strict=True):
+            self.note(position, size, last_offset, max_timestamp)
+
+    def _add_time_entry(self) -> None:
+        last = self.time_index.last()
+        if self.max_timestamp > (NO_TIMESTAMP if last is None else last[0]):
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+
+    def fits(self, last_offset: int) -> bool:
+        """Whether an offset can be told relative to the segment's base."""
+        return 0 <= last_offset - self.base_offset <= _INT32_MAX
+
+    def indexes_are_full(self) -> bool:
+        """Whether an index has no room; the last slot of the time index is kept for the segment's end."""
+        offset_slots = self.config.segment_index_bytes // OFFSET_ENTRY.size
+        time_slots = self.config.segment_index_bytes // TIME_ENTRY.size
+        return len(self.offset_index) >= offset_slots or len(self.time_index) >= time_slots - 1
+
+    # Reading
+
+    def read(self, position: int, length: int) -> memoryview:
+        """Bytes of the log, fewer where it ends."""
+        buffer = memoryview(bytearray(max(0, min(length, self.size - position))))
+        return buffer[: self.file("log").read_into(buffer, position)]
+
+    def view(self) -> Segment:
+        """The segment as a reader has it; to be closed."""
+        return Segment(self.files, self.base_offset, {"log": self.path("log")}, self.size)
+
+    def windows(self, position: int = 0) -> Iterator[BatchIndex]:
+        """Headers of all batches from a batch boundary on, window by window."""
+        view = self.view()
+        try:
+            for _, _, index in view.windows(position, self.size):
+                yield index
+        finally:
+            view.close()
+
+    def find(self, offset: int) -> tuple[int, int, int] | None:
+        """Position, size and base offset of the first batch that ends at ``offset`` or behind it; None when
+        there is none. An index that leads past it is made anew."""
+        entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
+        try:
+            return self._find(offset, entry.position)
+        except CorruptFileError:
+            self.index_again()
+            entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
+            return self._find(offset, entry.position)
+
+    def _find(self, offset: int, start: int) -> tuple[int, int, int] | None:
+        position, length = start, _READ_BYTES
+        while position < self.size:
+            data = self.read(position, length)
+            index = scan(data, position=position)
+            if not len(index):
+                if len(data) < length:
+                    break
+                length *= 4
+                continue
+            if start and position == start and index.base_offset[0] > offset:
+                break
+            found = index.find(offset)
+            if found < len(index):
+                return index.position[found], index.size[found], index.base_offset[found]
+            position = index.end_position
+        if start and position != self.size:
+            raise CorruptFileError("leads to no batch", position=start, file=self.path("index"))
+        return None
+
+    def index_again(self) -> None:
+        """Make both indexes from the log."""
+        transactions = self.txn_index
+        self.forget_indexes()
+        self.txn_index = transactions
+        for index in self.windows():
+            self.note_all(index)
+
+    def end_offset(self) -> int:
+        """What follows the last batch, found from the last index entry on; the base offset without any."""
+        last = self.offset_index.last()
+        end = self.base_offset
+        for index in self.windows(0 if last is None else last[1]):
+            if len(index):
+                end = index.last_offset[-1] + 1
+        return end
+
+    # Keeping
+
+    def seal(self) -> None:
+        """No more appends: the time index gets its last entry."""
+        self._add_time_entry()
+
+    def save(self) -> list[DataFile]:
+        """Write what the indexes have and their files lack; returns the files, to be synced."""
+        written = []
+        for kind, index in (("index", self.offset_index), ("timeindex", self.time_index)):
+            file = self.file(kind)  # type: ignore[arg-type]
+            index.save(file)
+            written.append(file)
+        if not self.txn_index.is_saved:
+            self.txn_index.save(self.file("txnindex"))
+            written.append(self.file("txnindex"))
+        return written
+
+    def load_indexes(self) -> bool:
+        """Read both indexes from their files; False when one is not there."""
+        for kind in ("index", "timeindex"):
+            if not self.files.exists(self.path(kind)):  # type: ignore[arg-type]
+                return False
+        self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
+        self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
+        last = self.time_index.last()
+        if last is not None:
+            self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
+        return True
+
+    def _content(self, kind: FileKind) -> bytes:
+        file = self.file(kind)
+        buffer = bytearray(file.size())
+        return bytes(buffer[: file.read_into(memoryview(buffer), 0)])
+
+    def forget_indexes(self) -> None:
+        """Start over with indexes of nothing; ``note_all`` fills them."""
+        self.offset_index.keep(0)
+        self.time_index.keep(0)
+        self.txn_index.keep_below(NO_OFFSET)
+        self.rolling_timestamp = None
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
+        self._bytes_since_entry = 0
+
+    def truncate(self, position: int, offset: int) -> None:
+        """Cut the log at a batch boundary and everything from ``offset`` on from the indexes."""
+        self.file("log").truncate(position)
+        self.has_unsynced_bytes = True
+        self.size = position
+        self.offset_index.keep_while(offset - self.base_offset, 0)
+        self.time_index.keep_while(offset - self.base_offset, 1)
+        self.txn_index.keep_below(offset)
+        self._bytes_since_entry = 0
+        last = self.time_index.last()
+        self.max_timestamp, self.max_timestamp_offset = (
+            (NO_TIMESTAMP, self.base_offset) if last is None else (last[0], last[1] + self.base_offset)
+        )
+        if position == 0:
+            self.rolling_timestamp = None
+
+    def sync(self) -> None:
+        """The log's bytes are durable. Raises OSError."""
+        self.file("log").sync()
+        self.has_unsynced_bytes = False
+
+    def close(self) -> None:
+        """Give the files back; they are opened again when they are needed."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+    def mark_deleted(self) -> list[str]:
+        """Give the files the suffix ``.deleted``, the log first; returns where they are now."""
+        self.close()
+        renamed = []
+        for kind in ("log", *INDEXES):
+            path = self.path(kind)  # type: ignore[arg-type]
+            if self.files.exists(path):
+                self.files.rename(path, path + DELETED)
+                renamed.append(path + DELETED)
+        return renamed
+
