@@ -1,58 +1,25 @@
 """Files in memory that remember every change in order, and so know what is synced and what is not.
 
-A file or directory is an inode, a number; names lead to it. ``base`` is what was there, durably, in the
-beginning, ``journal`` what was changed since. ``crash_states.py`` makes of both what a power cut may leave.
+``base`` is what was there, durably, in the beginning, ``journal`` what was changed since. ``crash_states.py``
+makes of both what a power cut may leave.
 """
 
 from __future__ import annotations
 
 import errno
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
 
 from txnkafka.env import Clock, DirectoryEntry
+from txnkafka.testing.disk import EMPTY_DISK, ROOT, Change, Disk
+from txnkafka.testing.memory_file import MemoryFile, MemoryLock
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-__all__ = ["EMPTY_DISK", "Change", "Disk", "MemoryFile", "MemoryFiles"]
-
-ROOT = 0
-
-
-class Disk(NamedTuple):
-    """A disk at one moment, all of it durable; by inode. Shared between disks: never changed."""
-
-    contents: Mapping[int, bytes]
-    names: Mapping[int, Mapping[str, int]]
-    modified_ms: Mapping[int, int]
-    next_inode: int
-
-
-EMPTY_DISK = Disk({}, {ROOT: {}}, {ROOT: 0}, ROOT + 1)
-
-
-class Change(NamedTuple):
-    """One call that changed the disk, or would not let a power cut change it any more.
-
-    ``kind`` is the name of the call: of a file (``inode``) write, truncate, sync; of a name in ``directory``
-    create, make_directory, rename (from ``source``, which is a directory and a name), remove, and
-    sync_directory. ``position`` is that of the first byte, or the size to which a file was truncated.
-    """
-
-    kind: str
-    path: str
-    inode: int
-    position: int = 0
-    content: bytes = b""
-    directory: int = -1
-    name: str = ""
-    source: tuple[int, str] = (-1, "")
+__all__ = ["MemoryFiles"]
 
 
 class MemoryFiles:
-    """A file system in memory; the clock, where one is given, says when files are written."""
+    """A file system in memory that begins with what ``base`` holds; the clock, where one is given, says when
+    files are written. Another process, or the same after a crash, is another MemoryFiles."""
 
     window_bytes = 1 << 20
     maps_files = False
@@ -162,7 +129,9 @@ class MemoryFiles:
         return MemoryLock(self._locked, inode)
 
     def set_modified_ms(self, path: str, ms: int) -> None:
-        self._modified_ms[self._find(path)] = ms
+        inode = self._find(path)
+        self._modified_ms[inode] = ms
+        self._note("set_modified_ms", path, inode)
 
     # What an open file calls
 
@@ -187,9 +156,10 @@ class MemoryFiles:
             content.extend(bytes(size - len(content)))
         self._note("truncate", file.path, file.inode, size)
 
-    def sync(self, file: MemoryFile) -> None:
-        """Content and size are durable."""
-        self._note("sync", file.path, file.inode)
+    def sync(self, file: MemoryFile, failed: bool = False) -> None:
+        """Content and size are durable; or, when it failed, what was not yet may be lost even if a later
+        sync succeeds."""
+        self._note("failed_sync" if failed else "sync", file.path, file.inode)
 
     def _changed(self, file: MemoryFile) -> bytearray:
         content = self._contents[file.inode]
@@ -263,57 +233,7 @@ class MemoryFiles:
         name: str = "",
         source: tuple[int, str] = (-1, ""),
     ) -> None:
-        self.journal.append(Change(kind, path, inode, position, content, directory, name, source))
-
-
-class MemoryFile:
-    """An open file."""
-
-    def __init__(self, files: MemoryFiles, inode: int, path: str, *, writable: bool = True) -> None:
-        self.inode = inode
-        self.path = path
-        self._files: MemoryFiles | None = files
-        self._writable = writable
-
-    def size(self) -> int:
-        return len(self._open().content(self.inode))
-
-    def read_into(self, buffer: memoryview, position: int) -> int:
-        part = self._open().content(self.inode)[position : position + len(buffer)]
-        buffer[: len(part)] = part
-        return len(part)
-
-    def read_ahead(self, position: int, length: int) -> None:
-        """All is here."""
-
-    def map(self, size: int) -> memoryview | None:
-        return None
-
-    def write(self, position: int, parts: Sequence[Buffer]) -> None:
-        if written := b"".join(parts):
-            self._open(to_write=True).write(self, position, written)
-
-    def truncate(self, size: int) -> None:
-        self._open(to_write=True).truncate(self, size)
-
-    def sync(self) -> None:
-        self._open(to_write=True).sync(self)
-
-    def close(self) -> None:
-        self._files = None
-
-    def _open(self, to_write: bool = False) -> MemoryFiles:
-        if self._files is None or (to_write and not self._writable):
-            raise OSError(errno.EBADF, "not open to do that", self.path)
-        return self._files
-
-
-class MemoryLock:
-    """A lock on a file."""
-
-    def __init__(self, locked: set[int], inode: int) -> None:
-        self._locked = locked
-        self._inode = inode
-
-    def close(self) -> None:
-        self._locked.discard(self._inode)
+        modified_ms = self._modified_ms[inode]
+        self.journal.append(
+            Change(kind, path, inode, modified_ms, position, content, directory, name, source)
+        )
