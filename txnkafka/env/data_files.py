@@ -97,11 +97,13 @@ class LocalDataFile(LocalFile):
         self._process = os.getpid()
 
     def write(self, position: int, parts: Sequence[Buffer]) -> None:
-        self._check_process()
         views = [memoryview(each).cast("B") for each in parts]
         wanted = sum(map(len, views))
         while wanted > 0:
-            count = os.pwritev(self._descriptor, views[:PARTS_LIMIT], position)
+            try:
+                count = os.pwritev(self._to_write(), views[:PARTS_LIMIT], position)
+            except OSError as error:
+                raise self._named(error) from None
             if count == wanted:
                 return
             if count == 0 and any(map(len, views[:PARTS_LIMIT])):
@@ -111,16 +113,26 @@ class LocalDataFile(LocalFile):
             views = _behind(views, count)
 
     def truncate(self, size: int) -> None:
-        self._check_process()
-        os.ftruncate(self._descriptor, size)
+        try:
+            os.ftruncate(self._to_write(), size)
+        except OSError as error:
+            raise self._named(error) from None
 
     def sync(self) -> None:
-        self._check_process()
-        _sync(self._descriptor)
+        try:
+            _sync(self._to_write())
+        except OSError as error:
+            raise self._named(error) from None
 
-    def _check_process(self) -> None:
+    def _to_write(self) -> int:
         if self._process != os.getpid():
             raise RuntimeError(f"{self._path} was opened before a fork: only the parent may write it")
+        if self._descriptor < 0:
+            raise OSError(errno.EBADF, "the file is closed")
+        return self._descriptor
+
+    def _named(self, error: OSError) -> OSError:
+        return OSError(error.errno, error.strerror, self._path)
 
 
 class LocalDataFiles(LocalFileSystem):
