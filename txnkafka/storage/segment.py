@@ -264,4 +264,3 @@ class LogSegment:
                 self.files.rename(path, path + DELETED)
                 renamed.append(path + DELETED)
         return renamed
-
