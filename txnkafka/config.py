@@ -67,9 +67,7 @@ class LogConfig:
         for each in fields(self):
             _check(each.name, getattr(self, each.name), each.metadata)
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
-            raise ValueError(
-                f"min.cleanable.dirty.ratio must be 0 to 1, not {self.min_cleanable_dirty_ratio}"
-            )
+            raise ValueError(f"min.cleanable.dirty.ratio must be 0 to 1, not {self.min_cleanable_dirty_ratio}")
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> LogConfig:
@@ -111,9 +109,7 @@ def _check(name: str, value: Any, rules: Mapping[str, Any]) -> None:
     if "allowed" in rules:
         words = [each.strip() for each in value.split(",") if each.strip()] or [""]
         several = rules["allowed"] is _POLICIES
-        if not set(words) <= {*rules["allowed"], *([""] if several else [])} or (
-            len(words) > 1 and not several
-        ):
+        if not set(words) <= {*rules["allowed"], *([""] if several else [])} or (len(words) > 1 and not several):
             raise ValueError(f"{shown} must be one of {', '.join(rules['allowed'])}, not {value!r}")
 
 

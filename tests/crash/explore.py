@@ -1,4 +1,4 @@
-"""Workloads whose power is cut at every moment, and whose every call fails once; what was promised is checked.
+"""Workloads whose power is cut at every moment, and whose every call fails; what was promised is checked.
 
 A workload is a function of files, a clock and the promises that it notes. Afterwards ``check`` opens what is
 left, as after any start, and raises an AssertionError when a promise was broken.
@@ -35,8 +35,8 @@ class StepClock:
 
 
 class Promises:
-    """What somebody outside may rely on: what was attempted may be there or not, from ``attempt`` on; what was
-    acknowledged must be there, from ``acknowledge`` on."""
+    """What somebody outside may rely on: what was attempted may be there or not, from ``attempt`` on; what
+    was acknowledged must be there, from ``acknowledge`` on."""
 
     def __init__(self, files: MemoryFiles | None = None) -> None:
         self.attempted: list[Hashable] = []
@@ -139,8 +139,8 @@ def fail_each_call(
     expected: tuple[type[Exception], ...] = (OSError, KafkaError),
     base: Disk = EMPTY_DISK,
 ) -> Counter[CallSite]:
-    """Let each call of the workload fail in each way; then check what is there when the process is killed, and
-    ``limit`` states that a power cut may leave in the end. The workload may go on, or end in one of the
+    """Let each call of the workload fail in each way; then check what is there when the process is killed,
+    and ``limit`` states that a power cut may leave in the end. The workload may go on, or end in one of the
     ``expected`` errors. Returns and prints how often each call failed; fewer than ``at_least`` in all are a
     failure."""
     counts: Counter[CallSite] = Counter()

@@ -1,4 +1,4 @@
-"""A log as small as one can be that syncs, rolls, trims and keeps a checkpoint; with faults that can be planted.
+"""A log as small as one can be that syncs, rolls, trims and keeps a checkpoint; faults can be planted.
 
 Entries are a length, a checksum and the entry. Segments are called after the number of their first entry. The
 checkpoint says with which entry the log starts. Appends are acknowledged when they are durable.
@@ -29,7 +29,7 @@ CHECKPOINT = f"{TOP}/checkpoint"
 
 
 class ToyLog:
-    """The log, opened and recovered. ``entries`` are those of all segments that the checkpoint still counts."""
+    """The log, opened and recovered. ``entries`` are those of the segments that the checkpoint counts."""
 
     def __init__(self, files: DataFiles, fault: str = "") -> None:
         self._files = files
@@ -145,8 +145,8 @@ def toy_workload(files: DataFiles, clock: Clock, promises: Promises, fault: str 
 
 
 def check_toy(files: DataFiles, promises: Promises, fault: str = "") -> None:
-    """What was acknowledged is there unless it was trimmed, in order, with nothing that was never written; and
-    the log goes on."""
+    """What was acknowledged is there unless it was trimmed, in order, with nothing that was never written;
+    and the log goes on."""
     for again in (False, True):
         log = ToyLog(files, fault)
         assert not again or log.entries[-1] == b"one more", "what was appended after recovery is missing"

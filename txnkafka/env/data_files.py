@@ -21,7 +21,7 @@ from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, Read
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["DataFile", "DataFiles", "LocalDataFiles", "Lock", "write_durably"]
+__all__ = ["DataFile", "DataFiles", "LocalDataFiles", "Lock"]
 
 PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # of one system call
 
@@ -184,33 +184,3 @@ def _sync(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync there leaves it in the drive's cache
     else:
         os.fdatasync(descriptor)
-
-
-def write_durably(files: DataFiles, path: str, content: Buffer) -> None:
-    """A whole small file, which is there with all of its content or not at all; an older one is replaced.
-
-    Passes through ``path``.tmp, so one at a time may write it. Raises OSError; then the old file may be
-    there, or the new one.
-    """
-    fresh = f"{path}.tmp"
-    if files.exists(fresh):  # left by a crash
-        files.remove(fresh)
-    file = files.create(fresh)
-    try:
-        try:
-            file.write(0, [content])
-            file.sync()
-        finally:
-            file.close()
-        files.rename(fresh, path)
-    except OSError:
-        _try_to_remove(files, fresh)
-        raise
-    files.sync_directory(files.split(path)[0])
-
-
-def _try_to_remove(files: DataFiles, path: str) -> None:
-    try:
-        files.remove(path)
-    except OSError:
-        return  # there is an error to tell already

@@ -59,10 +59,7 @@ class IndexFile:
     def keep_while(self, offset_below: int, field: int) -> None:
         """Forget the entries from the first whose ``field`` (0 or 1) is ``offset_below`` or more."""
         count = len(self)
-        while (
-            count
-            and self._entry.unpack_from(self.content, (count - 1) * self._entry.size)[field] >= offset_below
-        ):
+        while count and self._entry.unpack_from(self.content, (count - 1) * self._entry.size)[field] >= offset_below:
             count -= 1
         self.keep(count)
 

@@ -264,3 +264,4 @@ class LogSegment:
                 self.files.rename(path, path + DELETED)
                 renamed.append(path + DELETED)
         return renamed
+
