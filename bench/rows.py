@@ -290,8 +290,8 @@ def _against_kafka_source(
         plan.spark_rounds,
         "Spark: `kafka` is Spark's own Kafka source, which reads from a broker that serves the directory "
         "that txnkafka reads meanwhile; `crossing` sends as many rows of the same columns and sizes from "
-        "Python workers that read nothing; `alone` does what the tasks do, in one process without Spark. CPU time and memory are those of Spark (JVM and Python workers), "
-        "without the broker's.",
+        "Python workers that read nothing; `alone` does what the tasks do, in one process without Spark. "
+        "CPU time and memory are those of Spark (JVM and Python workers), without the broker's.",
     )
 
 

@@ -67,7 +67,8 @@ class LogConfig:
         for each in fields(self):
             _check(each.name, getattr(self, each.name), each.metadata)
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
-            raise ValueError(f"min.cleanable.dirty.ratio must be 0 to 1, not {self.min_cleanable_dirty_ratio}")
+            ratio = self.min_cleanable_dirty_ratio
+            raise ValueError(f"min.cleanable.dirty.ratio must be 0 to 1, not {ratio}")
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> LogConfig:
@@ -107,9 +108,8 @@ def _check(name: str, value: Any, rules: Mapping[str, Any]) -> None:
     if "low" in rules and not rules["low"] <= value <= rules["high"]:
         raise ValueError(f"{shown} must be {rules['low']} to {rules['high']}, not {value}")
     if "allowed" in rules:
-        words = [each.strip() for each in value.split(",") if each.strip()] or [""]
-        several = rules["allowed"] is _POLICIES
-        if not set(words) <= {*rules["allowed"], *([""] if several else [])} or (len(words) > 1 and not several):
+        words = {each.strip() for each in value.split(",")} if rules["allowed"] is _POLICIES else {value}
+        if not words <= {*rules["allowed"], *([""] if rules["allowed"] is _POLICIES else [])}:
             raise ValueError(f"{shown} must be one of {', '.join(rules['allowed'])}, not {value!r}")
 
 

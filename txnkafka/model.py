@@ -1,4 +1,4 @@
-"""Words that every room uses: topic partitions, isolation levels, Kafka's "no value" numbers."""
+"""Words that every room uses: topic partitions, producers, isolation levels, Kafka's "no value" numbers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import enum
 from typing import NamedTuple
 
 __all__ = [
+    "NO_COORDINATOR_EPOCH",
     "NO_OFFSET",
     "NO_PARTITION_LEADER_EPOCH",
     "NO_PRODUCER_EPOCH",
     "NO_PRODUCER_ID",
     "NO_SEQUENCE",
     "NO_TIMESTAMP",
+    "CompletedTxn",
     "IsolationLevel",
     "ProducerIdAndEpoch",
+    "ProducerStateEntry",
     "TimestampType",
     "TopicPartition",
 ]
@@ -24,6 +27,8 @@ NO_SEQUENCE = -1
 NO_TIMESTAMP = -1
 NO_OFFSET = -1
 NO_PARTITION_LEADER_EPOCH = -1
+NO_COORDINATOR_EPOCH = -1
+_LARGEST_SEQUENCE = 2**31 - 1
 
 
 class TopicPartition(NamedTuple):
@@ -41,6 +46,41 @@ class ProducerIdAndEpoch(NamedTuple):
 
     producer_id: int
     producer_epoch: int
+
+
+class ProducerStateEntry(NamedTuple):
+    """What a partition knows of one producer: epochs, open transaction, last batch; -1 for none."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    last_timestamp: int
+    current_txn_first_offset: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+
+    @property
+    def first_sequence(self) -> int:
+        """Sequence of the last batch's first record."""
+        if self.last_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self.last_sequence - self.offset_delta) & _LARGEST_SEQUENCE
+
+    @property
+    def has_open_transaction(self) -> bool:
+        """Whether a transaction had begun and not ended."""
+        return self.current_txn_first_offset != NO_OFFSET
+
+
+class CompletedTxn(NamedTuple):
+    """A transaction that ended with the marker at ``last_offset``; aborted, it is a ``.txnindex`` entry."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+    last_stable_offset: int
 
 
 class IsolationLevel(enum.Enum):

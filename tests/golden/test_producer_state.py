@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from tests.golden.cases import Case, cases
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.scan import BatchHeader, BatchIndex, scan
 from txnkafka.model import TopicPartition
 from txnkafka.storage import (
+    CompletedTxn,
     ProducerState,
     ProducerStateEntry,
     parse_producer_snapshot,
@@ -25,6 +27,7 @@ FORGETFUL = {"deleted", "deleted_restarted", "compacted"}
 # Not rewritten by the broker when batches went or when somebody damaged them.
 OTHER_TXN_INDEX = FORGETFUL | {"kafka_2_8", "kafka_3_3", "kafka_3_9", "clean_bad_log_start"}
 OTHER_TXN_INDEX |= {"clean_lying_txnindex", "clean_missing_segment", "clean_no_txnindex", "crash_no_txnindex"}
+NEVER = 2**62
 
 partitions = pytest.mark.parametrize(
     ("case", "partition"),
@@ -144,3 +147,30 @@ def test_a_sound_log_has_no_anomalies(case: Case, partition: TopicPartition) -> 
     for segment in segments:
         state.replay(segment)
     assert found == ([("sequence_back", 92)] if case.name == "crash_repeated_tail" else [])
+
+
+def table_rows(table: ProducerTable) -> tuple[list[Any], list[tuple[int, int]]]:
+    return table.entries(), [(each.producer_id, each.current_txn_first_offset) for each in table.open_transactions()]
+
+
+def state_rows(state: ProducerState) -> tuple[list[Any], list[tuple[int, int]]]:
+    return state.entries(), [(each.producer_id, each.first_offset) for each in state.open_transactions]
+
+
+@partitions
+def test_the_compiled_table_gives_the_same(case: Case, partition: TopicPartition) -> None:
+    log_start_offset = case.facts(partition)["log_start_offset"]
+    files = Partition(case.answered / str(partition))
+    for start, snapshot in [(log_start_offset, None), *files.snapshots.items()]:
+        state = files.state(start) if snapshot is None else files.state_from(start)
+        table, completed = ProducerTable(), list[CompletedTxn]()
+        if snapshot is not None:
+            table.load(snapshot, now_ms=0, expiration_ms=NEVER)
+        for segment in files.segments:
+            table.replay(segment, start, completed)
+        assert table_rows(table) == state_rows(state)
+        assert completed == state.completed_transactions
+        assert table.first_unstable_offset == state.first_unstable_offset(0, high_watermark=0)
+        again = ProducerTable()
+        again.load(table.snapshot(), now_ms=0, expiration_ms=NEVER)
+        assert table_rows(again) == table_rows(table)

@@ -1,5 +1,5 @@
 # One entry per batch, as the header says it; see scan.pyx.
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 
 cdef enum:
     NO_CONTROL_TYPE = -1        # data batch, or a control batch whose key cannot be read
@@ -13,6 +13,13 @@ cdef enum:
     ATTRIBUTE_TRANSACTIONAL = 0x10
     ATTRIBUTE_CONTROL = 0x20
     ATTRIBUTE_DELETE_HORIZON = 0x40
+
+cdef enum Stop:                 # why the walk over batches ended
+    AT_END
+    TORN
+    ZEROS
+    GARBAGE
+    NO_MEMORY
 
 cdef struct BatchEntry:
     int64_t position            # of the batch's first byte in the file
@@ -42,3 +49,6 @@ cdef class BatchIndex:
     cdef readonly str stop
     cdef readonly str stop_reason
     cdef int reserve(self, Py_ssize_t more) except -1
+
+# The entry of the batch at p, without its position; AT_END when there is a whole one.
+cdef Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexcept nogil

@@ -31,13 +31,6 @@ cdef enum:
     MIN_SIZE_1 = 22
     MIN_SIZE_2 = 49
 
-cdef enum Stop:
-    AT_END
-    TORN
-    ZEROS
-    GARBAGE
-    NO_MEMORY
-
 cdef int64_t MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD      # of the length field, so that a size is an int32 too
 cdef int64_t MAX_OFFSET = <int64_t>0x7FFFFFFFFFFFFFFE   # so that the next offset is a number too
 

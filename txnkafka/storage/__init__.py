@@ -1,5 +1,6 @@
 """The files of one partition: what their names and bytes mean. Parsers are pure functions over bytes."""
 
+from txnkafka.model import CompletedTxn, ProducerStateEntry
 from txnkafka.storage.checkpoint import (
     CleanShutdown,
     EpochEntry,
@@ -27,10 +28,9 @@ from txnkafka.storage.layout import (
     parse_segment_file,
 )
 from txnkafka.storage.meta_properties import MetaProperties, parse_meta_properties
-from txnkafka.storage.producer import ProducerStateEntry
 from txnkafka.storage.producer_checks import OnAnomaly
 from txnkafka.storage.producer_snapshot import parse_producer_snapshot
-from txnkafka.storage.producer_state import CompletedTxn, OpenTransaction, ProducerState
+from txnkafka.storage.producer_state import OpenTransaction, ProducerState
 from txnkafka.storage.topic_id import parse_topic_id, topic_id_from_bytes, topic_id_to_bytes
 from txnkafka.storage.txn_index import AbortedTxn, TxnIndexProblem, parse_txn_index
 

@@ -9,6 +9,7 @@ Source: ``AbstractIndex``, ``OffsetIndex``, ``TimeIndex``.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,10 +46,7 @@ class IndexFile:
 
     def last(self) -> tuple[int, int] | None:
         """The newest entry."""
-        if not self.content:
-            return None
-        first, second = self._entry.unpack_from(self.content, len(self.content) - self._entry.size)
-        return first, second
+        return self._at(len(self) - 1) if self.content else None
 
     def keep(self, count: int) -> None:
         """Forget all entries but the first ``count``."""
@@ -56,12 +54,18 @@ class IndexFile:
         if self._saved > len(self.content):
             self._saved, self._cut = len(self.content), True
 
+    def replaces_file(self) -> None:
+        """Whatever the file holds, this is written in its place."""
+        self._saved, self._cut = 0, True
+
     def keep_while(self, offset_below: int, field: int) -> None:
         """Forget the entries from the first whose ``field`` (0 or 1) is ``offset_below`` or more."""
-        count = len(self)
-        while count and self._entry.unpack_from(self.content, (count - 1) * self._entry.size)[field] >= offset_below:
-            count -= 1
-        self.keep(count)
+        entries = range(len(self))
+        self.keep(bisect_left(entries, offset_below, key=lambda each: self._at(each)[field]))
+
+    def _at(self, number: int) -> tuple[int, int]:
+        first, second = self._entry.unpack_from(self.content, number * self._entry.size)
+        return first, second
 
     def save(self, file: DataFile) -> None:
         """Make the file what the index is. Raises OSError."""

@@ -1,43 +1,23 @@
-"""What a partition knows of one producer: the value in snapshots, and the object that replay changes."""
+"""What a partition knows of one producer, as the object that replay changes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from txnkafka.model import NO_OFFSET, NO_SEQUENCE, NO_TIMESTAMP
+from txnkafka.model import (
+    NO_COORDINATOR_EPOCH,
+    NO_OFFSET,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    ProducerStateEntry,
+)
 
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchHeader
 
-__all__ = ["NO_COORDINATOR_EPOCH", "Producer", "ProducerStateEntry", "Transaction"]
+__all__ = ["Producer", "Transaction"]
 
-NO_COORDINATOR_EPOCH = -1
 _LARGEST_SEQUENCE = 2**31 - 1
-
-
-class ProducerStateEntry(NamedTuple):
-    """What a partition knows of one producer: epochs, open transaction, last batch; -1 for none."""
-
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
-    last_timestamp: int
-    current_txn_first_offset: int
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-
-    @property
-    def first_sequence(self) -> int:
-        """Sequence of the last batch's first record."""
-        if self.last_sequence == NO_SEQUENCE:
-            return NO_SEQUENCE
-        return (self.last_sequence - self.offset_delta) & _LARGEST_SEQUENCE
-
-    @property
-    def has_open_transaction(self) -> bool:
-        """Whether a transaction had begun and not ended."""
-        return self.current_txn_first_offset != NO_OFFSET
 
 
 class Transaction:

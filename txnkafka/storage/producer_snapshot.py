@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.crc32c import crc32c
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.producer import ProducerStateEntry
+from txnkafka.model import ProducerStateEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

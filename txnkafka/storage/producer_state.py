@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.scan import BatchIndex
-from txnkafka.model import NO_OFFSET, NO_TIMESTAMP
+from txnkafka.model import NO_OFFSET, NO_TIMESTAMP, CompletedTxn, ProducerStateEntry
 from txnkafka.storage.headers import (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_DELETE_HORIZON,
@@ -25,7 +25,7 @@ from txnkafka.storage.headers import (
     headers_with_producer,
     offsets_of,
 )
-from txnkafka.storage.producer import Producer, ProducerStateEntry, Transaction
+from txnkafka.storage.producer import Producer, Transaction
 from txnkafka.storage.producer_checks import ProducerChecks
 
 if TYPE_CHECKING:
@@ -34,21 +34,11 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchHeader
     from txnkafka.storage.producer_checks import OnAnomaly
 
-__all__ = ["CompletedTxn", "OpenTransaction", "ProducerState"]
+__all__ = ["OpenTransaction", "ProducerState"]
 
 _CONTROL_ABORT = 0
 _CONTROL_COMMIT = 1
 _EXPIRATION_MS = 86_400_000  # default of producer.id.expiration.ms
-
-
-class CompletedTxn(NamedTuple):
-    """A transaction that ended with the marker at ``last_offset``; aborted, it is a ``.txnindex`` entry."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    is_aborted: bool
-    last_stable_offset: int
 
 
 class OpenTransaction(NamedTuple):

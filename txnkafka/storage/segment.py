@@ -8,11 +8,13 @@ Source: ``LogSegment``, ``LocalLog``.
 
 from __future__ import annotations
 
+import logging
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptFileError
-from txnkafka.model import NO_OFFSET, NO_TIMESTAMP
+from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.index import OffsetIndex
 from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
 from txnkafka.storage.layout import file_name
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DELETED", "LogSegment"]
 
+LOG = logging.getLogger("txnkafka.storage")
 DELETED = ".deleted"
-INDEXES: tuple[FileKind, ...] = ("index", "timeindex", "txnindex")
+SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
+KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
@@ -52,8 +56,11 @@ class LogSegment:
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
         self.offset_index = IndexFile(OFFSET_ENTRY)
         self.time_index = IndexFile(TIME_ENTRY)
-        self.txn_index = TxnIndexFile(base_offset)
+        # None until somebody asks: storage.transactions
+        self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
+        self.has_new_indexes = False  # made anew from the log, while it was opened
+        self._loaded = True
         self._bytes_since_entry = 0
         self._open: dict[FileKind, DataFile] = {}
 
@@ -126,18 +133,26 @@ class LogSegment:
         """The segment as a reader has it; to be closed."""
         return Segment(self.files, self.base_offset, {"log": self.path("log")}, self.size)
 
-    def windows(self, position: int = 0) -> Iterator[BatchIndex]:
-        """Headers of all batches from a batch boundary on, window by window."""
+    def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
+        """Headers of all batches from one batch boundary to another, window by window."""
         view = self.view()
         try:
-            for _, _, index in view.windows(position, self.size):
+            for _, _, index in view.windows(position, self.size if end is None else end):
                 yield index
         finally:
             view.close()
 
+    def batch_before(self, position: int) -> int:
+        """Position of a batch at or before ``position``, as near as the index knows."""
+        self.load()
+        entries = OffsetIndex(self.offset_index.content, self.base_offset)
+        below = bisect_right(range(len(entries)), position, key=lambda each: entries[each].position)
+        return entries[below - 1].position if below else 0
+
     def find(self, offset: int) -> tuple[int, int, int] | None:
         """Position, size and base offset of the first batch that ends at ``offset`` or behind it; None when
         there is none. An index that leads past it is made anew."""
+        self.load()
         entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
         try:
             return self._find(offset, entry.position)
@@ -168,9 +183,7 @@ class LogSegment:
 
     def index_again(self) -> None:
         """Make both indexes from the log."""
-        transactions = self.txn_index
         self.forget_indexes()
-        self.txn_index = transactions
         for index in self.windows():
             self.note_all(index)
 
@@ -191,50 +204,85 @@ class LogSegment:
 
     def save(self) -> list[DataFile]:
         """Write what the indexes have and their files lack; returns the files, to be synced."""
-        written = []
-        for kind, index in (("index", self.offset_index), ("timeindex", self.time_index)):
-            file = self.file(kind)  # type: ignore[arg-type]
-            index.save(file)
-            written.append(file)
-        if not self.txn_index.is_saved:
+        written: list[DataFile] = []
+        if self._loaded:
+            for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
+                index.save(self.file(kind))
+                written.append(self.file(kind))
+        if self.txn_index is not None and not self.txn_index.is_saved:
             self.txn_index.save(self.file("txnindex"))
             written.append(self.file("txnindex"))
         return written
 
-    def load_indexes(self) -> bool:
-        """Read both indexes from their files; False when one is not there."""
-        for kind in ("index", "timeindex"):
-            if not self.files.exists(self.path(kind)):  # type: ignore[arg-type]
-                return False
+    def load(self) -> None:
+        """Have the indexes in memory; one that has no file is made from the log."""
+        if self._loaded:
+            return
+        self._loaded = True
+        if not all(self.files.exists(self.path(kind)) for kind in SPARSE):
+            self.index_again()
+            return
         self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
         self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
         last = self.time_index.last()
         if last is not None:
             self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
-        return True
+
+    def unload(self) -> None:
+        """Give back the memory of indexes that are in their files."""
+        if self._loaded and self.offset_index.is_saved and self.time_index.is_saved:
+            self._loaded = False
+            self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
 
     def _content(self, kind: FileKind) -> bytes:
         file = self.file(kind)
         buffer = bytearray(file.size())
         return bytes(buffer[: file.read_into(memoryview(buffer), 0)])
 
+    def loaded_from(self, size: int) -> None:
+        """The files are there already, with so many bytes of log."""
+        self.size = size
+        self.txn_index = None
+        self._loaded = False
+
+    def begin_again(self) -> None:
+        """The log is looked at from its beginning: ``note_all`` makes the indexes."""
+        self._loaded = self.has_new_indexes = True
+        self.forget_indexes()
+
+    def note_tail(self, batches: BatchIndex) -> None:
+        """These batches end the segment; what is behind the last entry of the time index counts too."""
+        for last_offset, timestamp in zip(batches.last_offset, batches.max_timestamp, strict=True):
+            if timestamp > self.max_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = timestamp, last_offset
+
+    def first_timestamp(self) -> int | None:
+        """The largest timestamp of the first batch, from which the segment's age counts."""
+        if self.rolling_timestamp is None and self.size:
+            for index in self.windows(0, min(self.size, _READ_BYTES)):
+                self.rolling_timestamp = index.max_timestamp[0] if len(index) else None
+                break
+        return self.rolling_timestamp
+
     def forget_indexes(self) -> None:
         """Start over with indexes of nothing; ``note_all`` fills them."""
-        self.offset_index.keep(0)
-        self.time_index.keep(0)
-        self.txn_index.keep_below(NO_OFFSET)
+        self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
+        self.offset_index.replaces_file()
+        self.time_index.replaces_file()
         self.rolling_timestamp = None
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
         self._bytes_since_entry = 0
 
     def truncate(self, position: int, offset: int) -> None:
-        """Cut the log at a batch boundary and everything from ``offset`` on from the indexes."""
+        """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises OSError."""
+        self.load()
         self.file("log").truncate(position)
         self.has_unsynced_bytes = True
         self.size = position
         self.offset_index.keep_while(offset - self.base_offset, 0)
         self.time_index.keep_while(offset - self.base_offset, 1)
-        self.txn_index.keep_below(offset)
+        if self.txn_index is not None:
+            self.txn_index.keep_below(offset)
         self._bytes_since_entry = 0
         last = self.time_index.last()
         self.max_timestamp, self.max_timestamp_offset = (
@@ -243,10 +291,25 @@ class LogSegment:
         if position == 0:
             self.rolling_timestamp = None
 
-    def sync(self) -> None:
-        """The log's bytes are durable. Raises OSError."""
-        self.file("log").sync()
-        self.has_unsynced_bytes = False
+    def take_back(self) -> None:
+        """Cut off what a failed write has left behind the last batch. Raises OSError."""
+        self.file("log").truncate(self.size)
+
+    def preallocate(self) -> None:
+        """Make the file as large as the segment may get. Raises OSError."""
+        self.file("log").truncate(max(self.size, self.config.segment_bytes))
+
+    def trim(self) -> None:
+        """Make the file as large as the log in it. Raises OSError."""
+        self.file("log").truncate(self.size)
+        self.has_unsynced_bytes = True
+
+    def remove_leftovers(self) -> None:
+        """Remove files of this name that nobody knows; a new segment takes their place."""
+        for kind in KINDS:
+            if self.files.exists(self.path(kind)):
+                LOG.warning("%s lay there when its segment began: removed", self.path(kind))
+                self.files.remove(self.path(kind))
 
     def close(self) -> None:
         """Give the files back; they are opened again when they are needed."""
@@ -254,12 +317,19 @@ class LogSegment:
             file.close()
         self._open.clear()
 
+    def remove(self) -> None:
+        """Remove the files, the log first. Raises OSError."""
+        self.close()
+        for kind in KINDS:
+            if self.files.exists(self.path(kind)):
+                self.files.remove(self.path(kind))
+
     def mark_deleted(self) -> list[str]:
         """Give the files the suffix ``.deleted``, the log first; returns where they are now."""
         self.close()
         renamed = []
-        for kind in ("log", *INDEXES):
-            path = self.path(kind)  # type: ignore[arg-type]
+        for kind in KINDS:
+            path = self.path(kind)
             if self.files.exists(path):
                 self.files.rename(path, path + DELETED)
                 renamed.append(path + DELETED)

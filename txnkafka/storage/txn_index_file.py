@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txnkafka.env import DataFile
+    from txnkafka.model import CompletedTxn
 
 __all__ = ["TxnIndexFile"]
 
@@ -44,6 +45,16 @@ class TxnIndexFile:
         if last_offset < self._base_offset or (self.entries and last_offset <= self.entries[-1].last_offset):
             raise ValueError(f"a transaction that ends at {last_offset} does not follow in the index")
         self.entries.append(AbortedTxn(0, producer_id, first_offset, last_offset, last_stable_offset))
+
+    def add(self, completed: Iterable[CompletedTxn]) -> None:
+        """Those of the transactions that were aborted."""
+        for each in completed:
+            if each.is_aborted:
+                self.append(each.producer_id, each.first_offset, each.last_offset, each.last_stable_offset)
+
+    def replaces_file(self) -> None:
+        """Whatever the file holds, this is written in its place."""
+        self._saved, self._cut = 0, True
 
     def keep_below(self, offset: int) -> None:
         """Forget the transactions that end at ``offset`` or behind it."""

@@ -1,0 +1,118 @@
+# What a batch that is in the log changes: nothing is refused any more.
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from txnkafka._core.producer_rules cimport last_sequence_of
+from txnkafka._core.producer_table cimport (
+    NO_PLACE,
+    ended_put,
+    ended_reserve,
+    ended_txn,
+    forget_batches,
+    know_batch,
+    know_older_batch,
+    known_at,
+    known_batch,
+    producer,
+    producer_table,
+    table_add,
+    table_at,
+    table_place,
+    txn_close,
+    txn_open,
+)
+from txnkafka._core.scan cimport (
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+    BatchEntry,
+)
+
+cdef struct Ended:
+    ended_txn txn
+    int64_t producer_id
+    int64_t last_stable_offset
+    bint is_aborted
+
+
+cdef inline void apply_data(producer_table* t, uint32_t place, producer* p, const BatchEntry* e) noexcept nogil:
+    cdef known_batch batch
+    if p.epoch != e.producer_epoch:
+        forget_batches(p)
+        p.epoch = e.producer_epoch
+    batch.last_sequence = last_sequence_of(e)
+    batch.offset_delta = <int32_t>(e.last_offset - e.base_offset)
+    batch.last_offset = e.last_offset
+    batch.timestamp = p.last_timestamp = e.max_timestamp
+    know_batch(p, batch)
+    if e.attributes & ATTRIBUTE_TRANSACTIONAL and p.txn_first_offset < 0:
+        if e.count:
+            txn_open(t, place, e.base_offset)
+        elif p.emptied_first_offset < 0:
+            p.emptied_first_offset = e.base_offset
+
+
+cdef inline int apply_marker(producer_table* t, producer* p, const BatchEntry* e, ended_txn* ended) noexcept nogil:
+    ended.first_offset = p.txn_first_offset if p.emptied_first_offset < 0 else p.emptied_first_offset
+    ended.last_offset = e.base_offset
+    if ended.first_offset >= 0:
+        if not ended_reserve(t, 1):
+            return -1
+        ended_put(t, ended.first_offset, ended.last_offset)
+        if p.txn_first_offset >= 0:
+            txn_close(t, p)
+        p.emptied_first_offset = -1
+    if p.epoch != e.producer_epoch:
+        forget_batches(p)
+        p.epoch = e.producer_epoch
+    p.coordinator_epoch = e.coordinator_epoch
+    p.last_timestamp = e.max_timestamp
+    return ended.first_offset >= 0
+
+
+cdef inline int apply(producer_table* t, const BatchEntry* e, ended_txn* ended) noexcept nogil:
+    """Take in a batch that is in the log. -1 without memory, which changes nothing; 1 when a transaction
+    ended, which ``ended`` says; else 0."""
+    cdef uint32_t place
+    cdef producer* p
+    if e.producer_id < 0:
+        return 0
+    if e.attributes & ATTRIBUTE_CONTROL and (
+        not e.count or (e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT)
+    ):
+        return 0                    # emptied by the cleaner, or nothing that ends a transaction
+    place = table_place(t, e.producer_id)
+    if place == NO_PLACE:
+        if table_add(t, e.producer_id, e.producer_epoch) == NULL:
+            return -1
+        place = t.count - 1
+    p = table_at(t, place)
+    if e.attributes & ATTRIBUTE_CONTROL:
+        return apply_marker(t, p, e, ended)
+    apply_data(t, place, p, e)
+    return 0
+
+
+cdef inline void tell(producer_table* t, const BatchEntry* e, Ended* ended) noexcept nogil:
+    """Complete what ``apply`` said of a transaction that ended just now."""
+    ended.producer_id = e.producer_id
+    ended.is_aborted = e.control_type == CONTROL_ABORT
+    ended.last_stable_offset = e.last_offset + 1
+    if t.oldest_open != NO_PLACE:
+        ended.last_stable_offset = table_at(t, t.oldest_open).txn_first_offset
+
+
+cdef inline void remember(producer* p, const BatchEntry* e) noexcept nogil:
+    """Put a batch before those known, unless it is one of them or of another epoch, before which nothing
+    counts."""
+    cdef known_batch batch = known_at(p, 0)[0]
+    if e.last_offset > batch.last_offset - batch.offset_delta - 1:
+        return
+    if e.producer_epoch != p.epoch:
+        p.partial = 0
+    elif not e.attributes & ATTRIBUTE_CONTROL:
+        batch.last_sequence = last_sequence_of(e)
+        batch.offset_delta = <int32_t>(e.last_offset - e.base_offset)
+        batch.last_offset = e.last_offset
+        batch.timestamp = e.max_timestamp
+        know_older_batch(p, batch)

@@ -1,0 +1,153 @@
+# What a leading broker takes of a producer: its rules in its order (ProducerAppendInfo, UnifiedLog).
+from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t
+
+from txnkafka._core.producer_table cimport known_at, known_batch, newest_batch, producer
+from txnkafka._core.scan cimport (
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+    BatchEntry,
+)
+
+cdef enum:
+    FROM_REPLICATION = 0
+    FROM_CLIENT = 2
+    LATEST_EPOCH = 32767
+
+cdef enum Verdict:
+    FINE
+    DUPLICATE
+    DAMAGED
+    FENCED
+    NOT_VERIFIED
+    NO_STATE
+    BEHIND_PENDING
+    LATE_IN_EPOCH
+    OUT_OF_ORDER
+    PLAIN_IN_TRANSACTION
+    NO_MARKER
+    NO_VERSION
+    OLD_MARKER
+    OLD_COORDINATOR
+
+cdef extern from * nogil:
+    """
+    /* Kafka's error codes of the verdicts; 46 is DUPLICATE_SEQUENCE_NUMBER. */
+    static const int8_t verdict_codes[] = {0, 46, 2, 47, 48, 45, 45, 45, 45, 48, 87, -1, 47, 52};
+    """
+    const int8_t* verdict_codes
+
+cdef struct Request:
+    int origin
+    int transaction_version
+    bint verified
+    bint pending                    # a verification entry stands, with:
+    bint supports_epoch_bump
+    int64_t lowest_sequence
+
+cdef class Checked:
+    cdef readonly int code
+    cdef readonly bint is_duplicate
+    cdef readonly int64_t first_offset
+    cdef readonly int64_t last_offset
+    cdef readonly int64_t timestamp
+    cdef readonly int64_t search_below
+    cdef readonly str text
+
+cdef Checked may_be_written()
+cdef Checked duplicate(const known_batch* batch)
+cdef Checked refusal(Verdict verdict, producer* p, const BatchEntry* e)
+cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept
+cdef object state_entry(producer* p)
+
+
+cdef inline int32_t last_sequence_of(const BatchEntry* e) noexcept nogil:
+    """Sequences wrap around to 0."""
+    cdef int64_t last
+    if e.base_sequence < 0:
+        return -1
+    last = e.base_sequence + (e.last_offset - e.base_offset)
+    return <int32_t>(last & INT32_MAX)
+
+
+cdef inline int32_t first_sequence_of(const known_batch* batch) noexcept nogil:
+    return <int32_t>((<int64_t>batch.last_sequence - batch.offset_delta) & INT32_MAX)
+
+
+cdef inline known_batch* find_duplicate(producer* p, const BatchEntry* e) noexcept nogil:
+    cdef unsigned int i
+    cdef known_batch* batch
+    cdef int32_t last_sequence = last_sequence_of(e)
+    if p.epoch != e.producer_epoch or e.base_sequence < 0:
+        return NULL
+    for i in range(p.known):
+        batch = known_at(p, i)
+        if batch.last_sequence == last_sequence and first_sequence_of(batch) == e.base_sequence:
+            return batch
+    return NULL
+
+
+cdef inline Verdict judge_sequence(producer* p, const BatchEntry* e, const Request* r) noexcept nogil:
+    cdef int32_t last_sequence = -1
+    cdef bint no_epoch = p == NULL or p.epoch == -1
+    if r.pending and r.supports_epoch_bump and e.base_sequence != 0 and (p == NULL or not p.known):
+        return NO_STATE
+    if r.pending and e.base_sequence > r.lowest_sequence:
+        return BEHIND_PENDING
+    if no_epoch:                    # of producers whose batches are all gone any sequence is right
+        return FINE
+    if e.producer_epoch != p.epoch:
+        return LATE_IN_EPOCH if e.base_sequence != 0 else FINE
+    if p.known:
+        last_sequence = newest_batch(p).last_sequence
+    if e.base_sequence == <int64_t>last_sequence + 1 or (e.base_sequence == 0 and last_sequence == INT32_MAX):
+        return FINE
+    return OUT_OF_ORDER
+
+
+cdef inline Verdict judge_data(producer* p, const BatchEntry* e, const Request* r) noexcept nogil:
+    cdef Verdict verdict = FINE
+    if r.origin != FROM_REPLICATION and e.producer_epoch < (-1 if p == NULL else p.epoch):
+        return FENCED
+    if r.origin == FROM_CLIENT:
+        verdict = judge_sequence(p, e, r)
+        if verdict != FINE:
+            return verdict
+    if p != NULL and p.txn_first_offset >= 0 and not e.attributes & ATTRIBUTE_TRANSACTIONAL:
+        return PLAIN_IN_TRANSACTION
+    return FINE
+
+
+cdef inline Verdict judge_marker(producer* p, const BatchEntry* e, const Request* r) noexcept nogil:
+    cdef int16_t epoch = -1 if p == NULL else p.epoch
+    if e.crc_wrong:
+        return DAMAGED
+    if (e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT) or e.coordinator_epoch < 0:
+        return NO_MARKER
+    if r.origin == FROM_REPLICATION:
+        return FINE
+    if r.transaction_version < 0:
+        return NO_VERSION
+    # With transaction version 2 a marker has the epoch after that of the data. The same epoch again is a retry
+    # of one that was written, if no transaction is open; the last epoch there is cannot be followed.
+    if e.producer_epoch < epoch or (
+        e.producer_epoch == epoch and r.transaction_version >= 2
+        and p != NULL and p.txn_first_offset >= 0 and epoch != LATEST_EPOCH
+    ):
+        return OLD_MARKER
+    return OLD_COORDINATOR if p != NULL and e.coordinator_epoch < p.coordinator_epoch else FINE
+
+
+cdef inline Verdict judge(producer* p, const BatchEntry* e, const Request* r) noexcept nogil:
+    """The rules for a batch that is no duplicate; ``p`` is NULL for an unknown producer."""
+    cdef bint control = e.attributes & ATTRIBUTE_CONTROL
+    if r.origin != FROM_REPLICATION and e.attributes & ATTRIBUTE_TRANSACTIONAL:
+        if p == NULL or p.txn_first_offset < 0 or p.epoch != e.producer_epoch:
+            if p != NULL and e.producer_epoch < p.epoch:
+                return FENCED
+            if not (control or r.verified):
+                return NOT_VERIFIED
+    if control:
+        return judge_marker(p, e, r) if e.count else FINE
+    return judge_data(p, e, r)

@@ -1,0 +1,96 @@
+"""What came of checking a batch, in Kafka's codes and in words; the rules themselves are in the .pxd file."""
+cimport cython
+
+from txnkafka.model import ProducerStateEntry
+
+# What is said of each verdict.
+_TEXTS = (
+    "",
+    "",
+    "there is no whole batch here",
+    "epoch {epoch} is older than epoch {last_epoch}, which came before",
+    "the batch is not part of a transaction that its coordinator knows of",
+    "sequence {sequence} comes where nothing is known of the producer and 0 is next",
+    "sequence {sequence} comes while a smaller one is still being verified",
+    "sequence {sequence} comes first in epoch {epoch}, where 0 is next",
+    "sequence {sequence} comes after {last_sequence}",
+    "the batch is not transactional, but a transaction is open from offset {txn_first_offset} on",
+    "the control batch is no readable end marker",
+    "a marker needs the transaction version of its request",
+    "the marker's epoch {epoch} is too old after epoch {last_epoch}",
+    "coordinator epoch {coordinator_epoch} is older than {last_coordinator_epoch}, which came before",
+)
+
+
+@cython.final
+cdef class Checked:
+    """What ``check`` says of a batch: ``code`` is Kafka's error code, 0 when the batch may be written.
+
+    A duplicate has code 0 too: it is not written, ``first_offset``, ``last_offset`` and ``timestamp`` are those
+    of the batch in the log. ``text`` is what to say of an error. With ``search_below`` not -1, the batch may be
+    a duplicate of one that lies below that offset, where a snapshot does not remember it.
+    """
+
+    def __cinit__(self):
+        self.first_offset = self.last_offset = self.timestamp = self.search_below = -1
+        self.text = ""
+
+    def __repr__(self):
+        if self.is_duplicate:
+            return f"Checked(duplicate of {self.first_offset}..{self.last_offset})"
+        return f"Checked({self.code}, {self.text!r})"
+
+
+cdef Checked MAY_BE_WRITTEN = Checked.__new__(Checked)
+
+
+cdef Checked may_be_written():
+    return MAY_BE_WRITTEN
+
+
+cdef Checked duplicate(const known_batch* batch):
+    cdef Checked checked = Checked.__new__(Checked)
+    checked.is_duplicate = True
+    checked.first_offset = batch.last_offset - batch.offset_delta
+    checked.last_offset = batch.last_offset
+    checked.timestamp = batch.timestamp
+    return checked
+
+
+cdef Checked refusal(Verdict verdict, producer* p, const BatchEntry* e):
+    cdef Checked checked = Checked.__new__(Checked)
+    checked.code = verdict_codes[<int>verdict]
+    text = _TEXTS[<int>verdict]
+    if e == NULL:
+        checked.text = text
+        return checked
+    last = ProducerStateEntry(e.producer_id, -1, -1, -1, -1, -1, -1, 0) if p == NULL else state_entry(p)
+    checked.text = f"producer {e.producer_id}: " + text.format(
+        sequence=e.base_sequence, epoch=e.producer_epoch, coordinator_epoch=e.coordinator_epoch,
+        last_sequence=last.last_sequence, last_epoch=last.producer_epoch,
+        last_coordinator_epoch=last.coordinator_epoch, txn_first_offset=last.current_txn_first_offset,
+    )
+    return checked
+
+
+cdef object state_entry(producer* p):
+    cdef known_batch last = known_batch(-1, 0, -1, -1)
+    if p.known:
+        last = newest_batch(p)[0]
+    return ProducerStateEntry(
+        p.producer_id, p.epoch, p.coordinator_epoch, p.last_timestamp, p.txn_first_offset,
+        last.last_sequence, last.last_offset, last.offset_delta,
+    )
+
+
+cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept:
+    """Below which offset a batch like this one may lie in the log, or -1: it is of the producer's epoch, its
+    sequence lies behind those known, and there may have been more of them than a snapshot holds."""
+    cdef known_batch* oldest
+    if p == NULL or not p.partial or e.producer_epoch != p.epoch or e.base_sequence < 0:
+        return -1
+    oldest = known_at(p, 0)
+    # Sequences run in a circle; the half of it that comes before is behind.
+    if ((<int64_t>first_sequence_of(oldest) - last_sequence_of(e) - 1) & INT32_MAX) >= INT32_MAX // 2:
+        return -1
+    return oldest.last_offset - oldest.offset_delta

@@ -1,0 +1,149 @@
+/* All producers at once: in and out of a snapshot, forgotten by age, in the order of a number. */
+#ifndef TXNKAFKA_PRODUCER_SNAPSHOT_H
+#define TXNKAFKA_PRODUCER_SNAPSHOT_H
+
+#include "producer_table.h"
+
+#define SNAPSHOT_ENTRY 46 /* bytes; see txnkafka/storage/producer_snapshot.py */
+
+typedef struct {
+    uint64_t key;
+    uint32_t place;
+} sort_key;
+
+/* Byte by byte, the last first, which keeps what is equal as it lies; bytes that are the same in all keys cost
+ * a look only. `keys` has room for twice `count`; returns the half where the order is. */
+static inline sort_key *sort_keys(sort_key *keys, size_t count) {
+    sort_key *from = keys, *to = keys + count;
+    uint64_t differ = 0;
+    size_t descents = 0;
+    for (size_t i = 1; i < count; i++) {
+        differ |= keys[i].key ^ keys[0].key;
+        descents += keys[i - 1].key > keys[i].key;
+    }
+    for (int shift = 0; descents && shift < 64; shift += 8) {
+        if (!(differ >> shift & 255)) continue;
+        size_t begin[257] = {0};
+        for (size_t i = 0; i < count; i++) begin[(from[i].key >> shift & 255) + 1]++;
+        for (int i = 1; i < 256; i++) begin[i] += begin[i - 1];
+        for (size_t i = 0; i < count; i++) to[begin[from[i].key >> shift & 255]++] = from[i];
+        sort_key *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    return from;
+}
+
+#define NUMBERS_OF(bits)                                                                                     \
+    static inline uint8_t *put_i##bits(uint8_t *p, int##bits##_t value) {                                    \
+        uint##bits##_t v = __builtin_bswap##bits((uint##bits##_t)value);                                     \
+        memcpy(p, &v, sizeof v);                                                                             \
+        return p + sizeof v;                                                                                 \
+    }                                                                                                        \
+    static inline int##bits##_t take_i##bits(const uint8_t **p) {                                            \
+        uint##bits##_t v;                                                                                    \
+        memcpy(&v, *p, sizeof v);                                                                            \
+        *p += sizeof v;                                                                                      \
+        return (int##bits##_t)__builtin_bswap##bits(v);                                                      \
+    }
+NUMBERS_OF(16)
+NUMBERS_OF(32)
+NUMBERS_OF(64)
+
+static inline uint8_t *put_entry(uint8_t *to, const producer *p) {
+    const known_batch *last = p->known ? &p->batches[p->newest] : NULL;
+    to = put_i64(to, p->producer_id);
+    to = put_i16(to, p->epoch);
+    to = put_i32(to, last ? last->last_sequence : -1);
+    to = put_i64(to, last ? last->last_offset : -1);
+    to = put_i32(to, last ? last->offset_delta : 0);
+    to = put_i64(to, p->last_timestamp);
+    to = put_i32(to, p->coordinator_epoch);
+    return put_i64(to, p->txn_first_offset);
+}
+
+/* All entries by producer id; `keys` has room for twice the producers. */
+static inline void put_entries(const producer_table *t, sort_key *keys, uint8_t *to) {
+    for (uint32_t place = 0; place < t->count; place++)
+        keys[place] = (sort_key){(uint64_t)table_at(t, place)->producer_id, place};
+    const sort_key *order = sort_keys(keys, t->count);
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (i + 16 < t->count) __builtin_prefetch(table_at(t, order[i + 16].place));
+        to = put_entry(to, table_at(t, order[i].place));
+    }
+}
+
+typedef enum { TAKEN, IMPOSSIBLE, TWICE, NO_MEMORY_FOR_IT } entry_outcome;
+
+/* One entry as a new producer. The checksum holds, so whoever wrote something else was wrong himself. */
+static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
+    int64_t producer_id = take_i64(&from);
+    int16_t epoch = take_i16(&from);
+    known_batch last = {.last_sequence = take_i32(&from)};
+    last.last_offset = take_i64(&from);
+    last.offset_delta = take_i32(&from);
+    last.timestamp = take_i64(&from);
+    int32_t coordinator_epoch = take_i32(&from);
+    int64_t txn_first_offset = take_i64(&from);
+    if (producer_id < 0 || epoch < -1 || last.last_sequence < -1 || last.last_offset < -1 ||
+        last.offset_delta < 0 || txn_first_offset < -1)
+        return IMPOSSIBLE;
+    if (table_find(t, producer_id)) return TWICE;
+    producer *p = table_add(t, producer_id, epoch);
+    if (!p) return NO_MEMORY_FOR_IT;
+    if (last.last_offset >= 0) {
+        know_batch(p, last);
+        p->partial = 1;
+    }
+    p->last_timestamp = last.timestamp;
+    p->coordinator_epoch = coordinator_epoch;
+    p->txn_first_offset = txn_first_offset;
+    return TAKEN;
+}
+
+/* What take_entry() left open: the list of open transactions. */
+static inline void link_transactions(producer_table *t, sort_key *keys) {
+    size_t count = 0;
+    for (uint32_t place = 0; place < t->count; place++)
+        if (table_at(t, place)->txn_first_offset >= 0)
+            keys[count++] = (sort_key){(uint64_t)table_at(t, place)->txn_first_offset, place};
+    const sort_key *order = sort_keys(keys, count);
+    for (size_t i = 0; i < count; i++) txn_open(t, order[i].place, (int64_t)order[i].key);
+}
+
+/* A producer with an open transaction is never forgotten. */
+
+static inline int is_expired(const producer *p, int64_t now_ms, int64_t expiration_ms) {
+    int64_t idle_ms;
+    if (p->txn_first_offset >= 0) return 0;
+    /* beyond 64 bits there is no doubt about the side */
+    if (__builtin_sub_overflow(now_ms, p->last_timestamp, &idle_ms)) return now_ms > p->last_timestamp;
+    return idle_ms >= expiration_ms;
+}
+
+static inline void remove_expired(producer_table *t, int64_t now_ms, int64_t expiration_ms) {
+    uint32_t before = t->count;
+    /* from the last on, since the last takes the place of one that is removed */
+    for (uint32_t place = t->count; place-- > 0;)
+        if (is_expired(table_at(t, place), now_ms, expiration_ms)) table_remove(t, place);
+    t->expired += before - t->count;
+}
+
+/* Of equal timestamps the smaller producer ids go first: the table does not show in what order it was filled. */
+static inline void remove_oldest(producer_table *t, sort_key *keys, uint32_t number) {
+    size_t idle = 0;
+    for (uint32_t place = 0; place < t->count; place++)
+        if (table_at(t, place)->txn_first_offset < 0)
+            keys[idle++] = (sort_key){(uint64_t)table_at(t, place)->producer_id, place};
+    sort_key *order = sort_keys(keys, idle);
+    if (order != keys) memcpy(keys, order, idle * sizeof *keys);
+    for (size_t i = 0; i < idle; i++)
+        keys[i].key = (uint64_t)table_at(t, keys[i].place)->last_timestamp ^ (UINT64_C(1) << 63);
+    order = sort_keys(keys, idle);
+    /* places change while producers are removed, ids do not */
+    for (uint32_t i = 0; i < number; i++) order[i].key = (uint64_t)table_at(t, order[i].place)->producer_id;
+    for (uint32_t i = 0; i < number; i++) table_remove(t, table_place(t, (int64_t)order[i].key));
+    t->evicted += number;
+}
+
+#endif

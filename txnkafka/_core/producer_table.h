@@ -1,0 +1,337 @@
+/* The producers of one partition: where each stands, which transactions are open, which ended lately.
+ *
+ * Producers lie without gaps in chunks that never move; the first chunk alone grows, so that a partition with
+ * one producer costs a kilobyte. An open-addressed index of eight bytes a cell finds them: half a hash, whose
+ * first bits are the cell where the search begins, and the place of the producer. Where a producer is removed
+ * the last one moves in. A producer costs 168 bytes and 11 to 21 bytes of index.
+ *
+ * Open transactions are a list through the producers in order of their first offsets; they come at its end.
+ * Of transactions that ended only those matter for the first unstable offset that began before all that ended
+ * after them: `ended` keeps these, so that its front is the smallest first offset whatever their number.
+ *
+ * Functions that take memory return 0 when there is none, and have changed nothing then. */
+#ifndef TXNKAFKA_PRODUCER_TABLE_H
+#define TXNKAFKA_PRODUCER_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KNOWN_BATCHES 5 /* what Kafka remembers of a producer (ProducerStateEntry) */
+#define NO_PLACE      UINT32_MAX
+#define CHUNK_BITS    8
+#define CHUNK         (1u << CHUNK_BITS)
+#define FIRST_CHUNK   4
+#define FEWEST_CELLS  8
+#define MOST_PLACES   INT32_MAX /* as many as a snapshot can count */
+
+typedef struct {
+    int32_t last_sequence;
+    int32_t offset_delta;
+    int64_t last_offset;
+    int64_t timestamp;
+} known_batch;
+
+typedef struct {
+    int64_t producer_id;
+    int64_t last_timestamp;
+    int64_t txn_first_offset;     /* -1: no transaction is open */
+    int64_t emptied_first_offset; /* of transactional batches that the cleaner emptied, until a marker comes */
+    uint32_t older, newer;        /* neighbours in the list of open transactions */
+    int32_t coordinator_epoch;
+    int16_t epoch;
+    uint8_t newest;      /* where in the ring the last batch is; the others lie before it */
+    uint8_t known : 7;   /* number of batches there */
+    uint8_t partial : 1; /* there may have been older ones: a snapshot holds only the last */
+    known_batch batches[KNOWN_BATCHES];
+} producer;
+
+typedef struct {
+    uint32_t hash;
+    uint32_t place; /* one more than the producer's; 0: no producer */
+} index_cell;
+
+typedef struct {
+    int64_t first_offset;
+    int64_t last_offset;
+} ended_txn;
+
+typedef struct {
+    producer **chunks;
+    size_t chunk_count, chunk_room; /* chunks, and pointers to them that have memory */
+    uint32_t count, room;
+    index_cell *cells;
+    uint32_t mask, shift; /* cells - 1; bits of a hash that are no cell number */
+    uint64_t seed;
+    uint32_t oldest_open, newest_open, open_count;
+    ended_txn *ended; /* a ring */
+    size_t ended_room, ended_first, ended_count;
+    uint64_t expired, evicted;
+} producer_table;
+
+static inline producer *table_at(const producer_table *t, uint32_t place) {
+    return &t->chunks[place >> CHUNK_BITS][place & (CHUNK - 1)];
+}
+
+/* Somebody who chooses producer ids cannot choose cells, because he does not know the seed. */
+static inline uint32_t table_hash(const producer_table *t, int64_t producer_id) {
+    uint64_t h = (uint64_t)producer_id ^ t->seed;
+    h = (h ^ (h >> 32)) * 0x9E3779B97F4A7C15u;
+    h = (h ^ (h >> 29)) * 0xBF58476D1CE4E5B9u;
+    return (uint32_t)(h >> 32);
+}
+
+static inline uint32_t cell_of(const producer_table *t, uint32_t hash) {
+    return (uint32_t)((uint64_t)hash >> t->shift);
+}
+
+static inline uint32_t table_place(const producer_table *t, int64_t producer_id) {
+    if (!t->count) return NO_PLACE;
+    uint32_t hash = table_hash(t, producer_id);
+    for (uint32_t i = cell_of(t, hash);; i = (i + 1) & t->mask) {
+        const index_cell *cell = &t->cells[i];
+        if (!cell->place) return NO_PLACE;
+        if (cell->hash == hash && table_at(t, cell->place - 1)->producer_id == producer_id)
+            return cell->place - 1;
+    }
+}
+
+static inline producer *table_find(const producer_table *t, int64_t producer_id) {
+    uint32_t place = table_place(t, producer_id);
+    return place == NO_PLACE ? NULL : table_at(t, place);
+}
+
+/* For a loop that knows which producers come next: the cell first, the producer some batches later. */
+static inline void table_expect_cell(const producer_table *t, int64_t producer_id) {
+    if (t->count) __builtin_prefetch(&t->cells[cell_of(t, table_hash(t, producer_id))]);
+}
+
+static inline void table_expect(const producer_table *t, int64_t producer_id) {
+    if (!t->count) return;
+    uint32_t place = t->cells[cell_of(t, table_hash(t, producer_id))].place;
+    if (!place) return;
+    const char *p = (const char *)table_at(t, place - 1);
+    __builtin_prefetch(p, 1);
+    __builtin_prefetch(p + 64, 1);
+    __builtin_prefetch(p + 128, 1);
+}
+
+static inline void table_start(producer_table *t, uint64_t seed) {
+    memset(t, 0, sizeof *t);
+    t->seed = seed;
+    t->oldest_open = t->newest_open = NO_PLACE;
+}
+
+static inline void table_free(producer_table *t) {
+    for (size_t i = 0; i < t->chunk_count; i++) free(t->chunks[i]);
+    free(t->chunks);
+    free(t->cells);
+    free(t->ended);
+}
+
+static inline size_t table_bytes(const producer_table *t) {
+    return t->room * sizeof(producer) + t->chunk_room * sizeof(producer *) + t->ended_room * sizeof(ended_txn) +
+           (t->cells ? ((size_t)t->mask + 1) * sizeof(index_cell) : 0);
+}
+
+/* Room: for one more producer, one more ended transaction. */
+
+static inline int grow_first_chunk(producer_table *t) {
+    uint32_t room = t->room ? 2 * t->room : FIRST_CHUNK;
+    producer *chunk = realloc(t->room ? t->chunks[0] : NULL, room * sizeof(producer));
+    if (!chunk) return 0;
+    t->chunks[0] = chunk;
+    t->chunk_count = 1;
+    t->room = room;
+    return 1;
+}
+
+static inline int grow_chunks(producer_table *t) {
+    if (t->chunk_count == t->chunk_room) {
+        size_t room = t->chunk_room ? 2 * t->chunk_room : 1;
+        producer **chunks = realloc(t->chunks, room * sizeof(producer *));
+        if (!chunks) return 0;
+        t->chunks = chunks;
+        t->chunk_room = room;
+    }
+    if (t->room < CHUNK) return grow_first_chunk(t);
+    producer *chunk = malloc(CHUNK * sizeof(producer));
+    if (!chunk) return 0;
+    t->chunks[t->chunk_count++] = chunk;
+    t->room += CHUNK;
+    return 1;
+}
+
+static inline void index_put(producer_table *t, index_cell cell) {
+    uint32_t i = cell_of(t, cell.hash);
+    while (t->cells[i].place) i = (i + 1) & t->mask;
+    t->cells[i] = cell;
+}
+
+static inline int grow_index(producer_table *t) {
+    index_cell *before = t->cells;
+    uint64_t cells = before ? 2 * ((uint64_t)t->mask + 1) : FEWEST_CELLS;
+    index_cell *grown = calloc(cells, sizeof(index_cell));
+    if (!grown) return 0;
+    uint64_t filled = before ? (uint64_t)t->mask + 1 : 0;
+    t->cells = grown;
+    t->mask = (uint32_t)(cells - 1);
+    t->shift = 32;
+    while (cells >>= 1) t->shift--;
+    for (uint64_t i = 0; i < filled; i++)
+        if (before[i].place) index_put(t, before[i]);
+    free(before);
+    return 1;
+}
+
+static inline int table_reserve(producer_table *t, uint32_t producers) {
+    if (producers > MOST_PLACES - t->count) return 0;
+    uint64_t wanted = (uint64_t)t->count + producers;
+    while (t->room < wanted)
+        if (!grow_chunks(t)) return 0;
+    while (!t->cells || 4 * wanted > 3 * ((uint64_t)t->mask + 1))
+        if (!grow_index(t)) return 0;
+    return 1;
+}
+
+static inline int ended_reserve(producer_table *t, size_t transactions) {
+    size_t wanted = t->ended_count + transactions, room = t->ended_room;
+    if (wanted <= room) return 1;
+    while (room < wanted) room = room ? 2 * room : FIRST_CHUNK;
+    ended_txn *ended = malloc(room * sizeof(ended_txn));
+    if (!ended) return 0;
+    for (size_t i = 0; i < t->ended_count; i++)
+        ended[i] = t->ended[(t->ended_first + i) & (t->ended_room - 1)];
+    free(t->ended);
+    t->ended = ended;
+    t->ended_room = room;
+    t->ended_first = 0;
+    return 1;
+}
+
+/* Producers come and go. */
+
+static inline producer *table_add(producer_table *t, int64_t producer_id, int16_t epoch) {
+    if (!table_reserve(t, 1)) return NULL;
+    producer *p = table_at(t, t->count++);
+    memset(p, 0, sizeof *p);
+    p->producer_id = producer_id;
+    p->epoch = epoch;
+    p->coordinator_epoch = -1;
+    p->last_timestamp = p->txn_first_offset = p->emptied_first_offset = -1;
+    p->older = p->newer = NO_PLACE;
+    index_put(t, (index_cell){table_hash(t, producer_id), t->count});
+    return p;
+}
+
+static inline uint32_t index_find(const producer_table *t, uint32_t place) {
+    uint32_t i = cell_of(t, table_hash(t, table_at(t, place)->producer_id));
+    while (t->cells[i].place != place + 1) i = (i + 1) & t->mask;
+    return i;
+}
+
+/* Cells behind the hole move up, those that may: no search may meet an empty cell on its way. */
+static inline void index_remove(producer_table *t, uint32_t hole) {
+    for (uint32_t i = (hole + 1) & t->mask; t->cells[i].place; i = (i + 1) & t->mask) {
+        uint32_t way = (i - cell_of(t, t->cells[i].hash)) & t->mask;
+        if (way >= ((i - hole) & t->mask)) {
+            t->cells[hole] = t->cells[i];
+            hole = i;
+        }
+    }
+    t->cells[hole].place = 0;
+}
+
+static inline void list_neighbours(producer_table *t, const producer *p, uint32_t newer_of_older, uint32_t older_of_newer) {
+    if (p->older == NO_PLACE) t->oldest_open = newer_of_older;
+    else table_at(t, p->older)->newer = newer_of_older;
+    if (p->newer == NO_PLACE) t->newest_open = older_of_newer;
+    else table_at(t, p->newer)->older = older_of_newer;
+}
+
+/* Removes a producer without an open transaction; the last one takes its place. */
+static inline void table_remove(producer_table *t, uint32_t place) {
+    uint32_t last = t->count - 1;
+    index_remove(t, index_find(t, place));
+    if (place != last) {
+        producer *moved = table_at(t, last);
+        t->cells[index_find(t, last)].place = place + 1;
+        if (moved->txn_first_offset != -1) list_neighbours(t, moved, place, place);
+        *table_at(t, place) = *moved;
+    }
+    t->count = last;
+    if (t->room > CHUNK && t->room - t->count >= 2 * CHUNK) {
+        free(t->chunks[--t->chunk_count]);
+        t->room -= CHUNK;
+    }
+}
+
+/* Transactions begin and end. */
+
+static inline void txn_open(producer_table *t, uint32_t place, int64_t first_offset) {
+    producer *p = table_at(t, place);
+    uint32_t older = t->newest_open;
+    /* one step, unless a damaged log has offsets that go back */
+    while (older != NO_PLACE && table_at(t, older)->txn_first_offset > first_offset)
+        older = table_at(t, older)->older;
+    p->txn_first_offset = first_offset;
+    p->older = older;
+    p->newer = older == NO_PLACE ? t->oldest_open : table_at(t, older)->newer;
+    list_neighbours(t, p, place, place);
+    t->open_count++;
+}
+
+static inline void txn_close(producer_table *t, producer *p) {
+    list_neighbours(t, p, p->newer, p->older);
+    p->older = p->newer = NO_PLACE;
+    p->txn_first_offset = -1;
+    t->open_count--;
+}
+
+static inline ended_txn *ended_at(const producer_table *t, size_t i) {
+    return &t->ended[(t->ended_first + i) & (t->ended_room - 1)];
+}
+
+/* There is room: ended_reserve() said so. */
+static inline void ended_put(producer_table *t, int64_t first_offset, int64_t last_offset) {
+    while (t->ended_count && ended_at(t, t->ended_count - 1)->first_offset >= first_offset) t->ended_count--;
+    *ended_at(t, t->ended_count++) = (ended_txn){first_offset, last_offset};
+}
+
+static inline void ended_drop(producer_table *t, int64_t high_watermark) {
+    while (t->ended_count && ended_at(t, 0)->last_offset < high_watermark) {
+        t->ended_first = (t->ended_first + 1) & (t->ended_room - 1);
+        t->ended_count--;
+    }
+}
+
+/* Batches of one producer. */
+
+static inline known_batch *newest_batch(producer *p) {
+    return &p->batches[p->newest];
+}
+
+static inline known_batch *known_at(producer *p, unsigned i) { /* 0 is the oldest */
+    return &p->batches[(p->newest + KNOWN_BATCHES + 1u + i - p->known) % KNOWN_BATCHES];
+}
+
+static inline void know_batch(producer *p, known_batch batch) {
+    p->newest = p->newest == KNOWN_BATCHES - 1 ? 0 : (uint8_t)(p->newest + 1);
+    if (p->known < KNOWN_BATCHES) p->known++;
+    if (p->known == KNOWN_BATCHES) p->partial = 0;
+    p->batches[p->newest] = batch;
+}
+
+static inline void know_older_batch(producer *p, known_batch batch) {
+    p->known++;
+    *known_at(p, 0) = batch;
+    if (p->known == KNOWN_BATCHES) p->partial = 0;
+}
+
+static inline void forget_batches(producer *p) {
+    p->known = 0;
+    p->partial = 0;
+}
+
+#endif

@@ -1,0 +1,81 @@
+# The structures of producer_table.h, and what is done with all producers at once.
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+cdef extern from "producer_table.h" nogil:
+    enum:
+        KNOWN_BATCHES
+        NO_PLACE
+
+    ctypedef struct known_batch:
+        int32_t last_sequence
+        int32_t offset_delta
+        int64_t last_offset
+        int64_t timestamp
+
+    ctypedef struct producer:
+        int64_t producer_id
+        int64_t last_timestamp
+        int64_t txn_first_offset
+        int64_t emptied_first_offset
+        uint32_t older
+        uint32_t newer
+        int32_t coordinator_epoch
+        int16_t epoch
+        uint8_t known
+        uint8_t partial
+
+    ctypedef struct ended_txn:
+        int64_t first_offset
+        int64_t last_offset
+
+    ctypedef struct producer_table:
+        uint32_t count
+        uint32_t oldest_open
+        uint32_t open_count
+        size_t ended_count
+        uint64_t expired
+        uint64_t evicted
+
+    void table_start(producer_table* t, uint64_t seed)
+    void table_free(producer_table* t)
+    size_t table_bytes(const producer_table* t)
+    bint table_reserve(producer_table* t, uint32_t producers)
+    bint ended_reserve(producer_table* t, size_t transactions)
+    producer* table_at(const producer_table* t, uint32_t place)
+    uint32_t table_place(const producer_table* t, int64_t producer_id)
+    producer* table_find(const producer_table* t, int64_t producer_id)
+    void table_expect_cell(const producer_table* t, int64_t producer_id)
+    void table_expect(const producer_table* t, int64_t producer_id)
+    producer* table_add(producer_table* t, int64_t producer_id, int16_t epoch)
+    void table_remove(producer_table* t, uint32_t place)
+    void txn_open(producer_table* t, uint32_t place, int64_t first_offset)
+    void txn_close(producer_table* t, producer* p)
+    ended_txn* ended_at(const producer_table* t, size_t i)
+    void ended_put(producer_table* t, int64_t first_offset, int64_t last_offset)
+    void ended_drop(producer_table* t, int64_t high_watermark)
+    known_batch* newest_batch(producer* p)
+    known_batch* known_at(producer* p, unsigned int i)
+    void know_batch(producer* p, known_batch batch)
+    void know_older_batch(producer* p, known_batch batch)
+    void forget_batches(producer* p)
+
+cdef extern from "producer_snapshot.h" nogil:
+    enum:
+        SNAPSHOT_ENTRY
+
+    ctypedef struct sort_key:
+        pass
+
+    ctypedef enum entry_outcome:
+        TAKEN
+        IMPOSSIBLE
+        TWICE
+        NO_MEMORY_FOR_IT
+
+    uint8_t* put_i16(uint8_t* p, int16_t value)
+    uint8_t* put_i32(uint8_t* p, int32_t value)
+    void put_entries(const producer_table* t, sort_key* keys, uint8_t* to)
+    entry_outcome take_entry(producer_table* t, const uint8_t* entry)
+    void link_transactions(producer_table* t, sort_key* keys)
+    void remove_expired(producer_table* t, int64_t now_ms, int64_t expiration_ms)
+    void remove_oldest(producer_table* t, sort_key* keys, uint32_t number)

@@ -1,0 +1,466 @@
+"""What a partition knows of its producers: duplicates, sequences, epochs, open transactions, the unstable offset.
+
+``check`` a batch, write it, ``append`` it, all under the lock of the log: a batch that is written but not yet
+flushed counts as appended, so a retry of it is a duplicate, whose answer waits for the same flush. ``check``
+changes nothing and takes the memory that ``append`` will need, so that nothing can fail behind the write.
+
+The rules are those of a leading broker, in its order. Two things are better. The cleaner works below the last
+stable offset, so transactional batches that it emptied open no transaction. And a snapshot holds one batch of
+each producer: where older ones decide, ``Checked.search_below`` says so, and ``remember_older`` takes them
+from the log.
+
+Source: ``ProducerStateManager``, ``ProducerAppendInfo``, ``ProducerStateEntry``,
+``UnifiedLog.analyzeAndValidateProducerState``; KIP-98, KIP-360, KIP-890.
+"""
+from collections import namedtuple
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport INT64_MAX, int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+
+from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
+from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+from txnkafka._core.producer_append cimport Ended, apply, remember, tell
+from txnkafka._core.producer_rules cimport (
+    DAMAGED,
+    DUPLICATE,
+    FINE,
+    FROM_CLIENT,
+    Checked,
+    Request,
+    Verdict,
+    duplicate,
+    find_duplicate,
+    first_sequence_of,
+    judge,
+    may_be_written,
+    older_may_match,
+    refusal,
+    state_entry,
+    verdict_codes,
+)
+from txnkafka._core.scan cimport AT_END, BatchEntry, BatchIndex, read_entry
+
+from txnkafka.errors import CorruptFileError
+from txnkafka.model import CompletedTxn
+
+crc_initialize()
+
+REPLICATION, COORDINATOR, CLIENT = range(3)
+
+cdef enum:
+    SNAPSHOT_VERSION = 1
+    SNAPSHOT_HEAD = 10
+    SNAPSHOT_CRC_BEGIN = 6
+    ENDED_AT_ONCE = 128             # transactions that a replay gathers before it makes Python objects of them
+    CELL_AHEAD = 24                 # batches between the first sight of a producer id and its turn
+    PRODUCER_AHEAD = 12
+
+cdef uint64_t SEED = <uint64_t><int64_t>hash("producer table")      # another one in every process
+
+KnownBatch = namedtuple("KnownBatch", [
+    "first_sequence", "last_sequence", "first_offset", "last_offset", "timestamp",
+], module=__name__)
+KnownBatch.__doc__ = "A batch by which a retry of it is recognised."
+
+
+cdef int replay_some(
+    producer_table* t, const BatchEntry* entries, Py_ssize_t* at, Py_ssize_t count, int64_t start_offset,
+    Ended* ended,
+) noexcept nogil:
+    """Batches from number ``at`` on, until ``ended`` is full; the number of those, or -1 without memory."""
+    cdef int found = 0, outcome
+    cdef Py_ssize_t i = at[0]
+    while i < count and found < ENDED_AT_ONCE:
+        expect(t, entries, i, count)
+        if entries[i].last_offset >= start_offset:
+            outcome = apply(t, &entries[i], &ended[found].txn)
+            if outcome < 0:
+                return -1
+            if outcome:
+                tell(t, &entries[i], &ended[found])
+                found += 1
+        i += 1
+    at[0] = i
+    return found
+
+
+cdef inline void expect(
+    const producer_table* t, const BatchEntry* entries, Py_ssize_t i, Py_ssize_t count
+) noexcept nogil:
+    """Fetch what the next batches need: a table of a million producers is in no cache."""
+    if i + CELL_AHEAD < count:
+        table_expect_cell(t, entries[i + CELL_AHEAD].producer_id)
+        table_expect(t, entries[i + PRODUCER_AHEAD].producer_id)
+
+
+cdef bint check_and_append(
+    producer_table* t, const BatchEntry* entries, Py_ssize_t count, const Request* r, int8_t* codes
+) noexcept nogil:
+    """False without memory, behind the batches that were taken in."""
+    cdef Py_ssize_t i
+    cdef ended_txn ended
+    cdef producer* p
+    cdef Verdict verdict
+    for i in range(count):
+        expect(t, entries, i, count)
+        if entries[i].producer_id < 0:
+            continue
+        p = table_find(t, entries[i].producer_id)
+        if r.origin == FROM_CLIENT and p != NULL and find_duplicate(p, &entries[i]) != NULL:
+            verdict = DUPLICATE
+        else:
+            verdict = judge(p, &entries[i], r)
+        codes[i] = verdict_codes[<int>verdict]
+        if verdict == FINE and apply(t, &entries[i], &ended) < 0:
+            return False
+    return True
+
+
+cdef object as_known_batch(const known_batch* batch):
+    first_sequence = -1 if batch.last_sequence < 0 else first_sequence_of(batch)
+    return KnownBatch(
+        first_sequence, batch.last_sequence, batch.last_offset - batch.offset_delta, batch.last_offset,
+        batch.timestamp,
+    )
+
+
+cdef object completed_txn(const Ended* ended):
+    return CompletedTxn(
+        ended.producer_id, ended.txn.first_offset, ended.txn.last_offset, bool(ended.is_aborted),
+        ended.last_stable_offset,
+    )
+
+
+cdef int read_batch(object batch, Py_ssize_t position, BatchEntry* e) except -1:
+    """Whether there is a whole batch."""
+    cdef Py_buffer view
+    cdef bint whole = False
+    PyObject_GetBuffer(batch, &view, PyBUF_SIMPLE)
+    if 0 <= position <= view.len:
+        whole = read_entry(<uint8_t*>view.buf + position, <uint8_t*>view.buf + view.len, e) == AT_END
+    PyBuffer_Release(&view)
+    return whole
+
+
+cdef class ProducerTable:
+    """The producers of one partition. ``len(table)`` of them; see the module for the way of a batch."""
+
+    cdef producer_table t
+
+    def __cinit__(self):
+        table_start(&self.t, SEED)
+
+    def __dealloc__(self):
+        table_free(&self.t)
+
+    def __len__(self):
+        return self.t.count
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + table_bytes(&self.t)
+
+    def clear(self):
+        """Forget everything but the counters."""
+        cdef uint64_t expired = self.t.expired, evicted = self.t.evicted
+        table_free(&self.t)
+        table_start(&self.t, SEED)
+        self.t.expired, self.t.evicted = expired, evicted
+
+    def check(
+        self, batch, Py_ssize_t position, *, int origin, int transaction_version=-1, bint verified=True,
+        lowest_sequence=None, bint supports_epoch_bump=False,
+    ):
+        """What the log may do with the batch of magic 2 at ``position``; its own offsets do not matter yet.
+
+        ``transaction_version`` is that of a request for markers. ``verified`` says that the request's guard is
+        that of its producer's verification, or that verification is off; ``lowest_sequence`` and
+        ``supports_epoch_bump`` are those of a pending verification (``storage.verification``).
+        """
+        cdef BatchEntry e
+        cdef Request r
+        cdef producer* p
+        cdef known_batch* same
+        cdef Verdict verdict
+        cdef Checked refused
+        if not read_batch(batch, position, &e):
+            return refusal(DAMAGED, NULL, NULL)
+        if e.producer_id < 0:
+            return may_be_written()
+        r.origin, r.transaction_version, r.verified = origin, transaction_version, verified
+        r.pending = lowest_sequence is not None
+        r.lowest_sequence = lowest_sequence if r.pending else -1
+        r.supports_epoch_bump = supports_epoch_bump
+        p = table_find(&self.t, e.producer_id)
+        if origin == FROM_CLIENT and p != NULL:
+            same = find_duplicate(p, &e)
+            if same != NULL:
+                return duplicate(same)
+        verdict = judge(p, &e, &r)
+        if verdict != FINE:
+            refused = refusal(verdict, p, &e)
+            if origin == FROM_CLIENT:
+                refused.search_below = older_may_match(p, &e)
+            return refused
+        self.reserve(1)
+        return may_be_written()
+
+    def reserve(self, uint32_t batches):
+        """Take the memory that so many appends can need; MemoryError, and nothing is changed, without it."""
+        if not table_reserve(&self.t, batches) or not ended_reserve(&self.t, batches):
+            raise MemoryError("no memory for the producers of a partition")
+
+    def append(self, batch, Py_ssize_t position):
+        """Take in a batch that was written, with its offsets; the transaction that it ended, or None."""
+        cdef BatchEntry e
+        cdef Ended ended
+        cdef int outcome
+        if not read_batch(batch, position, &e):
+            raise ValueError(f"there is no whole batch at position {position}")
+        outcome = apply(&self.t, &e, &ended.txn)
+        if outcome < 0:
+            raise MemoryError("no memory for the producers of a partition")
+        if outcome == 0:
+            return None
+        tell(&self.t, &e, &ended)
+        return completed_txn(&ended)
+
+    def replay(self, BatchIndex batches not None, int64_t start_offset, list completed not None):
+        """Take in the next batches of the log as they are; those that end below ``start_offset`` are passed over.
+
+        That is the snapshot's offset, or the log start offset, which may lie inside a transaction: then the
+        first batch that is left counts as its beginning. Transactions that end are added to ``completed``.
+        """
+        cdef Ended[ENDED_AT_ONCE] ended
+        cdef Py_ssize_t at = 0
+        cdef int found, i
+        while at < batches.count:
+            with nogil:
+                found = replay_some(&self.t, batches.entries, &at, batches.count, start_offset, ended)
+            if found < 0:
+                raise MemoryError("no memory for the producers of a partition")
+            for i in range(found):
+                completed.append(completed_txn(&ended[i]))
+
+    def check_and_append_all(self, BatchIndex batches not None, *, int origin, int transaction_version=-1):
+        """Check and append one batch after the other, as ``check`` and ``append`` do with verified ones.
+
+        Returns a signed byte for each: 0 for those that were taken in, 46 for duplicates, else the error code.
+        """
+        cdef Request r = Request(origin, transaction_version, True, False, False, -1)
+        cdef bytearray codes = bytearray(batches.count)
+        cdef char* out = codes
+        cdef bint done
+        with nogil:
+            done = check_and_append(&self.t, batches.entries, batches.count, &r, <int8_t*>out)
+        if not done:
+            raise MemoryError("no memory for the producers of a partition")
+        return memoryview(codes).cast("b")
+
+    def remember_older(self, BatchIndex batches not None):
+        """Fill up the batches known of producers that were loaded, from headers that lie below those known.
+
+        Call it with one part of the log after the other, from ``Checked.search_below`` downwards.
+        """
+        cdef Py_ssize_t i
+        cdef producer* p
+        with nogil:
+            for i in range(batches.count - 1, -1, -1):
+                p = table_find(&self.t, batches.entries[i].producer_id) if batches.entries[i].producer_id >= 0 else NULL
+                if p != NULL and p.partial:
+                    remember(p, &batches.entries[i])
+
+    def misses_older(self, int64_t producer_id):
+        """Whether older batches of the producer's epoch may lie in the log than are known."""
+        cdef producer* p = table_find(&self.t, producer_id)
+        return p != NULL and p.partial
+
+    def end_search(self, int64_t producer_id):
+        """No older batches of this producer will be looked for."""
+        cdef producer* p = table_find(&self.t, producer_id)
+        if p != NULL:
+            p.partial = 0
+
+    def on_high_watermark(self, int64_t high_watermark):
+        """Transactions whose markers lie below are decided for every reader."""
+        ended_drop(&self.t, high_watermark)
+
+    @property
+    def first_undecided_offset(self):
+        """Where the oldest open transaction begins; None when none is open."""
+        if self.t.oldest_open == NO_PLACE:
+            return None
+        return table_at(&self.t, self.t.oldest_open).txn_first_offset
+
+    @property
+    def first_unstable_offset(self):
+        """Where the oldest transaction begins that is open, or whose marker the high watermark has not passed;
+        None when there is none."""
+        cdef int64_t offset = INT64_MAX
+        if self.t.oldest_open != NO_PLACE:
+            offset = table_at(&self.t, self.t.oldest_open).txn_first_offset
+        if self.t.ended_count:
+            offset = min(offset, ended_at(&self.t, 0).first_offset)
+        return None if offset == INT64_MAX else offset
+
+    @property
+    def oldest_transaction_timestamp(self):
+        """Last timestamp of the producer whose open transaction is the oldest; -1 when none is open."""
+        if self.t.oldest_open == NO_PLACE:
+            return -1
+        return table_at(&self.t, self.t.oldest_open).last_timestamp
+
+    @property
+    def open_count(self):
+        """Number of open transactions."""
+        return self.t.open_count
+
+    @property
+    def expired(self):
+        """Number of producers that were forgotten because they wrote nothing for too long."""
+        return self.t.expired
+
+    @property
+    def evicted(self):
+        """Number of producers that were forgotten because there were too many."""
+        return self.t.evicted
+
+    def is_active(self, int64_t producer_id):
+        """Whether something is known of the producer."""
+        return table_place(&self.t, producer_id) != NO_PLACE
+
+    def entry(self, int64_t producer_id):
+        """What is known of a producer, or None."""
+        cdef producer* p = table_find(&self.t, producer_id)
+        return None if p == NULL else state_entry(p)
+
+    def known_batches(self, int64_t producer_id):
+        """The batches by which retries of a producer are recognised, the oldest first."""
+        cdef producer* p = table_find(&self.t, producer_id)
+        return [] if p == NULL else [as_known_batch(known_at(p, i)) for i in range(p.known)]
+
+    def last_data_offset(self, int64_t producer_id):
+        """Last offset of the producer's last batch in its epoch; -1 when there is none."""
+        cdef producer* p = table_find(&self.t, producer_id)
+        return newest_batch(p).last_offset if p != NULL and p.known else -1
+
+    def entries(self):
+        """Every producer, by id."""
+        return sorted([state_entry(table_at(&self.t, place)) for place in range(self.t.count)])
+
+    def open_transactions(self):
+        """The producers whose transactions are open, the oldest transaction first."""
+        cdef uint32_t place = self.t.oldest_open
+        found = []
+        while place != NO_PLACE:
+            found.append(state_entry(table_at(&self.t, place)))
+            place = table_at(&self.t, place).newer
+        return found
+
+    def expire(self, int64_t now_ms, int64_t expiration_ms):
+        """Forget producers without an open transaction whose last timestamp is that old; returns how many."""
+        cdef uint32_t before = self.t.count
+        with nogil:
+            remove_expired(&self.t, now_ms, expiration_ms)
+        return before - self.t.count
+
+    def evict(self, uint32_t most):
+        """Keep at most so many producers without an open transaction, those with the latest timestamps;
+        returns how many were forgotten."""
+        cdef uint32_t idle = self.t.count - self.t.open_count
+        cdef sort_key* keys
+        if idle <= most:
+            return 0
+        keys = new_keys(self.t.count)
+        with nogil:
+            remove_oldest(&self.t, keys, idle - most)
+            free(keys)
+        return idle - most
+
+    def snapshot(self):
+        """The content of a ``.snapshot`` file, producers by id."""
+        cdef Py_ssize_t size = SNAPSHOT_HEAD + <Py_ssize_t>self.t.count * SNAPSHOT_ENTRY
+        cdef bytes content = PyBytes_FromStringAndSize(NULL, size)
+        cdef uint8_t* to = <uint8_t*>PyBytes_AS_STRING(content)
+        cdef sort_key* keys = new_keys(self.t.count)
+        with nogil:
+            put_i32(to + SNAPSHOT_CRC_BEGIN, <int32_t>self.t.count)
+            put_entries(&self.t, keys, to + SNAPSHOT_HEAD)
+            free(keys)
+            put_i16(to, SNAPSHOT_VERSION)
+            put_i32(to + 2, <int32_t>crc32c_of(to + SNAPSHOT_CRC_BEGIN, <size_t>(size - SNAPSHOT_CRC_BEGIN)))
+        return content
+
+    def load(self, snapshot, *, int64_t now_ms, int64_t expiration_ms):
+        """Start from the content of a ``.snapshot`` file, without the producers that are expired by now.
+
+        Raises CorruptFileError, and is what it was, when the content does not hold; see
+        ``storage.producer_snapshot``.
+        """
+        cdef Py_buffer view
+        cdef producer_table loaded
+        table_start(&loaded, SEED)
+        PyObject_GetBuffer(snapshot, &view, PyBUF_SIMPLE)
+        try:
+            check_snapshot(<const uint8_t*>view.buf, view.len)
+            load_entries(&loaded, <const uint8_t*>view.buf, view.len)
+        except BaseException:
+            table_free(&loaded)
+            raise
+        finally:
+            PyBuffer_Release(&view)
+        loaded.expired, loaded.evicted = self.t.expired, self.t.evicted
+        table_free(&self.t)
+        self.t = loaded
+        self.expire(now_ms, expiration_ms)
+
+
+cdef sort_key* new_keys(uint32_t count) except NULL:
+    cdef sort_key* keys = <sort_key*>malloc(2 * (<size_t>count + 1) * sizeof(sort_key))
+    if keys == NULL:
+        raise MemoryError("no memory to sort the producers of a partition")
+    return keys
+
+
+cdef int check_snapshot(const uint8_t* p, Py_ssize_t size) except -1:
+    """The checksum before anything else is believed; then the count must fill the file."""
+    cdef uint32_t computed
+    if size < SNAPSHOT_HEAD:
+        raise CorruptFileError(f"{size} bytes are no producer snapshot", position=0)
+    computed = crc32c_of(p + SNAPSHOT_CRC_BEGIN, <size_t>(size - SNAPSHOT_CRC_BEGIN))
+    if load_u32(p + 2) != computed:
+        raise CorruptFileError(
+            f"CRC is {load_u32(p + 2):#010x}, but the content has {computed:#010x}", position=2
+        )
+    if load_i16(p) != SNAPSHOT_VERSION:
+        raise CorruptFileError(f"version {load_i16(p)} is not known, only 1 is", position=0)
+    if SNAPSHOT_HEAD + <int64_t>load_i32(p + SNAPSHOT_CRC_BEGIN) * SNAPSHOT_ENTRY != size:
+        raise CorruptFileError(
+            f"{load_i32(p + SNAPSHOT_CRC_BEGIN)} producers do not fill {size} bytes", position=SNAPSHOT_CRC_BEGIN
+        )
+    return 0
+
+
+cdef int load_entries(producer_table* t, const uint8_t* p, Py_ssize_t size) except -1:
+    cdef entry_outcome outcome = TAKEN
+    cdef Py_ssize_t position = SNAPSHOT_HEAD
+    cdef sort_key* keys = new_keys(<uint32_t>(size // SNAPSHOT_ENTRY))
+    with nogil:
+        if not table_reserve(t, <uint32_t>(size // SNAPSHOT_ENTRY)):
+            outcome = NO_MEMORY_FOR_IT
+        while outcome == TAKEN and position < size:
+            outcome = take_entry(t, p + position)
+            position += SNAPSHOT_ENTRY
+        if outcome == TAKEN:
+            link_transactions(t, keys)
+        free(keys)
+    position -= SNAPSHOT_ENTRY
+    if outcome == IMPOSSIBLE:
+        text = f"producer {load_i64(p + position)} has values that no log gives"
+        raise CorruptFileError(text, position=position)
+    if outcome == TWICE:
+        raise CorruptFileError("a producer stands in the snapshot twice", position=position)
+    if outcome == NO_MEMORY_FOR_IT:
+        raise MemoryError("no memory for the producers of a partition")
+    return 0

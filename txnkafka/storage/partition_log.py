@@ -1,0 +1,353 @@
+"""The log of one partition that is owned: appended to, read, flushed.
+
+For one thread at a time, but for ``LogFlush.run``, which may run beside everything else here.
+
+Invariants. An append that is refused, or that fails, leaves the log as it was: files, epochs, producers. Offsets
+grow by what is appended and are used once. ``log_start_offset <= last_stable_offset <= high_watermark <=
+log_end_offset``, but that the last stable offset may lie below the log start by a part of a batch, as in Kafka.
+After the first I/O error nothing is appended and nothing more is acknowledged; a full disk is no such error.
+
+Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from txnkafka._core.encode import assign
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka.env import write_durably
+from txnkafka.errors import KafkaStorageError, RecordListTooLargeError
+from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
+from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
+from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
+from txnkafka.storage.flush import LogFlush
+from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.storage.leader_epochs import LeaderEpochs
+from txnkafka.storage.older_batches import search_older_batches
+from txnkafka.storage.producer_errors import refusal
+from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.snapshots import ProducerSnapshots
+from txnkafka.storage.transactions import transactions_of
+from txnkafka.storage.verification import VerificationState
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from txnkafka._core.producer_table import Checked
+    from txnkafka.config import LogConfig
+    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.model import TopicPartition
+    from txnkafka.storage.verification import VerificationGuard
+
+__all__ = ["AppendInfo", "PartitionLog"]
+
+LOG = logging.getLogger("txnkafka.storage")
+_DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+_KEPT_INDEXES = 8  # of closed segments, in memory
+
+
+class AppendInfo(NamedTuple):
+    """What an append is answered with. A duplicate was appended before and has the offsets it got then;
+    ``log_append_time`` is -1 where the producer's timestamps count."""
+
+    first_offset: int
+    last_offset: int
+    log_append_time: int
+    log_start_offset: int
+    is_duplicate: bool
+
+
+class PartitionLog:
+    """The log in ``directory``, as ``storage.recovery`` opens it.
+
+    ``recovery_point`` is where the durable part ends. ``fenced`` is the error after which nothing is taken.
+    """
+
+    def __init__(
+        self, files: DataFiles, directory: str, topic_partition: TopicPartition, config: LogConfig
+    ) -> None:
+        self.files = files
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.config = config
+        self.segments: list[LogSegment] = []
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.recovery_point = 0
+        self.high_watermark = 0
+        self.loaded_ms = 0
+        self.epochs = LeaderEpochs()
+        self.producers = ProducerTable()
+        self.snapshots = ProducerSnapshots(files, directory)
+        self.verification = VerificationState()
+        self.fenced: OSError | None = None
+        self.roll_jitter_ms = 0
+        self.has_unsynced_names = False
+        self.unsynced_files: list[DataFile] = []  # of segments that were rolled
+        self._preparer = Preparer(config)
+        self._flushing = False
+        self._retired: list[LogSegment] = []
+        self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
+
+    @property
+    def active(self) -> LogSegment:
+        """The segment that is appended to."""
+        return self.segments[-1]
+
+    # Appending
+
+    def append(
+        self,
+        batch: Buffer,
+        *,
+        now_ms: int,
+        leader_epoch: int = 0,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int = -1,
+        guard: VerificationGuard | None = None,
+    ) -> AppendInfo:
+        """Append one batch as the leader. A ``bytearray`` is changed in place and written as it is.
+
+        ``transaction_version`` is that of a request for markers, ``guard`` what ``verification`` gave for a
+        transaction's first batch here. Raises ProduceError or CorruptRecordError when the batch is refused,
+        KafkaStorageError when it could not be written.
+        """
+        self._check_usable()
+        content = batch if type(batch) is bytearray else bytearray(batch)
+        prepared = self._preparer.prepare(content, origin, now_ms)
+        if len(prepared.batch) > self.config.segment_bytes:
+            raise RecordListTooLargeError(
+                f"the batch has {len(prepared.batch)} bytes, segment.bytes is {self.config.segment_bytes}"
+            )
+        if prepared.fields.producer_id > NO_PRODUCER_ID:
+            checked = self._check(prepared, origin, transaction_version, guard)
+            if checked.is_duplicate:
+                return AppendInfo(
+                    checked.first_offset, checked.last_offset, checked.timestamp, self.log_start_offset, True
+                )
+            if checked.code:
+                raise refusal(checked, self.topic_partition)
+        return self._write(prepared, leader_epoch, now_ms)
+
+    def _check(
+        self,
+        prepared: Prepared,
+        origin: AppendOrigin,
+        transaction_version: int,
+        guard: VerificationGuard | None,
+    ) -> Checked:
+        asked = self.verification.asked(
+            prepared.fields, guard, is_enabled=self.config.transaction_partition_verification_enable
+        )
+        checked = self.producers.check(
+            prepared.batch, 0, origin=origin, transaction_version=transaction_version, **asked
+        )
+        if checked.code and checked.search_below != NO_OFFSET:
+            search_older_batches(self, prepared.fields.producer_id, checked.search_below)
+            checked = self.producers.check(
+                prepared.batch, 0, origin=origin, transaction_version=transaction_version, **asked
+            )
+        return checked
+
+    def _write(self, prepared: Prepared, leader_epoch: int, now_ms: int) -> AppendInfo:
+        batch, fields = prepared.batch, prepared.fields
+        first_offset = self.log_end_offset
+        last_offset = first_offset + fields.last_offset_delta
+        try:
+            if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
+                self.roll(now_ms)
+            self._note_epoch(leader_epoch, first_offset)
+            assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
+            self.active.append(batch, last_offset, prepared.max_timestamp)
+        except OSError as error:
+            self._failed(error)
+        self.log_end_offset = last_offset + 1
+        if fields.producer_id > NO_PRODUCER_ID:
+            self._note_producer(prepared)
+        return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
+
+    def _note_producer(self, prepared: Prepared) -> None:
+        self.verification.appended(prepared.fields)
+        completed = self.producers.append(prepared.batch, 0)
+        if completed is not None and completed.is_aborted:
+            transactions_of(self, self.active).add([completed])
+
+    def _should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
+        """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far."""
+        active = self.active
+        if active.size > self.config.segment_bytes - size or not active.fits(last_offset):
+            return True
+        if active.size == 0:
+            return False
+        first = active.first_timestamp()
+        # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
+        waited = now_ms - active.created_ms if first is None or first < 0 else max_timestamp - first
+        return waited > self.config.roll_ms - self.roll_jitter_ms or active.indexes_are_full()
+
+    def _note_epoch(self, leader_epoch: int, offset: int) -> None:
+        if leader_epoch == self.epochs.latest or leader_epoch == NO_PARTITION_LEADER_EPOCH:
+            return
+        before = self.epochs.entries
+        changed = LeaderEpochs(before)
+        if changed.assign(leader_epoch, offset):
+            self.keep_epochs(changed)
+
+    def keep_epochs(self, epochs: LeaderEpochs) -> None:
+        """Let these be the epochs, in the file too. Raises OSError, and nothing is changed."""
+        path = self.files.join(self.directory, LEADER_EPOCH_CHECKPOINT)
+        write_durably(self.files, path, format_leader_epoch_checkpoint(epochs.entries))
+        self.epochs = epochs
+
+    def roll(self, now_ms: int) -> None:
+        """Close the active segment and begin another one at the log end. Raises OSError; then the log is
+        what it was."""
+        active, base_offset = self.active, self.log_end_offset
+        if active.size == 0 and active.base_offset == base_offset:
+            return  # KAFKA-6388: there is nothing to close
+        active.seal()
+        saved = active.save()
+        self.snapshots.write(base_offset, self.producers.snapshot())
+        fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
+        fresh.remove_leftovers()
+        fresh.file("log")
+        if self.config.preallocate:
+            fresh.preallocate()
+            active.trim()
+        self.unsynced_files += [*saved, active.file("log")]
+        self.has_unsynced_names = True
+        active.unload()
+        self.segments.append(fresh)
+
+    # Offsets
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where the oldest undecided transaction begins, or the high watermark."""
+        first = self.producers.first_unstable_offset
+        if first is None or first >= self.high_watermark:
+            return self.high_watermark
+        if first < self.log_start_offset:
+            first = self._base_of(self.log_start_offset)
+        return min(first, self.high_watermark)
+
+    def _base_of(self, offset: int) -> int:
+        """The base offset of the batch that holds ``offset``; the offset itself where there is none."""
+        place = self.find(self.segment_of(offset), offset)
+        return offset if place is None else min(place[2], offset)
+
+    def advance_high_watermark(self, offset: int) -> None:
+        """Readers may see what is below ``offset``."""
+        offset = min(offset, self.log_end_offset)
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self.producers.on_high_watermark(offset)
+
+    def segment_of(self, offset: int) -> int:
+        """Number of the segment that would hold ``offset``."""
+        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
+
+    def find(self, number: int, offset: int) -> tuple[int, int, int] | None:
+        """Position, size and base offset of the first batch in a segment that ends at ``offset`` or behind."""
+        segment = self.segments[number]
+        if segment is not self.active and segment not in self._looked_up:
+            self._looked_up.append(segment)
+            if len(self._looked_up) > _KEPT_INDEXES:
+                self._looked_up.pop(0).unload()
+        return segment.find(offset)
+
+    # Flushing
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether something that was appended is not durable."""
+        return self.recovery_point < self.log_end_offset or self.has_unsynced_names
+
+    def begin_flush(self) -> LogFlush:
+        """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
+        if self._flushing:
+            raise ValueError(f"a flush of {self.topic_partition} is under way")
+        self._flushing = True
+        files = self.unsynced_files
+        if self.active.has_unsynced_bytes:
+            files = [*files, self.active.file("log")]
+            self.active.has_unsynced_bytes = False
+        directories = [self.directory] if self.has_unsynced_names else []
+        self.unsynced_files, self.has_unsynced_names = [], False
+        return LogFlush(self.log_end_offset, files, directories)
+
+    def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
+        """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
+        self._flushing = False
+        retired, self._retired = self._retired, []
+        for segment in retired:
+            segment.close()
+        if error is not None:
+            self.fence(error)
+        elif self.fenced is None:
+            end_offset = min(flush.end_offset, self.log_end_offset)
+            self.recovery_point = max(self.recovery_point, end_offset)
+            self.advance_high_watermark(end_offset)
+
+    def flush(self) -> None:
+        """Make everything durable, now. Raises KafkaStorageError."""
+        self._check_usable()
+        flush = self.begin_flush()
+        error = None
+        try:
+            flush.run(self.files)
+        except OSError as failed:
+            error = failed
+        self.finish_flush(flush, error)
+        self._check_usable()
+
+    def retire(self, segment: LogSegment) -> None:
+        """Close a segment that is no longer of the log, when no flush needs its files any more."""
+        if self._flushing:
+            self._retired.append(segment)
+        else:
+            segment.close()
+
+    # Failing
+
+    def fence(self, error: OSError) -> None:
+        """Nothing is appended or acknowledged any more."""
+        if self.fenced is None:
+            self.fenced = error
+            LOG.error("%s takes no more appends: %s", self.topic_partition, error)
+
+    def _check_usable(self) -> None:
+        if self.fenced is not None:
+            raise KafkaStorageError(
+                f"{self.topic_partition} takes nothing since {self.directory} failed: {self.fenced}. Opening "
+                "the data directory again recovers what was acknowledged"
+            )
+
+    def _failed(self, error: OSError) -> NoReturn:
+        """A write failed. When the disk is full and what was written of it can be taken back, the log goes
+        on; else it is fenced."""
+        if error.errno in _DISK_FULL:
+            with contextlib.suppress(OSError):
+                self.active.take_back()
+                raise KafkaStorageError(
+                    f"the disk of {self.directory} is full: nothing was appended to {self.topic_partition}"
+                ) from error
+        self.fence(error)
+        self._check_usable()
+        raise AssertionError("a fenced log is not usable")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def close_files(self) -> None:
+        """Give all files back."""
+        for segment in self.segments:
+            segment.close()
+
+
+def _base_offset(segment: LogSegment) -> int:
+    return segment.base_offset

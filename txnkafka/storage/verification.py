@@ -1,0 +1,110 @@
+"""Transactions that their coordinator is being asked about before their first batch is appended (KIP-890).
+
+A request for a producer without an open transaction starts a verification here and asks the coordinator. When
+the coordinator knows the transaction, the batch is appended under the guard it got; the guard is gone when an
+end marker came meanwhile, and then the batch is refused. With transaction version 2 asking also adds the
+partition to the transaction, and markers carry the next epoch.
+
+Kafka drops an entry while it looks at a batch that it may still fail to write; here it stays until the batch is
+appended. Source: ``VerificationStateEntry``, ``UnifiedLog.maybeStartTransactionVerification``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka.errors import InvalidProducerEpochError
+
+__all__ = ["NO_GUARD", "PendingVerification", "VerificationState"]
+
+NO_GUARD = 0  # of a request that needs no verification; matches nothing
+_guards = itertools.count(1)
+
+
+@dataclass
+class PendingVerification:
+    """One producer's verification; no batch above ``lowest_sequence`` may overtake the one that is waiting."""
+
+    guard: int
+    started_ms: int
+    lowest_sequence: int
+    producer_epoch: int
+    supports_epoch_bump: bool
+
+    def join(self, sequence: int, producer_epoch: int) -> None:
+        """Another request of the producer waits for the same answer, perhaps in a new epoch."""
+        if producer_epoch > self.producer_epoch:
+            self.producer_epoch, self.lowest_sequence = producer_epoch, sequence
+        elif producer_epoch == self.producer_epoch:
+            self.lowest_sequence = min(self.lowest_sequence, sequence)
+
+
+class VerificationState:
+    """The verifications of one partition, by producer id."""
+
+    def __init__(self) -> None:
+        self._pending: dict[int, PendingVerification] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def maybe_start(
+        self,
+        producers: ProducerTable,
+        producer_id: int,
+        producer_epoch: int,
+        sequence: int,
+        *,
+        supports_epoch_bump: bool,
+        now_ms: int,
+    ) -> int:
+        """The guard to append with after the coordinator has said yes; ``NO_GUARD`` when the transaction is
+        open already and nobody needs to be asked. Raises ``InvalidProducerEpochError``."""
+        entry = producers.entry(producer_id)
+        if entry is not None and producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpochError(
+                f"producer {producer_id}: epoch {producer_epoch} is older than epoch {entry.producer_epoch}, "
+                "which came before"
+            )
+        if entry is not None and entry.has_open_transaction and entry.producer_epoch == producer_epoch:
+            return NO_GUARD
+        pending = self._pending.get(producer_id)
+        if pending is None:
+            pending = PendingVerification(next(_guards), now_ms, sequence, producer_epoch, supports_epoch_bump)
+            self._pending[producer_id] = pending
+        pending.join(sequence, producer_epoch)
+        return pending.guard
+
+    def pending(self, producer_id: int) -> PendingVerification | None:
+        """The producer's verification, whose last two fields ``ProducerTable.check`` wants to know."""
+        return self._pending.get(producer_id)
+
+    def matches(self, producer_id: int, guard: int) -> bool:
+        """Whether a batch that comes with this guard is verified."""
+        pending = self._pending.get(producer_id)
+        return pending is not None and guard != NO_GUARD and pending.guard == guard
+
+    def on_append(self, producer_id: int, producer_epoch: int, *, is_control: bool) -> None:
+        """A transactional batch is in the log: the transaction is open, or over.
+
+        A marker of transaction version 2 with the epoch of the entry ended the transaction before the one that
+        is being verified.
+        """
+        pending = self._pending.get(producer_id)
+        if pending is None:
+            return
+        is_next = pending.supports_epoch_bump and producer_epoch == pending.producer_epoch
+        if not (is_control and is_next):
+            del self._pending[producer_id]
+
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget verifications that nobody came back for."""
+        for producer_id, pending in list(self._pending.items()):
+            if now_ms - pending.started_ms >= expiration_ms:
+                del self._pending[producer_id]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._pending.clear()
