@@ -21,7 +21,7 @@ from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, Read
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["DataFile", "DataFiles", "LocalDataFiles", "Lock", "write_durably"]
+__all__ = ["DataFile", "DataFiles", "LocalDataFiles", "Lock"]
 
 PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # of one system call
 
@@ -97,11 +97,13 @@ class LocalDataFile(LocalFile):
         self._process = os.getpid()
 
     def write(self, position: int, parts: Sequence[Buffer]) -> None:
-        self._check_process()
         views = [memoryview(each).cast("B") for each in parts]
         wanted = sum(map(len, views))
         while wanted > 0:
-            count = os.pwritev(self._descriptor, views[:PARTS_LIMIT], position)
+            try:
+                count = os.pwritev(self._to_write(), views[:PARTS_LIMIT], position)
+            except OSError as error:
+                raise self._named(error) from None
             if count == wanted:
                 return
             if count == 0 and any(map(len, views[:PARTS_LIMIT])):
@@ -111,16 +113,26 @@ class LocalDataFile(LocalFile):
             views = _behind(views, count)
 
     def truncate(self, size: int) -> None:
-        self._check_process()
-        os.ftruncate(self._descriptor, size)
+        try:
+            os.ftruncate(self._to_write(), size)
+        except OSError as error:
+            raise self._named(error) from None
 
     def sync(self) -> None:
-        self._check_process()
-        _sync(self._descriptor)
+        try:
+            _sync(self._to_write())
+        except OSError as error:
+            raise self._named(error) from None
 
-    def _check_process(self) -> None:
+    def _to_write(self) -> int:
         if self._process != os.getpid():
             raise RuntimeError(f"{self._path} was opened before a fork: only the parent may write it")
+        if self._descriptor < 0:
+            raise OSError(errno.EBADF, "the file is closed")
+        return self._descriptor
+
+    def _named(self, error: OSError) -> OSError:
+        return OSError(error.errno, error.strerror, self._path)
 
 
 class LocalDataFiles(LocalFileSystem):
@@ -172,33 +184,3 @@ def _sync(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync there leaves it in the drive's cache
     else:
         os.fdatasync(descriptor)
-
-
-def write_durably(files: DataFiles, path: str, content: Buffer) -> None:
-    """A whole small file, which is there with all of its content or not at all; an older one is replaced.
-
-    Passes through ``path``.tmp, so one at a time may write it. Raises OSError; then the old file may be
-    there, or the new one.
-    """
-    fresh = f"{path}.tmp"
-    if files.exists(fresh):  # left by a crash
-        files.remove(fresh)
-    file = files.create(fresh)
-    try:
-        try:
-            file.write(0, [content])
-            file.sync()
-        finally:
-            file.close()
-        files.rename(fresh, path)
-    except OSError:
-        _try_to_remove(files, fresh)
-        raise
-    files.sync_directory(files.split(path)[0])
-
-
-def _try_to_remove(files: DataFiles, path: str) -> None:
-    try:
-        files.remove(path)
-    except OSError:
-        return  # there is an error to tell already

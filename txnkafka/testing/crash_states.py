@@ -32,18 +32,24 @@ class CrashState(NamedTuple):
 
 
 def crash_states(
-    files: MemoryFiles, *, limit: int | None = None, seed: int = 0, news: Collection[int] = ()
+    files: MemoryFiles,
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    begin: int = 0,
+    news: Collection[int] = (),
 ) -> Iterator[CrashState]:
-    """The states that a power cut may leave during what was done to ``files``; those that look alike once.
+    """The states that a power cut may leave during what was done to ``files``, from change number ``begin``
+    on; those that look alike once.
 
     At most ``limit`` of them, spread over all; another ``seed`` takes others. ``news`` are numbers of changes
     behind which more is expected of a disk: from there on, what was seen before counts anew.
     """
-    total = 0 if limit is None else sum(1 for _ in _choices(files))
+    total = 0 if limit is None else sum(1 for _ in _choices(files, begin))
     wanted = iter(range(1 << 62)) if limit is None or limit >= total else _spread(total, limit, seed)
     following, at = next(wanted, -1), -1
     seen: set[int] = set()
-    for number, (changes, losses, writes, names) in enumerate(_choices(files)):
+    for number, (changes, losses, writes, names) in enumerate(_choices(files, begin)):
         if changes in news and changes != at:
             seen.clear()
         at = changes
@@ -65,12 +71,14 @@ def crash_state(files: MemoryFiles, name: str) -> CrashState:
     raise ValueError(f"{len(files.journal)} changes have no crash state {name!r}")
 
 
-def _choices(files: MemoryFiles) -> Iterator[tuple[int, Losses, Choice, Choice]]:
-    """Every choice of what is missing, behind every number of changes."""
+def _choices(files: MemoryFiles, begin: int = 0) -> Iterator[tuple[int, Losses, Choice, Choice]]:
+    """Every choice of what is missing, behind every number of changes from ``begin`` on."""
     unsynced = Unsynced(files.base)
     for number in range(len(files.journal) + 1):
         if number > 0:
             unsynced.make(files.journal[number - 1])
+        if number < begin:
+            continue
         losses = Losses(unsynced)
         for writes, names in losses.choices():
             yield number, losses, writes, names

@@ -85,7 +85,7 @@ class Losses:
         if what == "kept":
             return self._kept
         if what == "lost":
-            return self._contents
+            return self._contents | {inode: self._lost(inode) for inode in self._uncertain}
         if what == "zeros":
             return self._kept | {inode: self._zeroed(inode) for inode in self._uncertain}
         if what == "only file":

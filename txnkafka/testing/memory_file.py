@@ -61,11 +61,13 @@ class MemoryFile:
 
 
 class MemoryLock:
-    """A lock on a file."""
+    """A lock on a file; ``locked`` are all files that are."""
 
     def __init__(self, locked: set[int], inode: int) -> None:
-        self._locked = locked
+        self._locked: set[int] | None = locked
         self._inode = inode
 
     def close(self) -> None:
-        self._locked.discard(self._inode)
+        if self._locked is not None:
+            self._locked.remove(self._inode)
+            self._locked = None
