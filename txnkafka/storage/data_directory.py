@@ -14,8 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from txnkafka.env import unique_name
-from txnkafka.env.data_files import write_durably
+from txnkafka.env import unique_name, write_durably
 from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.checkpoint import (

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from txnkafka._core.encode import assign
 from txnkafka._core.producer_table import ProducerTable
-from txnkafka.env.data_files import write_durably
+from txnkafka.env import write_durably
 from txnkafka.errors import KafkaStorageError, RecordListTooLargeError
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
@@ -224,6 +224,7 @@ class PartitionLog:
             return  # KAFKA-6388: there is nothing to close
         active.seal()
         saved = active.save()
+        self._sync_before_roll()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
         fresh.remove_leftovers()
@@ -231,10 +232,20 @@ class PartitionLog:
         if self.config.preallocate:
             fresh.preallocate()
             active.trim()
-        self.unsynced_files += [*saved, active.file("log")]
+        self.unsynced_files += saved
         self.has_unsynced_names = True
         active.unload()
         self.segments.append(fresh)
+
+    def _sync_before_roll(self) -> None:
+        """A segment is durable before the next one has a name: after a power cut only the last one may end
+        early. Otherwise what was lost in the middle would look like what compaction leaves."""
+        if self.active.has_unsynced_bytes:
+            try:
+                self.active.sync()
+            except OSError as error:
+                self.fence(error)  # a full disk, too: nobody knows what is there
+                raise
 
     # Offsets
 
@@ -360,7 +371,7 @@ class PartitionLog:
     def _failed(self, error: OSError) -> NoReturn:
         """A write failed. When the disk is full and what was written of it can be taken back, the log goes
         on; else it is fenced."""
-        if error.errno in _DISK_FULL:
+        if error.errno in _DISK_FULL and self.fenced is None:
             with contextlib.suppress(OSError):
                 self.active.take_back()
                 raise KafkaStorageError(

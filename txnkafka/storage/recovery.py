@@ -18,8 +18,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from txnkafka._core.decode import check_crcs
 from txnkafka.errors import CorruptFileError, CorruptRecordError
+from txnkafka.record.crc import first_invalid_crc
 from txnkafka.storage.checkpoint import parse_leader_epoch_checkpoint
 from txnkafka.storage.interrupted import finish_interrupted
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, parse_segment_file
@@ -153,12 +153,20 @@ def _recover(opened: OpenedLog, start: Start) -> None:
     for number in range(first, len(log.segments)):
         look = _walk_tail if start.clean_shutdown else _check_segment
         log.log_end_offset, was_cut = look(opened, log.segments[number], start.recovery_point)
-        if was_cut:
+        if was_cut or _ends_early(log, number, start):
             _drop_segments(opened, number + 1)
             break
     if log.log_end_offset < start.log_start_offset:
         _begin_at(opened, start.log_start_offset)
     log.recovery_point = min(start.recovery_point, log.log_end_offset)
+
+
+def _ends_early(log: PartitionLog, number: int, start: Start) -> bool:
+    """Whether offsets are missing behind a segment that was not durable: then its end was lost, and what
+    follows does not follow any more. Compaction leaves such gaps, too."""
+    if start.clean_shutdown or log.config.compact or number + 1 == len(log.segments):
+        return False
+    return start.recovery_point <= log.log_end_offset < log.segments[number + 1].base_offset
 
 
 def _begin_at(opened: OpenedLog, offset: int) -> None:
@@ -224,7 +232,7 @@ def _check_segment(opened: OpenedLog, segment: LogSegment, recovery_point: int) 
 
 def _first_bad(data: memoryview, index: BatchIndex, start: int, next_offset: int) -> tuple[int, str]:
     """Number of the first batch that does not hold, and why."""
-    bad = check_crcs(data, index, 0, len(index), position=start)
+    bad = first_invalid_crc(data, index, position=start)
     why = "has a CRC that does not match its bytes"
     disorder = index.disorder(next_offset)
     if disorder < bad:

@@ -292,6 +292,11 @@ class LogSegment:
         if position == 0:
             self.rolling_timestamp = None
 
+    def sync(self) -> None:
+        """The log's bytes are durable. Raises OSError."""
+        self.file("log").sync()
+        self.has_unsynced_bytes = False
+
     def take_back(self) -> None:
         """Cut off what a failed write has left behind the last batch. Raises OSError."""
         self.file("log").truncate(self.size)
