@@ -127,7 +127,7 @@ cdef class Survivors:
         self.first_offset = self.last_offset = self.latest_timestamp = self.first_timestamp = -1
         if self.batch.count < 0 or self.batch.count > self.batch.records.shape[0]:
             size = self.batch.records.shape[0]
-            raise CorruptRecordError(f"{self.batch.count} records do not fit into the {size} bytes of the batch")
+            raise CorruptRecordError(f"{self.batch.count} records do not fit into {size} bytes")
         self.mask = PyByteArray_FromStringAndSize(NULL, self.batch.count)
         cdef uint8_t* mask = <uint8_t*>PyByteArray_AS_STRING(self.mask)
         for i in range(self.batch.count):
