@@ -150,28 +150,29 @@ static inline int headers_size(const struct encode_input *input, const struct en
     return ENCODE_OK;
 }
 
-/* Everything that is written of record i, and how long it becomes. */
-TXNKAFKA_INLINE int take_record(const struct encode_input *input, int64_t i, int64_t *last_delta,
-                                int64_t *timestamp, struct encode_record *record) {
-    if (!take_field(&input->keys, i, &record->key) || !take_field(&input->values, i, &record->value))
+/* Everything that is written of record i, and how long it becomes. `local` is a copy of `input` that the
+ * compiler can keep in registers: whatever is written through a pointer to bytes might change `input`. */
+TXNKAFKA_INLINE int take_record(const struct encode_input *input, const struct encode_input *local, int64_t i,
+                                int64_t *last_delta, int64_t *timestamp, struct encode_record *record) {
+    if (!take_field(&local->keys, i, &record->key) || !take_field(&local->values, i, &record->value))
         return ENCODE_COLUMN;
-    *timestamp = input->timestamps[i];
+    *timestamp = local->timestamps[i];
     if (TXNKAFKA_UNLIKELY(*timestamp < -1)) return ENCODE_TIMESTAMP;
-    record->timestamp_delta = zigzag_of(*timestamp - input->base_timestamp);
-    int64_t delta = i - input->start;
-    if (input->offsets) {
-        int64_t offset = input->offsets[i];
-        if (offset < input->base_offset || offset - input->base_offset <= *last_delta) return ENCODE_OFFSET;
-        delta = offset - input->base_offset;
+    record->timestamp_delta = zigzag_of(*timestamp - local->base_timestamp);
+    int64_t delta = i - local->start;
+    if (local->offsets) {
+        int64_t offset = local->offsets[i];
+        if (offset < local->base_offset || offset - local->base_offset <= *last_delta) return ENCODE_OFFSET;
+        delta = offset - local->base_offset;
     }
     if (TXNKAFKA_UNLIKELY(delta > INT32_MAX)) return ENCODE_OFFSET;
     *last_delta = delta;
     record->offset_delta = (uint64_t)delta << 1;
     record->first_header = record->end_header = 0;
     uint64_t headers = 1;
-    if (TXNKAFKA_UNLIKELY(input->header_offsets != NULL)) {
-        record->first_header = offset_at(input->header_offsets, input->wide_header_offsets, i);
-        record->end_header = offset_at(input->header_offsets, input->wide_header_offsets, i + 1);
+    if (TXNKAFKA_UNLIKELY(local->header_offsets != NULL)) {
+        record->first_header = offset_at(local->header_offsets, local->wide_header_offsets, i);
+        record->end_header = offset_at(local->header_offsets, local->wide_header_offsets, i + 1);
         if (record->first_header < 0 || record->end_header < record->first_header ||
             record->end_header > input->header_count)
             return ENCODE_HEADERS;
@@ -185,21 +186,127 @@ TXNKAFKA_INLINE int take_record(const struct encode_input *input, int64_t i, int
     return ENCODE_OK;
 }
 
+/* Bulk writers mostly have: int32 offsets, nothing null, no headers, no gaps between offsets. Of such plain
+ * columns, records whose lengths and timestamp delta fit into two bytes and whose offset delta fits into
+ * three are small. Their sizes are comparisons instead of logarithms, their lengths are looked up, and one
+ * word holds everything before the key. */
+#define SMALL_FIELD   2048
+#define SMALL_LENGTH  (2 * SMALL_FIELD + 16)
+#define SMALL_DELTA   (1 << 14)
+#define SMALL_RECORDS (1 << 20)
+#define SMALL_BLOCK   256
+
+static uint16_t length_varints[SMALL_LENGTH]; /* as they lie in memory, little end first */
+
+static inline void fill_length_varints(void) {
+    for (unsigned n = 0; n < SMALL_LENGTH; n++) {
+        unsigned bits;
+        length_varints[n] = (uint16_t)small_varint(2 * n, &bits);
+    }
+}
+
+static inline int is_plain(const struct encode_input *input) {
+    const struct encode_column *keys = &input->keys, *values = &input->values;
+    return keys->offsets && values->offsets && !keys->validity && !values->validity && !keys->wide &&
+           !values->wide && !input->offsets && !input->header_offsets &&
+           offset_at(keys->offsets, 0, input->start) >= 0 && offset_at(values->offsets, 0, input->start) >= 0 &&
+           offset_at(keys->offsets, 0, input->stop) <= keys->size &&
+           offset_at(values->offsets, 0, input->stop) <= values->size;
+}
+
+struct plain_columns {
+    const uint32_t *key_offsets, *value_offsets;
+    const int64_t *timestamps;
+    uint64_t base_timestamp;
+};
+
+struct small_record {
+    uint32_t key_at, value_at, key, value; /* where they begin, lengths */
+    uint32_t timestamp_delta;              /* zigzag */
+    uint32_t body, size;
+    int64_t timestamp;
+};
+
+TXNKAFKA_INLINE struct plain_columns plain_columns_of(const struct encode_input *input) {
+    struct plain_columns columns = {
+        (const uint32_t *)input->keys.offsets + input->start,
+        (const uint32_t *)input->values.offsets + input->start,
+        input->timestamps + input->start,
+        (uint64_t)input->base_timestamp,
+    };
+    return columns;
+}
+
+/* Record number n, whose offset delta takes so many bytes; 0 where it is not small, or wrong. */
+TXNKAFKA_INLINE int take_small(const struct plain_columns *columns, int64_t n, uint32_t offset_bytes,
+                               struct small_record *record) {
+    record->key_at = columns->key_offsets[n];
+    record->value_at = columns->value_offsets[n];
+    uint32_t key = record->key = columns->key_offsets[n + 1] - record->key_at;
+    uint32_t value = record->value = columns->value_offsets[n + 1] - record->value_at;
+    record->timestamp = columns->timestamps[n];
+    uint64_t delta = zigzag_of((int64_t)((uint64_t)record->timestamp - columns->base_timestamp));
+    record->timestamp_delta = (uint32_t)delta;
+    record->body = 5 + (delta >= 0x80) + offset_bytes + (key >= 0x40) + (value >= 0x40) + key + value;
+    record->size = record->body + 1 + (record->body >= 0x40);
+    return TXNKAFKA_LIKELY((key | value) < SMALL_FIELD && delta < SMALL_DELTA && record->timestamp >= -1);
+}
+
+/* Bytes of offset deltas of small records: they change twice, so columns are worked through in three runs. */
+TXNKAFKA_INLINE int64_t same_offset_bytes(int64_t n, int64_t count, uint32_t *offset_bytes) {
+    *offset_bytes = (uint32_t)varint_size((uint64_t)n << 1);
+    int64_t end = n >= SMALL_RECORDS ? n : (int64_t)1 << (7 * *offset_bytes - 1);
+    return end < count ? end : count;
+}
+
+/* Adds up small records from number n on; returns the number of the first of a block that has another. Without
+ * a way out of the inner loop the compiler takes several records at once. */
+static inline int64_t measure_small(const struct encode_input *input, int64_t n, uint64_t *total) {
+    const struct plain_columns columns = plain_columns_of(input);
+    const uint32_t *keys = columns.key_offsets, *values = columns.value_offsets;
+    const int64_t count = input->stop - input->start;
+    uint32_t offset_bytes;
+    for (int64_t end; (end = same_offset_bytes(n, count, &offset_bytes)) > n;) {
+        if (end > n + SMALL_BLOCK) end = n + SMALL_BLOCK;
+        uint32_t large = 0, sum = 0;
+        for (int64_t i = n; i < end; i++) {
+            int32_t key = (int32_t)(keys[i + 1] - keys[i]), value = (int32_t)(values[i + 1] - values[i]);
+            uint64_t delta = (uint64_t)columns.timestamps[i] - columns.base_timestamp;
+            uint32_t before = (uint32_t)(((uint64_t)columns.timestamps[i] + 1) >> 63); /* -1 */
+            int32_t low = (int32_t)delta, sign = low >> 31;
+            int32_t zigzag = (int32_t)((uint32_t)low << 1) ^ sign;
+            large |= (uint32_t)(key | value) / SMALL_FIELD | (uint32_t)zigzag / SMALL_DELTA |
+                     ((uint32_t)(delta >> 32) ^ (uint32_t)sign) | before;
+            int32_t body =
+                5 + (int32_t)offset_bytes + (zigzag > 0x7f) + (key > 0x3f) + (value > 0x3f) + key + value;
+            sum += (uint32_t)(body + 1 + (body > 0x3f));
+        }
+        if (large) break;
+        *total += sum;
+        n = end;
+    }
+    return n;
+}
+
 /* The first pass: the bytes of all records. */
 static inline int records_size(const struct encode_input *input, struct encode_result *result) {
-    int64_t last_delta = -1, timestamp;
+    const struct encode_input local = *input;
+    const int plain = is_plain(input);
+    int64_t last_delta = -1, timestamp, block_end = 0;
     uint64_t total = 0;
     struct encode_record record;
-    for (int64_t i = input->start; i < input->stop; i++) {
-        int error = take_record(input, i, &last_delta, &timestamp, &record);
-        if (TXNKAFKA_UNLIKELY(error)) {
-            result->failed = i;
-            return error;
+    for (int64_t i = local.start; i < local.stop; i++) {
+        if (plain && i >= block_end) {
+            i = local.start + measure_small(input, i - local.start, &total);
+            block_end = i + SMALL_BLOCK;
+            last_delta = i - local.start - 1;
+            if (i == local.stop) break;
         }
+        int error = take_record(input, &local, i, &last_delta, &timestamp, &record);
         total += varint_size(record.body << 1) + record.body;
-        if (TXNKAFKA_UNLIKELY(total > MAX_BATCH_SIZE)) {
+        if (TXNKAFKA_UNLIKELY(error || total > MAX_BATCH_SIZE)) {
             result->failed = i;
-            return ENCODE_SIZE;
+            return error ? error : ENCODE_SIZE;
         }
     }
     result->size = (int64_t)total;
@@ -283,18 +390,100 @@ static inline uint8_t *put_headers(uint8_t *p, const uint8_t *end, const struct 
     return p == end ? p : NULL;
 }
 
+TXNKAFKA_INLINE uint8_t *put_small_length(uint8_t *p, uint32_t n) {
+    memcpy(p, &length_varints[n], 2);
+    return p + 1 + (n >= 0x40);
+}
+
+/* The offset delta n as it lies in memory, little end first. */
+TXNKAFKA_INLINE uint64_t offset_varint(int64_t n, const uint32_t offset_bytes) {
+    uint64_t z = (uint64_t)n << 1;
+    if (offset_bytes == 1) return z;
+    if (offset_bytes == 2) return (z & 0x7f) | 0x80 | z >> 7 << 8;
+    return (z & 0x7f) | 0x8080 | (z >> 7 & 0x7f) << 8 | z >> 14 << 16;
+}
+
+TXNKAFKA_INLINE void copy_small(uint8_t *to, const uint8_t *data, uint32_t at, uint32_t n, int64_t roomy_end) {
+    if (TXNKAFKA_LIKELY((int64_t)at + n <= roomy_end))
+        copy_bytes(to, data + at, n, 1);
+    else
+        copy_exactly(to, data + at, n);
+}
+
+struct small_run { /* where to write small records, and from what */
+    uint8_t *p;
+    const uint8_t *end, *keys, *values;
+    int64_t key_size, value_size, largest;
+    struct plain_columns columns;
+};
+
+/* Small records from number n to stop, as long as ENCODE_SLACK bytes behind each may be scribbled on; returns
+ * the number of the next. */
+TXNKAFKA_INLINE int64_t put_run(struct small_run *run, int64_t n, int64_t stop, const uint32_t offset_bytes) {
+    const struct plain_columns columns = run->columns;
+    const uint8_t *keys = run->keys, *values = run->values, *end = run->end - ENCODE_SLACK;
+    const int64_t key_size = run->key_size, value_size = run->value_size;
+    int64_t largest = run->largest;
+    uint8_t *p = run->p;
+    struct small_record record;
+    for (; n < stop && take_small(&columns, n, offset_bytes, &record); n++) {
+        if (TXNKAFKA_UNLIKELY(end - p < (int64_t)record.size ||
+                              (int64_t)record.key_at + record.key > key_size ||
+                              (int64_t)record.value_at + record.value > value_size))
+            break;
+        unsigned bits, shift = record.body >= 0x40 ? 24 : 16; /* length and attributes */
+        uint64_t word = length_varints[record.body] | small_varint(record.timestamp_delta, &bits) << shift;
+        word |= offset_varint(n, offset_bytes) << (shift + bits);
+        memcpy(p, &word, 8);
+        p = put_small_length(p + (shift + bits) / 8 + offset_bytes, record.key);
+        copy_small(p, keys, record.key_at, record.key, key_size - COLUMN_SLACK);
+        p = put_small_length(p + record.key, record.value);
+        copy_small(p, values, record.value_at, record.value, value_size - COLUMN_SLACK);
+        p += record.value;
+        *p++ = 0;
+        if (record.timestamp > largest) largest = record.timestamp;
+    }
+    run->largest = largest;
+    run->p = p;
+    return n;
+}
+
+/* As many small records as there are from number n on; returns the number of the next. */
+static inline int64_t put_small_records(uint8_t **p, const uint8_t *end, const struct encode_input *input,
+                                        int64_t n, int64_t *max_timestamp) {
+    struct small_run run = {*p, end, input->keys.data, input->values.data, input->keys.size,
+                            input->values.size, *max_timestamp, plain_columns_of(input)};
+    uint32_t offset_bytes;
+    for (int64_t stop; (stop = same_offset_bytes(n, input->stop - input->start, &offset_bytes)) > n;) {
+        n = offset_bytes == 1   ? put_run(&run, n, stop, 1)
+            : offset_bytes == 2 ? put_run(&run, n, stop, 2)
+                                : put_run(&run, n, stop, 3);
+        if (n < stop) break;
+    }
+    *max_timestamp = run.largest;
+    *p = run.p;
+    return n;
+}
+
 /* The second pass: result->size bytes at p. */
 static inline int put_records(uint8_t *p, const struct encode_input *input, struct encode_result *result) {
+    const struct encode_input local = *input;
+    const int plain = is_plain(input);
     const uint8_t *end = p + result->size;
     int64_t last_delta = -1, timestamp, max_timestamp = -1;
     struct encode_record record;
-    for (int64_t i = input->start; i < input->stop; i++) {
-        int error = take_record(input, i, &last_delta, &timestamp, &record);
+    for (int64_t i = local.start; i < local.stop; i++) {
+        if (plain) {
+            i = local.start + put_small_records(&p, end, input, i - local.start, &max_timestamp);
+            last_delta = i - local.start - 1;
+            if (i == local.stop) break;
+        }
+        int error = take_record(input, &local, i, &last_delta, &timestamp, &record);
         uint64_t room = (uint64_t)(end - p);
         uint64_t size = error ? 0 : varint_size(record.body << 1) + record.body;
         if (TXNKAFKA_UNLIKELY(error || size > room)) return ENCODE_CHANGED;
         const uint8_t *stop = p + size;
-        p = TXNKAFKA_LIKELY(room - size >= ENCODE_SLACK) ? put_record_fast(p, input, &record)
+        p = TXNKAFKA_LIKELY(room - size >= ENCODE_SLACK) ? put_record_fast(p, &local, &record)
                                                          : put_record_exactly(p, &record);
         if (TXNKAFKA_LIKELY(record.first_header == record.end_header))
             *p++ = 0;

@@ -1,7 +1,7 @@
 """What a leader takes: one batch, checked in Kafka's order with Kafka's errors, and made ready for the log.
 
-Nothing here knows the log. A batch that passes has its offsets, leader epoch and timestamps in place and can be
-written as it is; a batch that does not is left alone.
+Nothing here knows the log. A batch that passes has its offsets, leader epoch and timestamps in place and can
+be written as it is; a batch that does not is left alone.
 
 Better than Kafka: every record of a client's batch is read in full, compressed or not (length, offset delta,
 headers), and bytes behind the batch are refused.
@@ -14,17 +14,15 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.encode import assign, set_max_timestamp
+from txnkafka._core.encode import set_max_timestamp
 from txnkafka._core.validate import read_batch, read_records
 from txnkafka.errors import (
     CorruptRecordError,
     InvalidRecordError,
     InvalidTimestampError,
     MessageTooLargeError,
-    ProduceError,
 )
 from txnkafka.model import NO_PRODUCER_ID, NO_TIMESTAMP
-from txnkafka.record.builder import recompress
 from txnkafka.record.compression import CompressionType, Decompressor
 from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME
 
@@ -105,7 +103,7 @@ class Preparer:
         if fields.record_problem:
             raise InvalidRecordError(f"record {fields.bad_record} of the batch: {fields.record_problem}")
         if fields.out_of_order >= 0:
-            raise InvalidRecordError(f"record {fields.out_of_order} has an offset delta that is not its number")
+            raise InvalidRecordError(f"the offset delta of record {fields.out_of_order} is not its number")
         if not self.config.log_append_time:
             self._check_timestamps(fields, now_ms)
         if self.config.compact and fields.keyless >= 0:
@@ -146,6 +144,8 @@ class Preparer:
             return batch
         plain = memoryview(batch)[_HEADER_SIZE:] if records is None else records
         level = getattr(self.config, _LEVELS[wanted]) if wanted in _LEVELS else None
+        from txnkafka.record.builder import recompress
+
         stored = recompress(batch, plain, compression=wanted, level=level)
         limit = self.config.max_message_bytes
         if len(stored) > limit:

@@ -1,7 +1,8 @@
 """Flush tickets: many appends to many partitions wait for one flush, and are told in order.
 
-Nothing here waits for the disk. ``begin`` says what has to be synced, somebody does it (``Flush.run``, outside
-of any lock), ``finish`` says which tickets are durable. The bytes appended meanwhile belong to the next flush.
+Nothing here waits for the disk. ``begin`` says what has to be synced, somebody does it (``Flush.run``,
+outside of any lock), ``finish`` says which tickets are durable. The bytes appended meanwhile belong to the
+next flush.
 
 A log whose flush fails is fenced: nothing appended to it after the last good flush is ever acknowledged,
 because nobody knows what a failed fsync has left in the page cache.

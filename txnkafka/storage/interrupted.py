@@ -1,8 +1,9 @@
-"""What a crash has left half done in a partition directory: deletions, and compactions that were to be swapped in.
+"""What a crash has left half done in a partition directory: deletions, and compactions that were to be
+swapped in.
 
-``.deleted`` and ``.cleaned`` files are nothing any more. A ``.swap`` segment is complete and durable: the segments
-whose offsets it covers go, then it takes its place. With ``.cleaned`` files there, swaps at or above the smallest
-of them are halves of a split that did not finish, and go too.
+``.deleted`` and ``.cleaned`` files are nothing any more. A ``.swap`` segment is complete and durable: the
+segments whose offsets it covers go, then it takes its place. With ``.cleaned`` files there, swaps at or above
+the smallest of them are halves of a split that did not finish, and go too.
 
 Source: ``LogLoader.load``, ``LogLoader.removeTempFilesAndCollectSwapFiles``.
 """
@@ -11,7 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, SegmentFile, parse_segment_file
+from txnkafka.storage.layout import (
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    SegmentFile,
+    parse_segment_file,
+)
 from txnkafka.storage.segment_view import Segment
 
 if TYPE_CHECKING:

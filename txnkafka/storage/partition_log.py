@@ -2,10 +2,11 @@
 
 For one thread at a time, but for ``LogFlush.run``, which may run beside everything else here.
 
-Invariants. An append that is refused, or that fails, leaves the log as it was: files, epochs, producers. Offsets
-grow by what is appended and are used once. ``log_start_offset <= last_stable_offset <= high_watermark <=
-log_end_offset``, but that the last stable offset may lie below the log start by a part of a batch, as in Kafka.
-After the first I/O error nothing is appended and nothing more is acknowledged; a full disk is no such error.
+Invariants. An append that is refused, or that fails, leaves the log as it was: files, epochs, producers.
+Offsets grow by what is appended and are used once. ``log_start_offset <= last_stable_offset <= high_watermark
+<= log_end_offset``, but that the last stable offset may lie below the log start by a part of a batch, as in
+Kafka. After the first I/O error nothing is appended and nothing more is acknowledged; a full disk is no such
+error.
 
 Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
 """
@@ -20,12 +21,13 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from txnkafka._core.encode import assign
 from txnkafka._core.producer_table import ProducerTable
-from txnkafka.env import write_durably
+from txnkafka.env.data_files import write_durably
 from txnkafka.errors import KafkaStorageError, RecordListTooLargeError
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
 from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.flush import LogFlush
+from txnkafka.storage.headers import ATTRIBUTE_CONTROL
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.older_batches import search_older_batches
@@ -33,16 +35,15 @@ from txnkafka.storage.producer_errors import refusal
 from txnkafka.storage.segment import LogSegment
 from txnkafka.storage.snapshots import ProducerSnapshots
 from txnkafka.storage.transactions import transactions_of
-from txnkafka.storage.verification import VerificationState
+from txnkafka.storage.verification import NO_GUARD, VerificationState
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from txnkafka._core.producer_table import Checked
+    from txnkafka._core.producer_rules import Checked
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.model import TopicPartition
-    from txnkafka.storage.verification import VerificationGuard
 
 __all__ = ["AppendInfo", "PartitionLog"]
 
@@ -92,6 +93,7 @@ class PartitionLog:
         self._preparer = Preparer(config)
         self._flushing = False
         self._retired: list[LogSegment] = []
+        self._doomed: list[tuple[int, list[str]]] = []  # when to remove which files
         self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
 
     @property
@@ -109,7 +111,7 @@ class PartitionLog:
         leader_epoch: int = 0,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         transaction_version: int = -1,
-        guard: VerificationGuard | None = None,
+        guard: int = NO_GUARD,
     ) -> AppendInfo:
         """Append one batch as the leader. A ``bytearray`` is changed in place and written as it is.
 
@@ -117,7 +119,7 @@ class PartitionLog:
         transaction's first batch here. Raises ProduceError or CorruptRecordError when the batch is refused,
         KafkaStorageError when it could not be written.
         """
-        self._check_usable()
+        self.check_usable()
         content = batch if type(batch) is bytearray else bytearray(batch)
         prepared = self._preparer.prepare(content, origin, now_ms)
         if len(prepared.batch) > self.config.segment_bytes:
@@ -135,24 +137,30 @@ class PartitionLog:
         return self._write(prepared, leader_epoch, now_ms)
 
     def _check(
-        self,
-        prepared: Prepared,
-        origin: AppendOrigin,
-        transaction_version: int,
-        guard: VerificationGuard | None,
+        self, prepared: Prepared, origin: AppendOrigin, transaction_version: int, guard: int
     ) -> Checked:
-        asked = self.verification.asked(
-            prepared.fields, guard, is_enabled=self.config.transaction_partition_verification_enable
-        )
-        checked = self.producers.check(
-            prepared.batch, 0, origin=origin, transaction_version=transaction_version, **asked
-        )
+        """What the producers' state has to say to the batch, older batches included where they decide."""
+        checked = self._ask_producers(prepared, origin, transaction_version, guard)
         if checked.code and checked.search_below != NO_OFFSET:
             search_older_batches(self, prepared.fields.producer_id, checked.search_below)
-            checked = self.producers.check(
-                prepared.batch, 0, origin=origin, transaction_version=transaction_version, **asked
-            )
+            checked = self._ask_producers(prepared, origin, transaction_version, guard)
         return checked
+
+    def _ask_producers(
+        self, prepared: Prepared, origin: AppendOrigin, transaction_version: int, guard: int
+    ) -> Checked:
+        producer_id = prepared.fields.producer_id
+        pending = self.verification.pending(producer_id)
+        return self.producers.check(
+            prepared.batch,
+            0,
+            origin=origin,
+            transaction_version=transaction_version,
+            verified=not self.config.transaction_partition_verification_enable
+            or self.verification.matches(producer_id, guard),
+            lowest_sequence=None if pending is None else pending.lowest_sequence,
+            supports_epoch_bump=pending is not None and pending.supports_epoch_bump,
+        )
 
     def _write(self, prepared: Prepared, leader_epoch: int, now_ms: int) -> AppendInfo:
         batch, fields = prepared.batch, prepared.fields
@@ -172,7 +180,12 @@ class PartitionLog:
         return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
 
     def _note_producer(self, prepared: Prepared) -> None:
-        self.verification.appended(prepared.fields)
+        fields = prepared.fields
+        self.verification.on_append(
+            fields.producer_id,
+            fields.producer_epoch,
+            is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
+        )
         completed = self.producers.append(prepared.batch, 0)
         if completed is not None and completed.is_aborted:
             transactions_of(self, self.active).add([completed])
@@ -252,7 +265,8 @@ class PartitionLog:
         return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
 
     def find(self, number: int, offset: int) -> tuple[int, int, int] | None:
-        """Position, size and base offset of the first batch in a segment that ends at ``offset`` or behind."""
+        """Position, size and base offset of the first batch in a segment that ends at ``offset`` or
+        behind."""
         segment = self.segments[number]
         if segment is not self.active and segment not in self._looked_up:
             self._looked_up.append(segment)
@@ -295,7 +309,7 @@ class PartitionLog:
 
     def flush(self) -> None:
         """Make everything durable, now. Raises KafkaStorageError."""
-        self._check_usable()
+        self.check_usable()
         flush = self.begin_flush()
         error = None
         try:
@@ -303,14 +317,29 @@ class PartitionLog:
         except OSError as failed:
             error = failed
         self.finish_flush(flush, error)
-        self._check_usable()
+        self.check_usable()
 
-    def retire(self, segment: LogSegment) -> None:
-        """Close a segment that is no longer of the log, when no flush needs its files any more."""
+    # Deleting
+
+    def delete_files(self, segment: LogSegment, now_ms: int) -> None:
+        """Take the files of a segment out of service, durably: they get the suffix ``.deleted`` and lie there
+        for ``file.delete.delay.ms``. Raises OSError."""
+        renamed = segment.mark_deleted()
+        self.files.sync_directory(self.directory)  # before another goes
+        self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
+        if segment in self._looked_up:
+            self._looked_up.remove(segment)
         if self._flushing:
-            self._retired.append(segment)
+            self._retired.append(segment)  # the flush has its files
         else:
             segment.close()
+
+    def remove_deleted(self, now_ms: int) -> None:
+        """Remove the ``.deleted`` files whose time is up."""
+        while self._doomed and self._doomed[0][0] <= now_ms:
+            for path in self._doomed.pop(0)[1]:
+                with contextlib.suppress(FileNotFoundError):
+                    self.files.remove(path)
 
     # Failing
 
@@ -320,7 +349,8 @@ class PartitionLog:
             self.fenced = error
             LOG.error("%s takes no more appends: %s", self.topic_partition, error)
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
+        """Raises KafkaStorageError when the log is fenced."""
         if self.fenced is not None:
             raise KafkaStorageError(
                 f"{self.topic_partition} takes nothing since {self.directory} failed: {self.fenced}. Opening "
@@ -337,11 +367,34 @@ class PartitionLog:
                     f"the disk of {self.directory} is full: nothing was appended to {self.topic_partition}"
                 ) from error
         self.fence(error)
-        self._check_usable()
+        self.check_usable()
         raise AssertionError("a fenced log is not usable")
 
-    def __hash__(self) -> int:
-        return id(self)
+    # Closing
+
+    def close(self) -> None:
+        """Make everything durable, what follows from the log included, and give the files back. Raises
+        KafkaStorageError, and the files are given back all the same."""
+        try:
+            self.check_usable()
+            self._save()
+            self.flush()
+        except OSError as error:
+            self.fence(error)
+            self.check_usable()
+        finally:
+            self.close_files()
+
+    def _save(self) -> None:
+        self.active.seal()
+        for segment in self.segments:
+            self.unsynced_files += segment.save()
+        if self.config.preallocate:
+            self.active.trim()
+        if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
+            self.snapshots.write(self.log_end_offset, self.producers.snapshot())
+        self.snapshots.sync()
+        self.has_unsynced_names = True
 
     def close_files(self) -> None:
         """Give all files back."""

@@ -15,7 +15,7 @@ from txnkafka.errors import (
 )
 
 if TYPE_CHECKING:
-    from txnkafka._core.producer_table import Checked
+    from txnkafka._core.producer_rules import Checked
     from txnkafka.model import TopicPartition
 
 __all__ = ["refusal"]

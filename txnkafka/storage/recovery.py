@@ -1,13 +1,13 @@
 """Opening the log of a partition: after a clean stop, after a crash, after a crash while opening it.
 
-After a clean stop the files are believed but for the end: the last segment's tail is walked, the snapshot at the
-log end is taken. Otherwise every batch from the recovery point on is checked, the log is cut at the first that
-does not hold, and what follows from the log is made anew. Below the recovery point nothing may be wrong: that is
-CorruptRecordError, and the partition is not opened.
+After a clean stop the files are believed but for the end: the last segment's tail is walked, the snapshot at
+the log end is taken. Otherwise every batch from the recovery point on is checked, the log is cut at the first
+that does not hold, and what follows from the log is made anew. Below the recovery point nothing may be wrong:
+that is CorruptRecordError, and the partition is not opened.
 
-Better than Kafka: a torn tail is cut after a clean stop too, nothing is ever appended behind it; a snapshot or
-a transaction index that is missing never makes transactions disappear; damage below the recovery point is never
-"repaired" by throwing away what follows.
+Better than Kafka: a torn tail is cut after a clean stop too, nothing is ever appended behind it; a snapshot
+or a transaction index that is missing never makes transactions disappear; damage below the recovery point is
+never "repaired" by throwing away what follows.
 
 Source: ``LogLoader``, ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState``.
 """
@@ -103,13 +103,16 @@ def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> Non
     bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
     for name, each in parsed.items():
         if each.kind == "log":
-            log.segments.append(_segment(log, each.base_offset, entries[name].size, entries[name].modified_ms))
+            log.segments.append(_segment(log, each.base_offset, entries[name].size,
+            entries[name].modified_ms))
         elif each.kind != "snapshot" and each.base_offset not in bases:
             log.files.remove(log.files.join(log.directory, name))  # of a segment whose removal was under way
     log.segments.sort(key=lambda segment: segment.base_offset)
     if not log.segments:
-        log.segments.append(LogSegment(log.files, log.directory, log_start_offset, log.config, created_ms=now_ms))
-        log.segments[0].file("log")
+        log.segments.append(
+            LogSegment(log.files, log.directory, log_start_offset, log.config, created_ms=now_ms)
+        )
+        log.active.file("log")
         log.has_unsynced_names = True
 
 
@@ -234,8 +237,8 @@ def _cut(
 ) -> int:
     if next_offset < recovery_point:
         raise CorruptRecordError(
-            f"what begins here {why}, and the log was durable up to offset {recovery_point}: the partition is "
-            "not opened, nothing was changed",
+            f"what begins here {why}, and the log was durable up to offset {recovery_point}: the partition "
+            "is not opened, nothing was changed",
             position=position,
             offset=next_offset,
             file=segment.path("log"),
@@ -268,7 +271,8 @@ def _cut_epochs(opened: OpenedLog) -> None:
 
 
 def _load_producers(opened: OpenedLog, start: Start) -> None:
-    """State of all producers at the log end, and the transaction indexes of the segments that were checked."""
+    """State of all producers at the log end, and the transaction indexes of the segments that were
+    checked."""
     log = opened.log
     log.snapshots.remove_above(log.log_end_offset)
     log.snapshots.remove_strays(segment.base_offset for segment in log.segments)
@@ -281,7 +285,8 @@ def _load_producers(opened: OpenedLog, start: Start) -> None:
     completed.clear()
     if checked:
         _replay_checked(log, checked, completed)
-    if log.snapshots.newest(log.log_end_offset) != log.log_end_offset:
+    newest = log.snapshots.newest(log.log_end_offset)
+    if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
         log.snapshots.write(log.log_end_offset, log.producers.snapshot())
     log.producers.on_high_watermark(log.log_end_offset)
 

@@ -274,7 +274,8 @@ class LogSegment:
         self._bytes_since_entry = 0
 
     def truncate(self, position: int, offset: int) -> None:
-        """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises OSError."""
+        """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises
+        OSError."""
         self.load()
         self.file("log").truncate(position)
         self.has_unsynced_bytes = True
@@ -326,7 +327,6 @@ class LogSegment:
 
     def mark_deleted(self) -> list[str]:
         """Give the files the suffix ``.deleted``, the log first; returns where they are now."""
-        self.close()
         renamed = []
         for kind in KINDS:
             path = self.path(kind)

@@ -1,7 +1,7 @@
 """The ``.snapshot`` files of a partition: which there are, the newest that holds, when they go.
 
-A snapshot is advice: the log below its offset gives the same state. It is written without waiting for the disk;
-one that does not hold is removed and an older one, or none, is taken.
+A snapshot is advice: the log below its offset gives the same state. It is written without waiting for the
+disk; one that does not hold is removed and an older one, or none, is taken.
 
 Source: ``ProducerStateManager``, ``SnapshotFile``.
 """
@@ -104,5 +104,5 @@ class ProducerSnapshots:
     def found(cls, files: DataFiles, directory: str, names: Iterable[str]) -> ProducerSnapshots:
         """Those among the names of a directory."""
         parsed = (parse_segment_file(name) for name in names)
-        offsets = [each.base_offset for each in parsed if each and each.kind == "snapshot" and not each.suffix]
-        return cls(files, directory, offsets)
+        whole = [each for each in parsed if each and not each.suffix]
+        return cls(files, directory, [each.base_offset for each in whole if each.kind == "snapshot"])

@@ -1,8 +1,8 @@
-"""The aborted transactions of a segment that was loaded: from its ``.txnindex``, or from the log where there is
-none that can be believed.
+"""The aborted transactions of a segment that was loaded: from its ``.txnindex``, or from the log where there
+is none that can be believed.
 
-Kafka takes a missing file for "no aborts" and shows aborted data then. Here a segment without a file is looked
-at once, header by header, before its first answer.
+Kafka takes a missing file for "no aborts" and shows aborted data then. Here a segment without a file is
+looked at once, header by header, before its first answer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def _from_file(segment: LogSegment) -> TxnIndexFile | None:
 def _from_log(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
     index = TxnIndexFile(segment.base_offset)
     if any(_has_aborts(batches) for batches in segment.windows()):
-        table, completed = ProducerTable(), []
+        table = ProducerTable()
+        completed: list[CompletedTxn] = []
         start = load_producers(log, table, segment.base_offset)
         replay(log, table, start, segment.base_offset, completed)
         completed.clear()

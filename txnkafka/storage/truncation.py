@@ -1,0 +1,179 @@
+"""Cutting a log: its end, when what came last must not have been; its beginning, when nobody needs it any
+more.
+
+Source: ``UnifiedLog.truncateTo``, ``UnifiedLog.deleteOldSegments``,
+``UnifiedLog.maybeIncrementLogStartOffset``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from txnkafka.errors import OffsetOutOfRangeError
+from txnkafka.model import NO_TIMESTAMP
+from txnkafka.storage.leader_epochs import LeaderEpochs
+from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.transactions import load_producers, replay, transactions_of
+
+if TYPE_CHECKING:
+    from txnkafka.storage.partition_log import PartitionLog
+
+__all__ = ["delete_old_segments", "delete_records", "truncate_to"]
+
+HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
+
+
+def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
+    """Cut everything from ``offset`` on, durably; a batch that holds it goes as a whole, and the log goes on
+    at ``offset`` all the same. False when there is nothing to cut. Raises KafkaStorageError.
+
+    Producers, epochs and transactions are what they were when the log ended there; the recovery point and
+    the high watermark go back, too.
+    """
+    if offset < 0:
+        raise ValueError(f"a log cannot be cut at offset {offset}")
+    log.check_usable()
+    if offset >= log.log_end_offset:
+        return False
+    try:
+        _truncate(log, offset, now_ms)
+    except OSError as error:
+        log.fence(error)
+    log.flush()
+    return True
+
+
+def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
+    # what is cut must not come back after a crash as if it had been acknowledged
+    log.recovery_point = min(log.recovery_point, offset)
+    log.log_start_offset = min(log.log_start_offset, offset)
+    doomed = [segment for segment in log.segments if segment.base_offset > offset]
+    kept = [segment for segment in log.segments if segment.base_offset <= offset]
+    if kept:
+        transactions_of(log, kept[-1])
+    else:
+        kept.append(LogSegment(log.files, log.directory, offset, log.config, created_ms=now_ms))
+    for segment in reversed(doomed):  # from the end, one after the other, so that a crash leaves no hole
+        log.delete_files(segment, now_ms)
+    log.segments = kept
+    place = kept[-1].find(offset)
+    kept[-1].truncate(kept[-1].size if place is None else place[0], offset)
+    log.has_unsynced_names = True
+    log.log_end_offset = offset
+    log.high_watermark = min(log.high_watermark, offset)
+    _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
+    log.snapshots.remove_above(offset)
+    _reload_producers(log)
+
+
+def _cut_epochs(
+    log: PartitionLog, epochs: LeaderEpochs, *, end_offset: int | None = None, start_offset: int | None = None
+) -> None:
+    changed = end_offset is not None and epochs.truncate_from_end(end_offset)
+    changed |= start_offset is not None and epochs.truncate_from_start(start_offset)
+    if changed:
+        log.keep_epochs(epochs)
+
+
+def _reload_producers(log: PartitionLog) -> None:
+    log.producers.clear()
+    start = load_producers(log, log.producers, log.log_end_offset)
+    replay(log, log.producers, start, log.log_end_offset, [])
+    log.producers.on_high_watermark(log.high_watermark)
+
+
+def delete_records(log: PartitionLog, offset: int) -> int:
+    """Let the log begin at ``offset`` (-1: the high watermark); returns where it begins now. The files go with
+    ``delete_old_segments``; until the caller has made the log start offset durable, nothing is promised.
+
+    Raises OffsetOutOfRangeError above the high watermark.
+    """
+    log.check_usable()
+    wanted = log.high_watermark if offset == HIGH_WATERMARK else offset
+    if not 0 <= wanted <= log.high_watermark:
+        raise OffsetOutOfRangeError(
+            f"{log.topic_partition}: records below {wanted} cannot be deleted, readers see what is below "
+            f"{log.high_watermark}"
+        )
+    if wanted > log.log_start_offset:
+        log.log_start_offset = wanted
+        _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=wanted)
+    return log.log_start_offset
+
+
+def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
+    """Delete what lies below the log start, what is too much (``retention.bytes``) and what is too old
+    (``retention.ms``), oldest first, never behind the high watermark; returns how many segments.
+
+    Open transactions do not protect their data, as in Kafka.
+    """
+    log.check_usable()
+    count = _count_below_log_start(log)
+    if log.config.delete:
+        count = max(count, _count_too_much(log), _count_too_old(log, now_ms))
+    if not count:
+        return 0
+    try:
+        _delete_first(log, count, now_ms)
+    except OSError as error:
+        log.fence(error)
+        log.check_usable()
+    return count
+
+
+def _deletable(log: PartitionLog) -> list[tuple[LogSegment, int]]:
+    """Segments whose end readers have passed, with their ends; the active one too, when it holds
+    something."""
+    ends = [segment.base_offset for segment in log.segments[1:]] + [log.log_end_offset]
+    found = []
+    for segment, end in zip(log.segments, ends, strict=True):
+        if end > log.high_watermark or (segment is log.active and not segment.size):
+            break
+        found.append((segment, end))
+    return found
+
+
+def _count_below_log_start(log: PartitionLog) -> int:
+    closed = [end for segment, end in _deletable(log) if segment is not log.active]
+    return sum(end <= log.log_start_offset for end in closed)
+
+
+def _count_too_much(log: PartitionLog) -> int:
+    if log.config.retention_bytes < 0:
+        return 0
+    excess = sum(segment.size for segment in log.segments) - log.config.retention_bytes
+    count = 0
+    for segment, _ in _deletable(log):
+        excess -= segment.size
+        if excess < 0:
+            break
+        count += 1
+    return count
+
+
+def _count_too_old(log: PartitionLog, now_ms: int) -> int:
+    if log.config.retention_ms < 0:
+        return 0
+    count = 0
+    for segment, _ in _deletable(log):
+        segment.load()
+        youngest = segment.created_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
+        if now_ms - youngest <= log.config.retention_ms:
+            break
+        count += 1
+    return count
+
+
+def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
+    """The log begins behind the first ``count`` segments. When these are all, it goes on in a new one."""
+    if count == len(log.segments):
+        log.roll(now_ms)
+    doomed, log.segments = log.segments[:count], log.segments[count:]
+    log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)
+    _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=log.log_start_offset)
+    for segment in doomed:  # from the beginning, one after the other, so that a crash leaves no hole
+        log.delete_files(segment, now_ms)
+        with contextlib.suppress(FileNotFoundError):
+            log.snapshots.remove(segment.base_offset)
+    log.has_unsynced_names = True
