@@ -68,6 +68,7 @@ def truncations(files: DataFiles, clock: Clock, promises: Promises) -> None:
     for number in range(5):
         partition.append(f"t{number}")
     partition.flush()
+    directory.checkpoint()
     partition.truncate(8)
     partition.append("new")
     partition.flush()

@@ -80,7 +80,7 @@ class Preparer:
             raise InvalidRecordError(f"message format {fields.magic} is not written any more, only 2 is")
         if origin == AppendOrigin.CLIENT and fields.base_offset != 0:
             raise InvalidRecordError(f"the base offset of a new batch is 0, not {fields.base_offset}")
-        if fields.size > self.config.max_message_bytes and origin == AppendOrigin.CLIENT:
+        if fields.size > self.config.max_message_bytes:
             limit = self.config.max_message_bytes
             raise MessageTooLargeError(f"the batch has {fields.size} bytes, max.message.bytes is {limit}")
         if not fields.crc_holds:

@@ -194,11 +194,15 @@ class DataDirectory:
     # Partitions
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
-        """A new partition, durably. Raises LogDirError when it is there already."""
+        """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
+        nobody's is what a crash has left of a ``create``."""
         directory = self._file(str(partition))
-        if partition in self.logs or self.files.exists(directory):
+        if partition in self.logs and partition not in self.topic_ids and not self.logs[partition].log_end_offset:
+            self.logs.pop(partition).close_files()
+        elif partition in self.logs or self.files.exists(directory):
             raise LogDirError(f"{directory} is there already")
-        self.files.make_directory(directory)
+        else:
+            self.files.make_directory(directory)
         metadata = self.files.join(directory, PARTITION_METADATA)
         write_durably(self.files, metadata, format_partition_metadata(topic_id))
         self.files.sync_directory(self.path)

@@ -40,7 +40,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
         _truncate(log, offset, now_ms)
     except OSError as error:
         log.fence(error)
-    log.flush()
+        log.check_usable()
     return True
 
 
@@ -65,6 +65,10 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
     log.snapshots.remove_above(offset)
     _reload_producers(log)
+    log.active.sync()
+    log.files.sync_directory(log.directory)
+    log.recovery_point = offset
+    log.note_cut()
 
 
 def _cut_epochs(
