@@ -40,7 +40,7 @@ from txnkafka.storage.layout import (
 from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
 from txnkafka.storage.recovery import Start, open_log
 from txnkafka.storage.topic_id import topic_id_from_bytes
-from txnkafka.storage.truncation import delete_old_segments, delete_records
+from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
@@ -197,9 +197,10 @@ class DataDirectory:
         """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
         nobody's is what a crash has left of a ``create``."""
         directory = self._file(str(partition))
-        if partition in self.logs and partition not in self.topic_ids and not self.logs[partition].log_end_offset:
+        log = self.logs.get(partition)
+        if log is not None and partition not in self.topic_ids and not log.log_end_offset:
             self.logs.pop(partition).close_files()
-        elif partition in self.logs or self.files.exists(directory):
+        elif log is not None or self.files.exists(directory):
             raise LogDirError(f"{directory} is there already")
         else:
             self.files.make_directory(directory)
@@ -225,6 +226,15 @@ class DataDirectory:
         self.files.sync_directory(self.path)
         self._remove_tree(target)
         self.checkpoint()
+
+    def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
+        """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
+        goes back, else what is missing after a crash would be taken for damage."""
+        log = self.logs[partition]
+        if offset < log.recovery_point:
+            log.recovery_point = offset
+            self.checkpoint()
+        return truncate_to(log, offset, now_ms=now_ms)
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
