@@ -2,7 +2,7 @@ from collections.abc import Iterable
 
 from typing_extensions import Buffer
 
-from txnkafka._core.record_input import _InputRecord, RecordInput
+from txnkafka._core.record_input import RecordInput, _InputRecord
 
 def encode_batch(
     records: RecordInput | Iterable[_InputRecord],
