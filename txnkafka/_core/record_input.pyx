@@ -3,9 +3,11 @@
 Nothing is copied: both note where keys, values and headers lie, and keep what they lie in alive. Columns are
 looked at once, however many batches are made of them.
 """
+from operator import index
+
 from cpython.buffer cimport PyBuffer_IsContiguous
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
-from cpython.long cimport PyLong_AsLongLong
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.memoryview cimport PyMemoryView_FromObject, PyMemoryView_GET_BUFFER
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
@@ -248,11 +250,20 @@ cdef class InputRecords(RecordInput):
         return 0
 
 
-cdef int64_t milliseconds(object timestamp, Py_ssize_t i) except? -1:
+cdef inline int64_t milliseconds(object timestamp, Py_ssize_t i) except? -1:
+    cdef int overflow = 0
+    cdef int64_t found
+    if not PyLong_CheckExact(timestamp):
+        timestamp = whole_number(timestamp, i)
+    found = PyLong_AsLongLongAndOverflow(timestamp, &overflow)
+    if overflow:
+        raise ValueError(f"record {i} has the timestamp {timestamp}, which no record can hold")
+    return found
+
+
+cdef object whole_number(object timestamp, Py_ssize_t i):
     try:
-        return PyLong_AsLongLong(timestamp)
-    except OverflowError:
-        raise ValueError(f"record {i} has the timestamp {timestamp}, which no record can hold") from None
+        return index(timestamp)
     except TypeError:
         raise TypeError(f"record {i} has the timestamp {timestamp!r}, not a number of milliseconds") from None
 
