@@ -72,7 +72,9 @@ cdef inline int apply_marker(
     return ended.first_offset >= 0
 
 
-cdef inline int apply(producer_table* t, uint32_t place, const BatchEntry* e, ended_txn* ended) noexcept nogil:
+cdef inline int apply(
+    producer_table* t, uint32_t place, const BatchEntry* e, ended_txn* ended
+) noexcept nogil:
     """Take in a batch of the producer at ``place``. -1 without memory, which changes nothing; 1 when a
     transaction ended, which ``ended`` says; else 0."""
     if e.producer_id < 0:

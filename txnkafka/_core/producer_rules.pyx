@@ -29,8 +29,8 @@ cdef class Checked:
     """What ``check`` says of a batch: ``code`` is Kafka's error code, 0 when the batch may be written.
 
     A duplicate has code 0 too: it is not written, ``first_offset``, ``last_offset`` and ``timestamp`` are
-    those of the batch in the log. ``text`` is what to say of an error. With ``search_below`` not -1, the batch
-    may be a duplicate of one that lies below that offset, where a snapshot does not remember it.
+    those of the batch in the log. ``text`` is what to say of an error. With ``search_below`` not -1, the
+    batch may be a duplicate of one that lies below that offset, where a snapshot does not remember it.
     """
 
     def __cinit__(self):

@@ -33,8 +33,8 @@ typedef struct {
     int64_t timestamp;
 } known_batch;
 
-/* What every batch needs comes first, in one or two cache lines. The batches known are a ring, which begins at
- * its first slot until it is full. */
+/* What every batch needs comes first, in one or two cache lines. The batches known are a ring, which begins
+ * at its first slot until it is full. */
 typedef struct {
     int64_t producer_id;
     int16_t epoch;
@@ -109,8 +109,8 @@ static inline producer *table_find(const producer_table *t, int64_t producer_id)
     return place == NO_PLACE ? NULL : table_at(t, place);
 }
 
-/* For a loop that knows which producers come next: first the cells of some, then the producers. A function that
- * only prefetches has no effect that GCC knows of, and it drops the calls, but for an empty instruction. */
+/* For a loop that knows which producers come next: first the cells of some, then the producers. GCC drops the
+ * call of a function that only prefetches, but not of one with an instruction, be it an empty one. */
 #define KEEP_PREFETCH() __asm__ volatile("")
 
 static inline void expect_cell(const producer_table *t, uint32_t hash) {

@@ -23,9 +23,9 @@ from libc.stdlib cimport free, malloc
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.producer_append cimport Ended, apply, remember, tell
+from txnkafka._core.producer_blocks cimport BLOCK, check_all, replay_block
 from txnkafka._core.producer_rules cimport (
     DAMAGED,
-    DUPLICATE,
     FINE,
     FROM_CLIENT,
     Checked,
@@ -39,7 +39,6 @@ from txnkafka._core.producer_rules cimport (
     older_may_match,
     refusal,
     state_entry,
-    verdict_codes,
 )
 from txnkafka._core.scan cimport AT_END, BatchEntry, BatchIndex, read_entry
 
@@ -54,7 +53,6 @@ cdef enum:
     SNAPSHOT_VERSION = 1
     SNAPSHOT_HEAD = 10
     SNAPSHOT_CRC_BEGIN = 6
-    BLOCK = 32                      # batches that are looked at together, so that memory is asked for early
     SMALLEST_BATCH = 14             # of any magic: more than that many cannot be in a buffer
 
 cdef uint32_t SEED = hash("producer table") & 0xFFFFFFFF       # another one in every process
@@ -63,83 +61,6 @@ KnownBatch = namedtuple("KnownBatch", [
     "first_sequence", "last_sequence", "first_offset", "last_offset", "timestamp",
 ], module=__name__)
 KnownBatch.__doc__ = "A batch by which a retry of it is recognised."
-
-
-cdef void expect(
-    const producer_table* t, const BatchEntry* entries, Py_ssize_t count, uint32_t* hashes
-) noexcept nogil:
-    """Fetch what these batches need: a table of a million producers is in no cache."""
-    cdef Py_ssize_t i
-    for i in range(count):
-        hashes[i] = table_hash(t, entries[i].producer_id)
-        expect_cell(t, hashes[i])
-    for i in range(count):
-        expect_producer(t, hashes[i])
-
-
-cdef int replay_block(
-    producer_table* t, const BatchEntry* entries, Py_ssize_t count, int64_t start_offset, Ended* ended
-) noexcept nogil:
-    """At most BLOCK batches. The number of transactions that ended, or -1 without memory."""
-    cdef uint32_t[BLOCK] hashes
-    cdef int found = 0, outcome
-    cdef Py_ssize_t i
-    expect(t, entries, count, hashes)
-    for i in range(count):
-        if entries[i].last_offset < start_offset or entries[i].producer_id < 0:
-            continue
-        place = place_by_hash(t, hashes[i], entries[i].producer_id)
-        outcome = apply(t, place, &entries[i], &ended[found].txn)
-        if outcome < 0:
-            return -1
-        if outcome:
-            tell(t, &entries[i], &ended[found])
-            found += 1
-    return found
-
-
-cdef bint check_block(
-    producer_table* t, const BatchEntry* entries, Py_ssize_t count, const Request* r, int8_t* codes
-) noexcept nogil:
-    """At most BLOCK batches. False without memory, behind those that were taken in."""
-    cdef uint32_t[BLOCK] hashes
-    cdef uint32_t place
-    cdef Py_ssize_t i
-    cdef ended_txn ended
-    cdef producer* p
-    cdef Verdict verdict
-    expect(t, entries, count, hashes)
-    for i in range(count):
-        if entries[i].producer_id < 0:
-            codes[i] = 0
-            continue
-        place = place_by_hash(t, hashes[i], entries[i].producer_id)
-        p = NULL if place == NO_PLACE else table_at(t, place)
-        if r.origin == FROM_CLIENT and p != NULL and find_duplicate(p, &entries[i]) >= 0:
-            verdict = DUPLICATE
-        else:
-            verdict = judge(p, &entries[i], r)
-        codes[i] = verdict_codes[<int>verdict]
-        if verdict == FINE and apply(t, place, &entries[i], &ended) < 0:
-            return False
-    return True
-
-
-cdef Py_ssize_t check_all(
-    producer_table* t, const uint8_t* p, const uint8_t* end, const Request* r, int8_t* codes
-) noexcept nogil:
-    """The number of batches, up to bytes that are no whole one; -1 without memory."""
-    cdef BatchEntry[BLOCK] entries
-    cdef Py_ssize_t count = 0, i = BLOCK
-    while i == BLOCK:
-        i = 0
-        while i < BLOCK and p < end and read_entry(p, end, &entries[i]) == AT_END:
-            p += entries[i].size
-            i += 1
-        if not check_block(t, entries, i, r, codes + count):
-            return -1
-        count += i
-    return count
 
 
 cdef object as_known_batch(const known_batch batch):
@@ -198,8 +119,8 @@ cdef class ProducerTable:
     ):
         """What the log may do with the batch at ``position``, whose offsets do not matter yet.
 
-        ``transaction_version`` is that of a request for markers. ``verified`` says that the request's guard is
-        that of its producer's verification, or that verification is off; ``lowest_sequence`` and
+        ``transaction_version`` is that of a request for markers. ``verified`` says that the request's guard
+        is that of its producer's verification, or that verification is off; ``lowest_sequence`` and
         ``supports_epoch_bump`` are those of a pending verification (``storage.verification``).
         """
         cdef BatchEntry e
@@ -288,7 +209,7 @@ cdef class ProducerTable:
             codes = bytearray(view.len // SMALLEST_BATCH + 1)
             out = codes
             with nogil:
-                count = check_all(&self.t, <uint8_t*>view.buf, <uint8_t*>view.buf + view.len, &r, <int8_t*>out)
+                count = check_all(&self.t, <uint8_t*>view.buf, view.len, &r, <int8_t*>out)
         finally:
             PyBuffer_Release(&view)
         if count < 0:
