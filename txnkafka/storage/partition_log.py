@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from txnkafka._core.encode import assign
 from txnkafka._core.producer_table import ProducerTable
-from txnkafka.env.data_files import write_durably
+from txnkafka.env import write_durably
 from txnkafka.errors import KafkaStorageError, RecordListTooLargeError
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
