@@ -14,7 +14,7 @@ from typing import NamedTuple
 from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.order import misplaced_batches
+from txnkafka.storage.order import misplaced_batches
 from txnkafka.storage.segment_view import Segment
 
 __all__ = ["LogEnd", "end_of_log"]
