@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from txnkafka.env import unique_name, write_durably
+from txnkafka.env import remove_tree, unique_name, write_durably
 from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.checkpoint import (
@@ -131,7 +131,7 @@ class DataDirectory:
             if found is None:
                 LOG.warning("%s in %s is no partition; Kafka would not start with it", entry.name, self.path)
             elif found.state == "delete":
-                self._remove_tree(self._file(entry.name))
+                remove_tree(self.files, self._file(entry.name))
             elif found.state == "current" and found.topic_partition.topic != _METADATA_TOPIC:
                 partition = found.topic_partition
                 start = Start(clean, recovery_points.get(partition, 0), log_starts.get(partition, 0))
@@ -224,7 +224,7 @@ class DataDirectory:
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
         self.files.rename(self._file(str(partition)), target)
         self.files.sync_directory(self.path)
-        self._remove_tree(target)
+        remove_tree(self.files, target)
         self.checkpoint()
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
@@ -317,15 +317,6 @@ class DataDirectory:
 
     def _file(self, name: str) -> str:
         return self.files.join(self.path, name)
-
-    def _remove_tree(self, directory: str) -> None:
-        for entry in self.files.list(directory):
-            path = self.files.join(directory, entry.name)
-            if entry.is_directory:
-                self._remove_tree(path)
-            else:
-                self.files.remove(path)
-        self.files.remove(directory)
 
 
 def _new_id() -> str:

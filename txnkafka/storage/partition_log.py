@@ -87,6 +87,7 @@ class PartitionLog:
         self.snapshots = ProducerSnapshots(files, directory)
         self.verification = VerificationState()
         self.fenced: OSError | None = None
+        self.repairs: list[str] = []  # what was not as it should be, and is now
         self.roll_jitter_ms = 0
         self.has_unsynced_names = False
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
@@ -229,6 +230,7 @@ class PartitionLog:
         self._sync_before_roll()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
+        fresh.on_repair = self.note
         fresh.remove_leftovers()
         fresh.file("log")
         if self.config.preallocate:
@@ -361,6 +363,11 @@ class PartitionLog:
                     self.files.remove(path)
 
     # Failing
+
+    def note(self, text: str) -> None:
+        """Something was not as it should be, and is now."""
+        LOG.warning("%s: %s", self.topic_partition, text)
+        self.repairs.append(text)
 
     def fence(self, error: OSError) -> None:
         """Nothing is appended or acknowledged any more."""
