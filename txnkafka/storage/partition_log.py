@@ -348,6 +348,7 @@ class PartitionLog:
         renamed = segment.mark_deleted()
         self.files.sync_directory(self.directory)  # before another goes
         self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
+        self.unsynced_files = [each for each in self.unsynced_files if not segment.has_open(each)]
         if segment in self._looked_up:
             self._looked_up.remove(segment)
         if self._flushing:

@@ -78,6 +78,10 @@ class LogSegment:
             self._open[kind] = file
         return file
 
+    def has_open(self, file: DataFile) -> bool:
+        """Whether this is one of the segment's files."""
+        return any(file is each for each in self._open.values())
+
     # Appending
 
     def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
