@@ -19,6 +19,7 @@ from txnkafka.env import LocalDataFiles
 from txnkafka.errors import KafkaError
 from txnkafka.storage import parse_producer_snapshot
 from txnkafka.storage.append import AppendOrigin
+from txnkafka.storage.compaction import clean
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
@@ -169,6 +170,18 @@ class Twins:
         self.theirs = self._kafka.ask("roll", now=self.now_ms)
         self.ours.roll(self.now_ms)
         self._agree("roll")
+
+    def clean(self, dirty_from: int = 0) -> int:
+        """A pass of the cleaner; where the next one begins."""
+        self.theirs = self._kafka.ask("clean", dirty=dirty_from, memory=1 << 20, now=self.now_ms)
+        assert self.theirs["code"] == 0, self.theirs
+        stats = clean(self.ours, now_ms=self.now_ms, dirty_from=dirty_from)
+        assert [stats.end_offset, stats.first_uncleanable_offset] == [
+            self.theirs["dirty"],
+            self.theirs["uncleanable"],
+        ]
+        self._agree("clean")
+        return stats.end_offset
 
     def expire(self) -> None:
         """Producers that were idle for long are forgotten."""

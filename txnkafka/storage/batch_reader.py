@@ -66,6 +66,8 @@ class BatchReader:
     def windows(self, segment: LogSegment, position: int = 0) -> Iterator[Window]:
         """All batches of a segment from one that begins at ``position`` on. Raises CorruptRecordError before
         the first that does not hold, and OSError."""
+        if not segment.size:
+            return
         view = segment.view()
         next_offset, end = segment.base_offset if position == 0 else 0, position
         try:

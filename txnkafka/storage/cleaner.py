@@ -53,7 +53,7 @@ class Cleaner:
         """
         log = self._log
         cleaned = LogSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
-        cleaned.suffix = ".cleaned"
+        cleaned.suffix, cleaned.on_repair = ".cleaned", log.note
         cleaned.remove_leftovers()
         try:
             self._fill(cleaned, group)

@@ -239,6 +239,9 @@ class DataDirectory:
         if offset < log.recovery_point:
             log.recovery_point = offset
             self.checkpoint()
+        if offset < self.cleaner_offsets.get(partition, 0):
+            self.cleaner_offsets[partition] = offset  # what is appended there is dirty
+            self.write_cleaner_offsets()
         return truncate_to(log, offset, now_ms=now_ms)
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
