@@ -172,6 +172,8 @@ class PartitionLog:
         try:
             if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
                 self.roll(now_ms)
+            if fields.attributes & ATTRIBUTE_CONTROL:
+                transactions_of(self, self.active)  # while the marker is not among them
             self._note_epoch(leader_epoch, first_offset)
             assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
             self.active.append(batch, last_offset, prepared.max_timestamp)

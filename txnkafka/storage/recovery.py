@@ -281,6 +281,7 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
         replay(log, log.producers, loaded, begin, completed)
     completed.clear()
     if checked:
+        log.snapshots.remove_above(loaded)  # what a crash has left of them is made anew
         _replay_checked(log, checked, completed)
     newest = log.snapshots.newest(log.log_end_offset)
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):

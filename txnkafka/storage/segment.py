@@ -326,6 +326,9 @@ class LogSegment:
         )
         if position == 0:
             self.rolling_timestamp = None
+        # what no entry of the time index covers; Kafka forgets it, and with it how young the segment is
+        for index in self.windows(self.batch_before(position)):
+            self.note_tail(index)
 
     def sync(self) -> None:
         """The log's bytes are durable. Raises OSError."""
