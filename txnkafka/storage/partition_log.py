@@ -93,6 +93,7 @@ class PartitionLog:
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._preparer = Preparer(config)
         self._flushing = False
+        self._oldest_unflushed_ms: int | None = None
         self._was_cut = False  # while a flush was under way
         self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
         self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
@@ -180,6 +181,8 @@ class PartitionLog:
         except OSError as error:
             self._failed(error)
         self.log_end_offset = last_offset + 1
+        if self._oldest_unflushed_ms is None:
+            self._oldest_unflushed_ms = now_ms
         if fields.producer_id > NO_PRODUCER_ID:
             self._note_producer(prepared)
         return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
@@ -299,11 +302,19 @@ class PartitionLog:
         """Whether something that was appended is not durable."""
         return self.recovery_point < self.log_end_offset or self.has_unsynced_names
 
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
+        since = self._oldest_unflushed_ms
+        records = self.log_end_offset - self.recovery_point
+        return since is not None and (
+            records >= self.config.flush_messages or now_ms - since >= self.config.flush_ms
+        )
+
     def begin_flush(self) -> LogFlush:
         """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
         if self._flushing:
             raise ValueError(f"a flush of {self.topic_partition} is under way")
-        self._flushing = True
+        self._flushing, self._oldest_unflushed_ms = True, None
         files = self.unsynced_files
         if self.active.has_unsynced_bytes:
             files = [*files, self.active.file("log")]
