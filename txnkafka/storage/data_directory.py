@@ -259,7 +259,8 @@ class DataDirectory:
             self.tickets.finish(flush, flush.run())
 
     def maintain(self, now_ms: int) -> None:
-        """What is to be done now and then: flushes that are due, retention, idle producers, deleted files, checkpoints."""
+        """What is to be done now and then: flushes that are due, retention, idle producers, deleted files,
+        checkpoints."""
         self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
         for log in self.logs.values():
             if log.fenced is None:
