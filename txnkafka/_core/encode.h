@@ -226,7 +226,7 @@ TXNKAFKA_INLINE uint32_t two_bytes(uint32_t z) {
 }
 
 /* The records from number n on, up to the next block or the next length of offset deltas. */
-static inline void take_block(const struct encode_input *input, int64_t n, struct small_block *block) {
+TXNKAFKA_INLINE void take_block(const struct encode_input *input, int64_t n, struct small_block *block) {
     const uint32_t *keys = (const uint32_t *)input->keys.offsets;
     const uint32_t *values = (const uint32_t *)input->values.offsets;
     const int64_t *timestamps = input->timestamps + input->start + n;
@@ -268,7 +268,7 @@ static inline void take_block(const struct encode_input *input, int64_t n, struc
 }
 
 /* Adds up small records from number n on; returns the number of the first of a block that has another. */
-static inline int64_t measure_blocks(const struct encode_input *input, int64_t n, uint64_t *total) {
+TXNKAFKA_INLINE int64_t measure_blocks(const struct encode_input *input, int64_t n, uint64_t *total) {
     struct small_block block;
     for (; n < input->stop - input->start; n += block.count) {
         take_block(input, n, &block);
@@ -278,31 +278,6 @@ static inline int64_t measure_blocks(const struct encode_input *input, int64_t n
         *total += sum;
     }
     return n;
-}
-
-/* The first pass: the bytes of all records. */
-static inline int records_size(const struct encode_input *input, struct encode_result *result) {
-    const struct encode_input local = *input;
-    const int plain = is_plain(input);
-    int64_t last_delta = -1, timestamp, block_end = 0;
-    uint64_t total = 0;
-    struct encode_record record;
-    for (int64_t i = local.start; i < local.stop; i++) {
-        if (plain && i >= block_end) {
-            i = local.start + measure_blocks(input, i - local.start, &total);
-            block_end = i + SMALL_BLOCK;
-            last_delta = i - local.start - 1;
-            if (i == local.stop) break;
-        }
-        int error = take_record(input, &local, i, &last_delta, &timestamp, &record);
-        total += varint_size(record.body << 1) + record.body;
-        if (TXNKAFKA_UNLIKELY(error || total > MAX_BATCH_SIZE)) {
-            result->failed = i;
-            return error ? error : ENCODE_SIZE;
-        }
-    }
-    result->size = (int64_t)total;
-    return ENCODE_OK;
 }
 
 /* How far a column's data can be read from a field's first byte on. */
@@ -440,7 +415,7 @@ TXNKAFKA_INLINE int64_t put_block(uint8_t **at, const uint8_t *end, const struct
 }
 
 /* As many small records as there are from number n on; returns the number of the next. */
-static inline int64_t put_blocks(uint8_t **p, const uint8_t *end, const struct encode_input *input, int64_t n,
+TXNKAFKA_INLINE int64_t put_blocks(uint8_t **p, const uint8_t *end, const struct encode_input *input, int64_t n,
                                  int64_t *max_timestamp) {
     struct small_block block;
     while (n < input->stop - input->start) {
@@ -457,6 +432,67 @@ static inline int64_t put_blocks(uint8_t **p, const uint8_t *end, const struct e
     return n;
 }
 
+/* The blocks compiled once more for what newer processors can do; chosen when the module is loaded. */
+typedef int64_t (*measure_function)(const struct encode_input *, int64_t, uint64_t *);
+typedef int64_t (*put_function)(uint8_t **, const uint8_t *, const struct encode_input *, int64_t, int64_t *);
+
+#define BLOCKS_FOR(name, target)                                                                             \
+    target static int64_t measure_##name(const struct encode_input *input, int64_t n, uint64_t *total) {     \
+        return measure_blocks(input, n, total);                                                              \
+    }                                                                                                        \
+    target static int64_t put_##name(uint8_t **p, const uint8_t *end, const struct encode_input *input,      \
+                                     int64_t n, int64_t *max_timestamp) {                                    \
+        return put_blocks(p, end, input, n, max_timestamp);                                                  \
+    }
+
+BLOCKS_FOR(baseline, )
+static measure_function measure_chosen = measure_baseline;
+static put_function put_chosen = put_baseline;
+
+#if defined(__x86_64__)
+BLOCKS_FOR(avx2, __attribute__((target("avx2,bmi2"))))
+BLOCKS_FOR(avx512, __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,bmi2"))))
+#endif
+
+static inline void choose_blocks(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) return;
+    measure_chosen = measure_avx2;
+    put_chosen = put_avx2;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
+        !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq"))
+        return;
+    measure_chosen = measure_avx512;
+    put_chosen = put_avx512;
+#endif
+}
+
+/* The first pass: the bytes of all records. */
+static inline int records_size(const struct encode_input *input, struct encode_result *result) {
+    const struct encode_input local = *input;
+    const int plain = is_plain(input);
+    int64_t last_delta = -1, timestamp, block_end = 0;
+    uint64_t total = 0;
+    struct encode_record record;
+    for (int64_t i = local.start; i < local.stop; i++) {
+        if (plain && i >= block_end) {
+            i = local.start + measure_chosen(input, i - local.start, &total);
+            block_end = i + SMALL_BLOCK;
+            last_delta = i - local.start - 1;
+            if (i == local.stop) break;
+        }
+        int error = take_record(input, &local, i, &last_delta, &timestamp, &record);
+        total += varint_size(record.body << 1) + record.body;
+        if (TXNKAFKA_UNLIKELY(error || total > MAX_BATCH_SIZE)) {
+            result->failed = i;
+            return error ? error : ENCODE_SIZE;
+        }
+    }
+    result->size = (int64_t)total;
+    return ENCODE_OK;
+}
+
 /* The second pass: result->size bytes at p. */
 static inline int put_records(uint8_t *p, const struct encode_input *input, struct encode_result *result) {
     const struct encode_input local = *input;
@@ -466,7 +502,7 @@ static inline int put_records(uint8_t *p, const struct encode_input *input, stru
     struct encode_record record;
     for (int64_t i = local.start; i < local.stop; i++) {
         if (plain && i >= block_end) {
-            i = local.start + put_blocks(&p, end, input, i - local.start, &max_timestamp);
+            i = local.start + put_chosen(&p, end, input, i - local.start, &max_timestamp);
             block_end = i + SMALL_BLOCK;
             last_delta = i - local.start - 1;
             if (i == local.stop) break;
