@@ -7,6 +7,8 @@ from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka._core.scan import scan
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.recovery import Start
+from txnkafka.storage.transactions import transactions_of
 from txnkafka.testing.memory_files import MemoryFiles
 
 
@@ -33,3 +35,20 @@ def test_recovery_leaves_no_empty_list_of_aborted_transactions() -> None:
     transaction(log, commit=True)
     opened(files)
     assert not [entry.name for entry in files.list(DIRECTORY) if entry.name.endswith(".txnindex")]
+
+
+def test_an_abort_after_a_clean_restart() -> None:
+    """The list of aborted transactions is not in memory yet, and must not be made from a log that has the
+    marker already."""
+    files = MemoryFiles()
+    settings = {"transaction_partition_verification_enable": False, "segment_bytes": 10_000}
+    log = opened(files, **settings)
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    log.append(encode_batch([(None, b"", NOW)], transactional=True, **fields), now_ms=NOW)
+    log.close()
+    log = opened(files, Start(clean_shutdown=True, recovery_point=1), **settings)
+    abort = end_txn_marker(
+        base_offset=0, timestamp=NOW, producer_id=7, producer_epoch=0, coordinator_epoch=0, commit=False
+    )
+    log.append(abort, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
+    assert [each.last_offset for each in transactions_of(log, log.active).entries] == [1]
