@@ -64,6 +64,9 @@ def _encode(header: BatchHeader) -> bytes:
     if header.attributes & CONTROL:
         return end_marker(header.control_type, coordinator_epoch=header.coordinator_epoch, **fields)
     records = [PlainRecord(None, None, header.base_timestamp) for _ in range(header.count)]
-    fields |= {"base_sequence": header.base_sequence}
+    fields |= {
+        "base_sequence": header.base_sequence,
+        "last_offset_delta": header.last_offset - header.base_offset,
+    }
     transactional = bool(header.attributes & TRANSACTIONAL)
     return Batch(records=records, transactional=transactional, **fields).encode()

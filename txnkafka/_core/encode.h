@@ -186,104 +186,96 @@ TXNKAFKA_INLINE int take_record(const struct encode_input *input, const struct e
     return ENCODE_OK;
 }
 
-/* Bulk writers mostly have: int32 offsets, nothing null, no headers, no gaps between offsets. Of such plain
- * columns, records whose lengths and timestamp delta fit into two bytes and whose offset delta fits into
- * three are small. Their sizes are comparisons instead of logarithms, their lengths are looked up, and one
- * word holds everything before the key. */
+/* Bulk writers mostly have int32 offsets, columns without nulls (or of nothing else), no headers, no gaps
+ * between offsets. Of such plain columns, records whose lengths and timestamp delta fit into two bytes and
+ * whose offset delta fits into three are small. They are taken in blocks, by loops without a branch, so that the
+ * compiler works at several records at once; then one word holds everything before a key. */
 #define SMALL_FIELD   2048
-#define SMALL_LENGTH  (2 * SMALL_FIELD + 16)
 #define SMALL_DELTA   (1 << 14)
 #define SMALL_RECORDS (1 << 20)
-#define SMALL_BLOCK   256
+#define SMALL_BLOCK   64
 
-static uint16_t length_varints[SMALL_LENGTH]; /* as they lie in memory, little end first */
+struct small_block { /* of each record: where key and value begin, lengths, varints as they lie in memory */
+    uint32_t key_at[SMALL_BLOCK], value_at[SMALL_BLOCK], key[SMALL_BLOCK], value[SMALL_BLOCK];
+    uint32_t length_varint[SMALL_BLOCK], timestamp_varint[SMALL_BLOCK];
+    uint32_t key_varint[SMALL_BLOCK], value_varint[SMALL_BLOCK], size[SMALL_BLOCK];
+    int64_t count;
+    uint32_t offset_bytes, all_small;
+    int32_t latest; /* largest timestamp delta */
+};
 
-static inline void fill_length_varints(void) {
-    for (unsigned n = 0; n < SMALL_LENGTH; n++) {
-        unsigned bits;
-        length_varints[n] = (uint16_t)small_varint(2 * n, &bits);
-    }
+/* Offsets and bytes of a column that is null throughout. */
+static const uint32_t no_offsets[SMALL_BLOCK + 1];
+static const uint8_t no_bytes[COLUMN_SLACK];
+
+static inline int is_plain_column(const struct encode_column *column, int64_t start, int64_t stop) {
+    if (column->fields || column->validity || column->wide) return 0;
+    return !column->offsets || (offset_at(column->offsets, 0, start) >= 0 &&
+                                offset_at(column->offsets, 0, stop) <= column->size);
 }
 
 static inline int is_plain(const struct encode_input *input) {
-    const struct encode_column *keys = &input->keys, *values = &input->values;
-    return keys->offsets && values->offsets && !keys->validity && !values->validity && !keys->wide &&
-           !values->wide && !input->offsets && !input->header_offsets &&
-           offset_at(keys->offsets, 0, input->start) >= 0 && offset_at(values->offsets, 0, input->start) >= 0 &&
-           offset_at(keys->offsets, 0, input->stop) <= keys->size &&
-           offset_at(values->offsets, 0, input->stop) <= values->size;
+    return is_plain_column(&input->keys, input->start, input->stop) &&
+           is_plain_column(&input->values, input->start, input->stop) && !input->offsets &&
+           !input->header_offsets;
 }
 
-struct plain_columns {
-    const uint32_t *key_offsets, *value_offsets;
-    const int64_t *timestamps;
-    uint64_t base_timestamp;
-};
-
-struct small_record {
-    uint32_t key_at, value_at, key, value; /* where they begin, lengths */
-    uint32_t timestamp_delta;              /* zigzag */
-    uint32_t body, size;
-    int64_t timestamp;
-};
-
-TXNKAFKA_INLINE struct plain_columns plain_columns_of(const struct encode_input *input) {
-    struct plain_columns columns = {
-        (const uint32_t *)input->keys.offsets + input->start,
-        (const uint32_t *)input->values.offsets + input->start,
-        input->timestamps + input->start,
-        (uint64_t)input->base_timestamp,
-    };
-    return columns;
+/* A number below SMALL_DELTA as the varint of one or two bytes that is it, little end first. */
+TXNKAFKA_INLINE uint32_t two_bytes(uint32_t z) {
+    return z + (z & ~0x7fu) + ((int32_t)z > 0x7f ? 0x80u : 0);
 }
 
-/* Record number n, whose offset delta takes so many bytes; 0 where it is not small, or wrong. */
-TXNKAFKA_INLINE int take_small(const struct plain_columns *columns, int64_t n, uint32_t offset_bytes,
-                               struct small_record *record) {
-    record->key_at = columns->key_offsets[n];
-    record->value_at = columns->value_offsets[n];
-    uint32_t key = record->key = columns->key_offsets[n + 1] - record->key_at;
-    uint32_t value = record->value = columns->value_offsets[n + 1] - record->value_at;
-    record->timestamp = columns->timestamps[n];
-    uint64_t delta = zigzag_of((int64_t)((uint64_t)record->timestamp - columns->base_timestamp));
-    record->timestamp_delta = (uint32_t)delta;
-    record->body = 5 + (delta >= 0x80) + offset_bytes + (key >= 0x40) + (value >= 0x40) + key + value;
-    record->size = record->body + 1 + (record->body >= 0x40);
-    return TXNKAFKA_LIKELY((key | value) < SMALL_FIELD && delta < SMALL_DELTA && record->timestamp >= -1);
+/* The records from number n on, up to the next block or the next length of offset deltas. */
+static inline void take_block(const struct encode_input *input, int64_t n, struct small_block *block) {
+    const uint32_t *keys = (const uint32_t *)input->keys.offsets;
+    const uint32_t *values = (const uint32_t *)input->values.offsets;
+    const int64_t *timestamps = input->timestamps + input->start + n;
+    const uint64_t base = (uint64_t)input->base_timestamp;
+    const uint32_t no_key = !keys, no_value = !values;
+    keys = keys ? keys + input->start + n : no_offsets;
+    values = values ? values + input->start + n : no_offsets;
+    const int32_t offset_bytes = (int32_t)varint_size((uint64_t)n << 1);
+    int64_t count = input->stop - input->start - n;
+    const int64_t same = ((int64_t)1 << (7 * offset_bytes - 1)) - n;
+    if (count > same) count = same;
+    if (count > SMALL_BLOCK) count = SMALL_BLOCK;
+    uint32_t large = n >= SMALL_RECORDS;
+    int32_t latest = -SMALL_DELTA;
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t key = (int32_t)(keys[i + 1] - keys[i]), value = (int32_t)(values[i + 1] - values[i]);
+        const uint64_t delta = (uint64_t)timestamps[i] - base;
+        const int32_t low = (int32_t)delta, sign = low >> 31, zigzag = (int32_t)((uint32_t)low << 1) ^ sign;
+        const uint32_t too_early = (uint32_t)(((uint64_t)timestamps[i] + 1) >> 63); /* before -1 */
+        large |= (uint32_t)(key | value) / SMALL_FIELD | (uint32_t)zigzag / SMALL_DELTA |
+                 ((uint32_t)(delta >> 32) ^ (uint32_t)sign) | too_early;
+        latest = low > latest ? low : latest;
+        const int32_t body =
+            5 + offset_bytes + (zigzag > 0x7f) + (key > 0x3f) + (value > 0x3f) + key + value;
+        block->key_at[i] = keys[i];
+        block->value_at[i] = values[i];
+        block->key[i] = (uint32_t)key;
+        block->value[i] = (uint32_t)value;
+        block->length_varint[i] = two_bytes((uint32_t)body << 1);
+        block->timestamp_varint[i] = two_bytes((uint32_t)zigzag);
+        block->key_varint[i] = two_bytes((uint32_t)key << 1) | no_key;
+        block->value_varint[i] = two_bytes((uint32_t)value << 1) | no_value;
+        block->size[i] = (uint32_t)(body + 1 + (body > 0x3f));
+    }
+    block->count = count;
+    block->offset_bytes = (uint32_t)offset_bytes;
+    block->all_small = !large;
+    block->latest = latest;
 }
 
-/* Bytes of offset deltas of small records: they change twice, so columns are worked through in three runs. */
-TXNKAFKA_INLINE int64_t same_offset_bytes(int64_t n, int64_t count, uint32_t *offset_bytes) {
-    *offset_bytes = (uint32_t)varint_size((uint64_t)n << 1);
-    int64_t end = n >= SMALL_RECORDS ? n : (int64_t)1 << (7 * *offset_bytes - 1);
-    return end < count ? end : count;
-}
-
-/* Adds up small records from number n on; returns the number of the first of a block that has another. Without
- * a way out of the inner loop the compiler takes several records at once. */
-static inline int64_t measure_small(const struct encode_input *input, int64_t n, uint64_t *total) {
-    const struct plain_columns columns = plain_columns_of(input);
-    const uint32_t *keys = columns.key_offsets, *values = columns.value_offsets;
-    const int64_t count = input->stop - input->start;
-    uint32_t offset_bytes;
-    for (int64_t end; (end = same_offset_bytes(n, count, &offset_bytes)) > n;) {
-        if (end > n + SMALL_BLOCK) end = n + SMALL_BLOCK;
-        uint32_t large = 0, sum = 0;
-        for (int64_t i = n; i < end; i++) {
-            int32_t key = (int32_t)(keys[i + 1] - keys[i]), value = (int32_t)(values[i + 1] - values[i]);
-            uint64_t delta = (uint64_t)columns.timestamps[i] - columns.base_timestamp;
-            uint32_t before = (uint32_t)(((uint64_t)columns.timestamps[i] + 1) >> 63); /* -1 */
-            int32_t low = (int32_t)delta, sign = low >> 31;
-            int32_t zigzag = (int32_t)((uint32_t)low << 1) ^ sign;
-            large |= (uint32_t)(key | value) / SMALL_FIELD | (uint32_t)zigzag / SMALL_DELTA |
-                     ((uint32_t)(delta >> 32) ^ (uint32_t)sign) | before;
-            int32_t body =
-                5 + (int32_t)offset_bytes + (zigzag > 0x7f) + (key > 0x3f) + (value > 0x3f) + key + value;
-            sum += (uint32_t)(body + 1 + (body > 0x3f));
-        }
-        if (large) break;
+/* Adds up small records from number n on; returns the number of the first of a block that has another. */
+static inline int64_t measure_blocks(const struct encode_input *input, int64_t n, uint64_t *total) {
+    struct small_block block;
+    for (; n < input->stop - input->start; n += block.count) {
+        take_block(input, n, &block);
+        if (!block.all_small) break;
+        uint32_t sum = 0;
+        for (int64_t i = 0; i < block.count; i++) sum += block.size[i];
         *total += sum;
-        n = end;
     }
     return n;
 }
@@ -297,7 +289,7 @@ static inline int records_size(const struct encode_input *input, struct encode_r
     struct encode_record record;
     for (int64_t i = local.start; i < local.stop; i++) {
         if (plain && i >= block_end) {
-            i = local.start + measure_small(input, i - local.start, &total);
+            i = local.start + measure_blocks(input, i - local.start, &total);
             block_end = i + SMALL_BLOCK;
             last_delta = i - local.start - 1;
             if (i == local.stop) break;
@@ -390,78 +382,78 @@ static inline uint8_t *put_headers(uint8_t *p, const uint8_t *end, const struct 
     return p == end ? p : NULL;
 }
 
-TXNKAFKA_INLINE uint8_t *put_small_length(uint8_t *p, uint32_t n) {
-    memcpy(p, &length_varints[n], 2);
-    return p + 1 + (n >= 0x40);
+/* How many bytes a varint of one or two has, less one. */
+TXNKAFKA_INLINE uint32_t second_byte(uint32_t varint) { return varint >> 7 & 1; }
+
+/* Length and bytes of a small field, all of which is n bytes from `at` on; NULL where the data ends before. */
+TXNKAFKA_INLINE uint8_t *put_small_field(uint8_t *p, const uint8_t *data, int64_t size, uint32_t varint,
+                                         uint32_t at, uint32_t n) {
+    memcpy(p, &varint, 2);
+    p += 1 + second_byte(varint);
+    if (TXNKAFKA_LIKELY((int64_t)at + n <= size - COLUMN_SLACK)) {
+        copy_bytes(p, data + at, n, 1);
+    } else {
+        if ((int64_t)at + n > size) return NULL;
+        copy_exactly(p, data + at, n);
+    }
+    return p + n;
 }
 
 /* The offset delta n as it lies in memory, little end first. */
-TXNKAFKA_INLINE uint64_t offset_varint(int64_t n, const uint32_t offset_bytes) {
-    uint64_t z = (uint64_t)n << 1;
-    if (offset_bytes == 1) return z;
-    if (offset_bytes == 2) return (z & 0x7f) | 0x80 | z >> 7 << 8;
+TXNKAFKA_INLINE uint64_t offset_varint(uint64_t n, const uint32_t bytes) {
+    uint64_t z = n << 1;
+    if (bytes == 1) return z;
+    if (bytes == 2) return (z & 0x7f) | 0x80 | z >> 7 << 8;
     return (z & 0x7f) | 0x8080 | (z >> 7 & 0x7f) << 8 | z >> 14 << 16;
 }
 
-TXNKAFKA_INLINE void copy_small(uint8_t *to, const uint8_t *data, uint32_t at, uint32_t n, int64_t roomy_end) {
-    if (TXNKAFKA_LIKELY((int64_t)at + n <= roomy_end))
-        copy_bytes(to, data + at, n, 1);
-    else
-        copy_exactly(to, data + at, n);
-}
-
-struct small_run { /* where to write small records, and from what */
-    uint8_t *p;
-    const uint8_t *end, *keys, *values;
-    int64_t key_size, value_size, largest;
-    struct plain_columns columns;
-};
-
-/* Small records from number n to stop, as long as ENCODE_SLACK bytes behind each may be scribbled on; returns
- * the number of the next. */
-TXNKAFKA_INLINE int64_t put_run(struct small_run *run, int64_t n, int64_t stop, const uint32_t offset_bytes) {
-    const struct plain_columns columns = run->columns;
-    const uint8_t *keys = run->keys, *values = run->values, *end = run->end - ENCODE_SLACK;
-    const int64_t key_size = run->key_size, value_size = run->value_size;
-    int64_t largest = run->largest;
-    uint8_t *p = run->p;
-    struct small_record record;
-    for (; n < stop && take_small(&columns, n, offset_bytes, &record); n++) {
-        if (TXNKAFKA_UNLIKELY(end - p < (int64_t)record.size ||
-                              (int64_t)record.key_at + record.key > key_size ||
-                              (int64_t)record.value_at + record.value > value_size))
-            break;
-        unsigned bits, shift = record.body >= 0x40 ? 24 : 16; /* length and attributes */
-        uint64_t word = length_varints[record.body] | small_varint(record.timestamp_delta, &bits) << shift;
-        word |= offset_varint(n, offset_bytes) << (shift + bits);
+/* Writes records of a block, the first of which has number n, as long as ENCODE_SLACK bytes behind each may be
+ * scribbled on; returns how many. */
+TXNKAFKA_INLINE int64_t put_block(uint8_t **at, const uint8_t *end, const struct encode_input *input,
+                                  const struct small_block *block, int64_t n, const uint32_t offset_bytes) {
+    const uint8_t *keys = input->keys.offsets ? input->keys.data : no_bytes;
+    const uint8_t *values = input->values.offsets ? input->values.data : no_bytes;
+    const int64_t key_size = input->keys.offsets ? input->keys.size : COLUMN_SLACK;
+    const int64_t value_size = input->values.offsets ? input->values.size : COLUMN_SLACK;
+    const int64_t count = block->count;
+    uint8_t *p = *at;
+    int64_t i = 0;
+    for (; i < count; i++) {
+        if (TXNKAFKA_UNLIKELY(end - p < (int64_t)block->size[i] + ENCODE_SLACK)) break;
+        const uint64_t length = block->length_varint[i], timestamp = block->timestamp_varint[i];
+        const uint32_t before = 2 + second_byte((uint32_t)length); /* length and attributes */
+        const uint32_t behind = before + 1 + second_byte((uint32_t)timestamp);
+        const uint64_t word = length | timestamp << (8 * before) |
+                              offset_varint((uint64_t)(n + i), offset_bytes) << (8 * behind);
         memcpy(p, &word, 8);
-        p = put_small_length(p + (shift + bits) / 8 + offset_bytes, record.key);
-        copy_small(p, keys, record.key_at, record.key, key_size - COLUMN_SLACK);
-        p = put_small_length(p + record.key, record.value);
-        copy_small(p, values, record.value_at, record.value, value_size - COLUMN_SLACK);
-        p += record.value;
-        *p++ = 0;
-        if (record.timestamp > largest) largest = record.timestamp;
+        uint8_t *next = put_small_field(p + behind + offset_bytes, keys, key_size, block->key_varint[i],
+                                        block->key_at[i], block->key[i]);
+        if (TXNKAFKA_UNLIKELY(!next)) break;
+        next = put_small_field(next, values, value_size, block->value_varint[i], block->value_at[i],
+                               block->value[i]);
+        if (TXNKAFKA_UNLIKELY(!next)) break;
+        *next = 0;
+        p = next + 1;
     }
-    run->largest = largest;
-    run->p = p;
-    return n;
+    *at = p;
+    return i;
 }
 
 /* As many small records as there are from number n on; returns the number of the next. */
-static inline int64_t put_small_records(uint8_t **p, const uint8_t *end, const struct encode_input *input,
-                                        int64_t n, int64_t *max_timestamp) {
-    struct small_run run = {*p, end, input->keys.data, input->values.data, input->keys.size,
-                            input->values.size, *max_timestamp, plain_columns_of(input)};
-    uint32_t offset_bytes;
-    for (int64_t stop; (stop = same_offset_bytes(n, input->stop - input->start, &offset_bytes)) > n;) {
-        n = offset_bytes == 1   ? put_run(&run, n, stop, 1)
-            : offset_bytes == 2 ? put_run(&run, n, stop, 2)
-                                : put_run(&run, n, stop, 3);
-        if (n < stop) break;
+static inline int64_t put_blocks(uint8_t **p, const uint8_t *end, const struct encode_input *input, int64_t n,
+                                 int64_t *max_timestamp) {
+    struct small_block block;
+    while (n < input->stop - input->start) {
+        take_block(input, n, &block);
+        if (!block.all_small) break;
+        int64_t done = block.offset_bytes == 1   ? put_block(p, end, input, &block, n, 1)
+                       : block.offset_bytes == 2 ? put_block(p, end, input, &block, n, 2)
+                                                 : put_block(p, end, input, &block, n, 3);
+        int64_t latest = input->base_timestamp + block.latest;
+        if (latest > *max_timestamp) *max_timestamp = latest;
+        n += done;
+        if (done < block.count) break;
     }
-    *max_timestamp = run.largest;
-    *p = run.p;
     return n;
 }
 
@@ -470,11 +462,12 @@ static inline int put_records(uint8_t *p, const struct encode_input *input, stru
     const struct encode_input local = *input;
     const int plain = is_plain(input);
     const uint8_t *end = p + result->size;
-    int64_t last_delta = -1, timestamp, max_timestamp = -1;
+    int64_t last_delta = -1, timestamp, max_timestamp = -1, block_end = 0;
     struct encode_record record;
     for (int64_t i = local.start; i < local.stop; i++) {
-        if (plain) {
-            i = local.start + put_small_records(&p, end, input, i - local.start, &max_timestamp);
+        if (plain && i >= block_end) {
+            i = local.start + put_blocks(&p, end, input, i - local.start, &max_timestamp);
+            block_end = i + SMALL_BLOCK;
             last_delta = i - local.start - 1;
             if (i == local.stop) break;
         }

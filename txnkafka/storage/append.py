@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.encode import set_max_timestamp
+from txnkafka._core.encode import replace_payload, set_max_timestamp
 from txnkafka._core.validate import read_batch, read_records
 from txnkafka.errors import (
     CorruptRecordError,
@@ -23,7 +23,7 @@ from txnkafka.errors import (
     MessageTooLargeError,
 )
 from txnkafka.model import NO_PRODUCER_ID, NO_TIMESTAMP
-from txnkafka.record.compression import CompressionType, Decompressor
+from txnkafka.record.compression import CompressionType, Compressor, Decompressor
 from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Preparer:
             raise InvalidRecordError(f"message format {fields.magic} is not written any more, only 2 is")
         if origin == AppendOrigin.CLIENT and fields.base_offset != 0:
             raise InvalidRecordError(f"the base offset of a new batch is 0, not {fields.base_offset}")
-        if fields.size > self.config.max_message_bytes and origin == AppendOrigin.CLIENT:
+        if fields.size > self.config.max_message_bytes:
             limit = self.config.max_message_bytes
             raise MessageTooLargeError(f"the batch has {fields.size} bytes, max.message.bytes is {limit}")
         if not fields.crc_holds:
@@ -142,9 +142,8 @@ class Preparer:
             return batch
         plain = memoryview(batch)[_HEADER_SIZE:] if records is None else records
         level = getattr(self.config, _LEVELS[wanted]) if wanted in _LEVELS else None
-        from txnkafka.record.builder import recompress
-
-        stored = recompress(batch, plain, compression=wanted, level=level)
+        payload = Compressor(wanted, level).compress(plain)
+        stored = replace_payload(batch, payload, codec=CompressionType[wanted.upper()])
         limit = self.config.max_message_bytes
         if len(stored) > limit:
             raise MessageTooLargeError(

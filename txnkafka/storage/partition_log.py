@@ -87,12 +87,15 @@ class PartitionLog:
         self.snapshots = ProducerSnapshots(files, directory)
         self.verification = VerificationState()
         self.fenced: OSError | None = None
+        self.repairs: list[str] = []  # what was not as it should be, and is now
         self.roll_jitter_ms = 0
         self.has_unsynced_names = False
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._preparer = Preparer(config)
         self._flushing = False
-        self._retired: list[LogSegment] = []
+        self._was_cut = False  # while a flush was under way
+        self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
+        self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
         self._doomed: list[tuple[int, list[str]]] = []  # when to remove which files
         self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
 
@@ -229,6 +232,7 @@ class PartitionLog:
         self._sync_before_roll()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
+        fresh.on_repair = self.note
         fresh.remove_leftovers()
         fresh.file("log")
         if self.config.preallocate:
@@ -237,12 +241,13 @@ class PartitionLog:
         self.unsynced_files += saved
         self.has_unsynced_names = True
         active.unload()
+        self._rolled.append(active)
         self.segments.append(fresh)
 
     def _sync_before_roll(self) -> None:
         """A segment is durable before the next one has a name: after a power cut only the last one may end
         early. Otherwise what was lost in the middle would look like what compaction leaves."""
-        if self.active.has_unsynced_bytes:
+        if self.active.has_unsynced_bytes or self._flushing:
             try:
                 self.active.sync()
             except OSError as error:
@@ -305,20 +310,25 @@ class PartitionLog:
             self.active.has_unsynced_bytes = False
         directories = [self.directory] if self.has_unsynced_names else []
         self.unsynced_files, self.has_unsynced_names = [], False
+        self._retired, self._rolled = self._rolled, []
         return LogFlush(self.log_end_offset, files, directories)
 
     def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
         self._flushing = False
-        retired, self._retired = self._retired, []
-        for segment in retired:
+        for segment in self._retired:
             segment.close()
+        was_cut, self._retired, self._was_cut = self._was_cut, [], False
         if error is not None:
             self.fence(error)
-        elif self.fenced is None:
+        elif self.fenced is None and not was_cut:
             end_offset = min(flush.end_offset, self.log_end_offset)
             self.recovery_point = max(self.recovery_point, end_offset)
             self.advance_high_watermark(end_offset)
+
+    def note_cut(self) -> None:
+        """The log was cut: what a flush under way makes durable says nothing of what comes now."""
+        self._was_cut = self._flushing
 
     def flush(self) -> None:
         """Make everything durable, now. Raises KafkaStorageError."""
@@ -356,6 +366,11 @@ class PartitionLog:
                     self.files.remove(path)
 
     # Failing
+
+    def note(self, text: str) -> None:
+        """Something was not as it should be, and is now."""
+        LOG.warning("%s: %s", self.topic_partition, text)
+        self.repairs.append(text)
 
     def fence(self, error: OSError) -> None:
         """Nothing is appended or acknowledged any more."""

@@ -29,7 +29,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     at ``offset`` all the same. False when there is nothing to cut. Raises KafkaStorageError.
 
     Producers, epochs and transactions are what they were when the log ended there; the recovery point and
-    the high watermark go back, too.
+    the high watermark go back, too. The recovery point on the disk must have gone back before.
     """
     if offset < 0:
         raise ValueError(f"a log cannot be cut at offset {offset}")
@@ -40,7 +40,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
         _truncate(log, offset, now_ms)
     except OSError as error:
         log.fence(error)
-    log.flush()
+        log.check_usable()
     return True
 
 
@@ -67,6 +67,10 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
     log.snapshots.remove_above(offset)
     _reload_producers(log, now_ms)
+    log.active.sync()
+    log.files.sync_directory(log.directory)
+    log.recovery_point = offset
+    log.note_cut()
 
 
 def _cut_epochs(
@@ -89,8 +93,8 @@ def _reload_producers(log: PartitionLog, now_ms: int) -> None:
 
 
 def delete_records(log: PartitionLog, offset: int) -> int:
-    """Let the log begin at ``offset`` (-1: the high watermark); returns where it begins now. The files go with
-    ``delete_old_segments``; until the caller has made the log start offset durable, nothing is promised.
+    """Let the log begin at ``offset`` (-1: the high watermark); returns where it begins now. The files go
+    with ``delete_old_segments``; until the caller has made the log start durable, nothing is promised.
 
     Raises OffsetOutOfRangeError above the high watermark.
     """
