@@ -177,6 +177,8 @@ class PartitionLog:
             if fields.attributes & ATTRIBUTE_CONTROL:
                 transactions_of(self, self.active)  # while the marker is not among them
             self._note_epoch(leader_epoch, first_offset)
+            if fields.attributes & ATTRIBUTE_CONTROL:
+                transactions_of(self, self.active)  # from a log that does not have the marker yet
             assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
             self.active.append(batch, last_offset, prepared.max_timestamp)
         except OSError as error:

@@ -308,7 +308,7 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
         for index in segment.windows():
             log.producers.replay(index, log.log_start_offset, completed)
         segment.txn_index.add(completed)
-        if completed or segment.files.exists(segment.path("txnindex")):
+        if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
             segment.txn_index.replaces_file()
         completed.clear()
 
