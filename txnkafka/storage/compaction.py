@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.config import CleanerConfig
-from txnkafka.errors import CorruptRecordError, KafkaStorageError
+from txnkafka.errors import CorruptRecordError, KafkaStorageError, LogDirError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.cleaned_transactions import CleanedTransactions
 from txnkafka.storage.cleaner import Cleaner
@@ -133,7 +133,7 @@ def clean(
     except CorruptRecordError as error:
         error.locate(topic=log.topic_partition.topic, partition=log.topic_partition.partition)
         raise
-    except OSError as error:
+    except (OSError, LogDirError) as error:
         raise KafkaStorageError(
             f"{log.topic_partition} was not compacted, {log.directory} failed: {error}; nothing is lost"
         ) from error
