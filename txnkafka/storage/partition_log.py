@@ -174,8 +174,6 @@ class PartitionLog:
         try:
             if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
                 self.roll(now_ms)
-            if fields.attributes & ATTRIBUTE_CONTROL:
-                transactions_of(self, self.active)  # while the marker is not among them
             self._note_epoch(leader_epoch, first_offset)
             if fields.attributes & ATTRIBUTE_CONTROL:
                 transactions_of(self, self.active)  # from a log that does not have the marker yet
