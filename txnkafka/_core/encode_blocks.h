@@ -167,8 +167,8 @@ TXNKAFKA_INLINE uint64_t offset_varint(uint64_t n, const uint32_t bytes) {
     return (z & 0x7f) | 0x8080 | (z >> 7 & 0x7f) << 8 | z >> 14 << 16;
 }
 
-/* Writes records of a block, the first of which has number n, as long as ENCODE_SLACK bytes behind each may be
- * scribbled on; returns how many. */
+/* Writes records of a block, the first of which has number n, as long as ENCODE_SLACK bytes behind each, up to
+ * `end`, may be scribbled on; returns how many. */
 TXNKAFKA_INLINE int64_t put_block(uint8_t **at, const uint8_t *end, const struct encode_input *input,
                                   const struct small_block *block, int64_t n, const uint32_t offset_bytes) {
     const uint8_t *keys = input->keys.offsets ? input->keys.data : no_bytes;
