@@ -240,8 +240,8 @@ static inline uint8_t *put_record(uint8_t *p, const uint8_t *end, const struct e
     return p + 1;
 }
 
-/* The second pass: result->size bytes at p, behind which `slack` bytes, at most ENCODE_SLACK, may be scribbled
- * on. */
+/* The second pass: result->size bytes at p, behind which `slack` bytes, at most ENCODE_SLACK, may be
+ * scribbled on. */
 static int put_records(uint8_t *p, const struct encode_input *input, struct encode_result *result,
                        int64_t slack) {
     const int plain = is_plain(input);
