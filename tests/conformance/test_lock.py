@@ -15,8 +15,8 @@ import java.nio.file.*;
 
 public class TryLock {
     public static void main(String[] arguments) throws Exception {
-        FileChannel file = FileChannel.open(
-            Path.of(arguments[0]), StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
+        OpenOption[] options = {StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE};
+        FileChannel file = FileChannel.open(Path.of(arguments[0]), options);
         System.out.println(file.tryLock() == null ? "refused" : "locked");
         System.in.read();
     }

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from txnkafka.env import Clock, DataFiles
 from txnkafka.errors import KafkaError
-from txnkafka.testing.crash_states import crash_states
+from txnkafka.testing.crash_states import crash_state, crash_states
 from txnkafka.testing.disk import EMPTY_DISK, Disk
 from txnkafka.testing.fault_plan import CallSite, FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
-__all__ = ["FAULTS", "Check", "Promises", "StepClock", "Workload", "explore", "fail_each_call"]
+__all__ = ["FAULTS", "Check", "Promises", "StepClock", "Workload", "explore", "fail_each_call", "replay"]
 
 
 class StepClock:
@@ -160,6 +160,18 @@ def fail_each_call(
     _print(workload, "failed calls", {" ".join(site): number for site, number in counts.items()})
     assert counts.total() >= at_least, f"{counts.total()} failures, at least {at_least} are expected"
     return counts
+
+
+def replay(workload: Workload, check: Check, *names: str, base: Disk = EMPTY_DISK) -> None:
+    """Check one crash state of ``explore`` again, by its name; or one in recovery, by both names."""
+    files = MemoryFiles(StepClock(), base)
+    promises = Promises(files)
+    workload(files, StepClock(), promises)
+    for number, name in enumerate(names):
+        state = crash_state(files, name)
+        if number == 0:
+            promises = promises.after(state.changes)
+        files = _checked(check, state.disk, promises, names)
 
 
 def _checked(check: Check, disk: Disk, promises: Promises, names: Sequence[str]) -> MemoryFiles:

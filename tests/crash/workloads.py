@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tests.crash import log_workloads
 from tests.crash.explore import Check, Promises, Workload
+from tests.crash.partition_promises import check_logs
 from txnkafka.env import Clock, DataFiles, make_directories, write_durably
 
 __all__ = ["REFERENCES", "Reference"]
@@ -47,4 +49,11 @@ class Reference(NamedTuple):
 
 REFERENCES = [
     Reference(small_files, check_small_files, states=60, failures=200),
+    Reference(log_workloads.appends, check_logs, states=500, failures=400),
+    Reference(log_workloads.rolls, check_logs, states=500, failures=400),
+    Reference(log_workloads.transactions, check_logs, states=500, failures=400),
+    Reference(log_workloads.truncations, check_logs, states=500, failures=400),
+    Reference(log_workloads.deleted_records, check_logs, states=500, failures=400),
+    Reference(log_workloads.retention, check_logs, states=500, failures=400),
+    Reference(log_workloads.clean_restarts, check_logs, states=500, failures=400),
 ]

@@ -27,7 +27,7 @@ from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
 from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.flush import LogFlush
-from txnkafka.storage.headers import ATTRIBUTE_CONTROL
+from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.older_batches import search_older_batches
@@ -94,7 +94,10 @@ class PartitionLog:
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._preparer = Preparer(config)
         self._flushing = False
-        self._retired: list[LogSegment] = []
+        self._oldest_unflushed_ms: int | None = None
+        self._was_cut = False  # while a flush was under way
+        self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
+        self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
         self._doomed: list[tuple[int, list[str]]] = []  # when to remove which files
         self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
 
@@ -172,22 +175,27 @@ class PartitionLog:
             if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
                 self.roll(now_ms)
             self._note_epoch(leader_epoch, first_offset)
+            if fields.attributes & ATTRIBUTE_CONTROL:
+                transactions_of(self, self.active)  # from a log that does not have the marker yet
             assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
             self.active.append(batch, last_offset, prepared.max_timestamp)
         except OSError as error:
             self._failed(error)
         self.log_end_offset = last_offset + 1
+        if self._oldest_unflushed_ms is None:
+            self._oldest_unflushed_ms = now_ms
         if fields.producer_id > NO_PRODUCER_ID:
             self._note_producer(prepared)
         return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
 
     def _note_producer(self, prepared: Prepared) -> None:
         fields = prepared.fields
-        self.verification.on_append(
-            fields.producer_id,
-            fields.producer_epoch,
-            is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
-        )
+        if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
+            self.verification.on_append(
+                fields.producer_id,
+                fields.producer_epoch,
+                is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
+            )
         completed = self.producers.append(prepared.batch, 0)
         if completed is not None and completed.is_aborted:
             transactions_of(self, self.active).add([completed])
@@ -227,6 +235,7 @@ class PartitionLog:
             return  # KAFKA-6388: there is nothing to close
         active.seal()
         saved = active.save()
+        self._sync_before_roll()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
         fresh.on_repair = self.note
@@ -235,10 +244,21 @@ class PartitionLog:
         if self.config.preallocate:
             fresh.preallocate()
             active.trim()
-        self.unsynced_files += [*saved, active.file("log")]
+        self.unsynced_files += saved
         self.has_unsynced_names = True
         active.unload()
+        self._rolled.append(active)
         self.segments.append(fresh)
+
+    def _sync_before_roll(self) -> None:
+        """A segment is durable before the next one has a name: after a power cut only the last one may end
+        early. Otherwise what was lost in the middle would look like what compaction leaves."""
+        if self.active.has_unsynced_bytes or self._flushing:
+            try:
+                self.active.sync()
+            except OSError as error:
+                self.fence(error)  # a full disk, too: nobody knows what is there
+                raise
 
     # Offsets
 
@@ -285,31 +305,44 @@ class PartitionLog:
         """Whether something that was appended is not durable."""
         return self.recovery_point < self.log_end_offset or self.has_unsynced_names
 
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
+        since = self._oldest_unflushed_ms
+        records = self.log_end_offset - self.recovery_point
+        return since is not None and (
+            records >= self.config.flush_messages or now_ms - since >= self.config.flush_ms
+        )
+
     def begin_flush(self) -> LogFlush:
         """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
         if self._flushing:
             raise ValueError(f"a flush of {self.topic_partition} is under way")
-        self._flushing = True
+        self._flushing, self._oldest_unflushed_ms = True, None
         files = self.unsynced_files
         if self.active.has_unsynced_bytes:
             files = [*files, self.active.file("log")]
             self.active.has_unsynced_bytes = False
         directories = [self.directory] if self.has_unsynced_names else []
         self.unsynced_files, self.has_unsynced_names = [], False
+        self._retired, self._rolled = self._rolled, []
         return LogFlush(self.log_end_offset, files, directories)
 
     def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
         self._flushing = False
-        retired, self._retired = self._retired, []
-        for segment in retired:
+        for segment in self._retired:
             segment.close()
+        was_cut, self._retired, self._was_cut = self._was_cut, [], False
         if error is not None:
             self.fence(error)
-        elif self.fenced is None:
+        elif self.fenced is None and not was_cut:
             end_offset = min(flush.end_offset, self.log_end_offset)
             self.recovery_point = max(self.recovery_point, end_offset)
             self.advance_high_watermark(end_offset)
+
+    def note_cut(self) -> None:
+        """The log was cut: what a flush under way makes durable says nothing of what comes now."""
+        self._was_cut = self._flushing
 
     def flush(self) -> None:
         """Make everything durable, now. Raises KafkaStorageError."""
@@ -331,6 +364,7 @@ class PartitionLog:
         renamed = segment.mark_deleted()
         self.files.sync_directory(self.directory)  # before another goes
         self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
+        self.unsynced_files = [each for each in self.unsynced_files if not segment.has_open(each)]
         if segment in self._looked_up:
             self._looked_up.remove(segment)
         if self._flushing:
@@ -369,7 +403,7 @@ class PartitionLog:
     def _failed(self, error: OSError) -> NoReturn:
         """A write failed. When the disk is full and what was written of it can be taken back, the log goes
         on; else it is fenced."""
-        if error.errno in _DISK_FULL:
+        if error.errno in _DISK_FULL and self.fenced is None:
             with contextlib.suppress(OSError):
                 self.active.take_back()
                 raise KafkaStorageError(

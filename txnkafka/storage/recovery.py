@@ -168,12 +168,23 @@ def _recover(log: PartitionLog, start: Start) -> None:
         if found.fault:
             _cut(log, start, number, found)
             break
+        if _ends_early(log, number, end, start):
+            _drop_segments(log, number + 1)
+            break
     log.log_end_offset = end
     _check_end(log, start)
     # a clean stop has left nothing that is not durable
     log.recovery_point = end if start.clean_shutdown else min(start.recovery_point, end)
     if log.log_end_offset < start.log_start_offset:
         _begin_at(log, start.log_start_offset)
+
+
+def _ends_early(log: PartitionLog, number: int, end: int, start: Start) -> bool:
+    """Whether offsets are missing behind a segment that was not durable: then its end was lost, and what
+    follows does not follow any more. Compaction leaves such gaps, too."""
+    if start.clean_shutdown or log.config.compact or number + 1 == len(log.segments):
+        return False
+    return start.recovery_point <= end < log.segments[number + 1].base_offset
 
 
 def _first_checked(log: PartitionLog, start: Start) -> int:
@@ -282,6 +293,7 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
         replay(log, log.producers, loaded, begin, completed)
     completed.clear()
     if checked:
+        log.snapshots.remove_above(loaded)  # what a crash has left of them is made anew
         _replay_checked(log, checked, completed)
     newest = log.snapshots.newest(log.log_end_offset)
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
@@ -297,7 +309,7 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
         for index in segment.windows():
             log.producers.replay(index, log.log_start_offset, completed)
         segment.txn_index.add(completed)
-        if completed or segment.files.exists(segment.path("txnindex")):
+        if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
             segment.txn_index.replaces_file()
         completed.clear()
 

@@ -5,11 +5,10 @@ Nothing is changed here but what the segment has in memory: its indexes are made
 
 from __future__ import annotations
 
-import zlib
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.decode import check_crcs
+from txnkafka.record.crc import first_invalid_crc
 from txnkafka.storage.order import NO_LIMIT, misplaced_batches
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def _take(
     order."""
     position, fault = start, ""
     for window, data, index in view.windows(start, size):
-        sound = _count_sound(data, index, window)
+        sound = first_invalid_crc(data, index, position=window)
         if sound < len(index):
             magic = index.magic[sound]
             index.truncate(sound, "crc", _BAD_CRC if magic <= 2 else _BAD_MAGIC)
@@ -120,19 +119,6 @@ def _take(
         if index.stop == "crc":
             break
     return SegmentEnd(next_offset, position, fault if position < size else "")
-
-
-def _count_sound(data: memoryview, index: BatchIndex, window: int) -> int:
-    """Batches before the first whose CRC is wrong."""
-    sound = check_crcs(data, index, 0, len(index), position=window)
-    if not len(index) or min(index.magic) > 1:
-        return sound
-    places = zip(index.magic[:sound], index.position[:sound], index.size[:sound], strict=True)
-    for number, (magic, position, size) in enumerate(places):
-        batch = data[position - window : position - window + size]
-        if magic < 2 and zlib.crc32(batch[16:]) != int.from_bytes(batch[12:16], "big"):
-            return number
-    return sound
 
 
 def _is_in_order(index: BatchIndex, next_offset: int, limit: int) -> bool:

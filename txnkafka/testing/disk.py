@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["EMPTY_DISK", "ROOT", "Change", "Disk"]
+__all__ = ["EMPTY_DISK", "NOWHERE", "ROOT", "Change", "Disk"]
 
 ROOT = 0  # the inode of the directory above all others
+NOWHERE = (-1, "")  # no directory, no name
 
 
 class Disk(NamedTuple):
@@ -40,4 +41,4 @@ class Change(NamedTuple):
     content: bytes = b""
     directory: int = -1
     name: str = ""
-    source: tuple[int, str] = (-1, "")
+    source: tuple[int, str] = NOWHERE

@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterable
 
 from txnkafka.env import Clock, DirectoryEntry
-from txnkafka.testing.disk import EMPTY_DISK, ROOT, Change, Disk
+from txnkafka.testing.disk import EMPTY_DISK, NOWHERE, ROOT, Change, Disk
 from txnkafka.testing.memory_file import MemoryFile, MemoryLock
 
 __all__ = ["MemoryFiles"]
@@ -92,12 +92,13 @@ class MemoryFiles:
     def rename(self, source: str, target: str) -> None:
         inode = self._find(source)
         old, new = self._place(source), self._place(target)
-        if replaced := self._names[new[0]].get(new[1]):
-            if replaced == inode:
-                return
-            self._check_replacement(inode, replaced, target)
-        elif f"{posixpath.abspath(target)}/".startswith(f"{posixpath.abspath(source)}/"):
+        replaced = self._names[new[0]].get(new[1])
+        if replaced == inode:
+            return
+        if self._is_above(inode, new[0]):
             raise OSError(errno.EINVAL, f"{source} cannot be moved into itself", target)
+        if replaced is not None:
+            self._check_replacement(inode, replaced, target)
         del self._names[old[0]][old[1]]
         self._names[new[0]][new[1]] = inode
         self._note("rename", target, inode, directory=new[0], name=new[1], source=old)
@@ -206,6 +207,10 @@ class MemoryFiles:
         self._note(kind, path, inode, directory=directory, name=name)
         return inode
 
+    def _is_above(self, inode: int, directory: int) -> bool:
+        below = self._names.get(inode, {}).values()
+        return inode == directory or any(self._is_above(each, directory) for each in below)
+
     def _check_replacement(self, inode: int, replaced: int, target: str) -> None:
         if inode in self._names and replaced not in self._names:
             raise NotADirectoryError(errno.ENOTDIR, "not a directory", target)
@@ -231,7 +236,7 @@ class MemoryFiles:
         *,
         directory: int = -1,
         name: str = "",
-        source: tuple[int, str] = (-1, ""),
+        source: tuple[int, str] = NOWHERE,
     ) -> None:
         modified_ms = self._modified_ms[inode]
         self.journal.append(

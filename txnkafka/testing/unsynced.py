@@ -2,7 +2,8 @@
 
 The rules are those of POSIX where it promises least. The content and the size of a file are durable after a
 sync of that file; a name, its disappearance or its move after a sync of the directory that has it. The one
-does not follow from the other. A rename is one step: the old name or the new one. A sync that failed may have
+does not follow from the other. A rename is one step, the old name or the new one, unless it leads from one
+directory to another and only the first is synced: then the file may be lost. A sync that failed may have
 lost what it was to write, for ever: the system takes it for written, and a later sync has nothing to do.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from txnkafka.testing.disk import Change, Disk
+from txnkafka.testing.disk import NOWHERE, Change, Disk
 
 __all__ = ["Names", "Unsynced", "after"]
 
@@ -77,15 +78,23 @@ class Unsynced:
             self.names[change.inode] = {}
 
     def _sync_directory(self, change: Change) -> None:
-        durable = [each for each in self.renamed if each[1].directory == change.inode]
-        left = {each.source: number for number, each in durable if each.kind == "rename"}
-        self.names = self.names_after(durable)
-        self.renamed = [
-            (number, each)
-            for number, each in self.renamed
-            # what was moved away durably has no older name any more
-            if each.directory != change.inode and left.get((each.directory, each.name), -1) < number
-        ]
+        durable: list[Numbered] = []
+        waiting: list[Numbered] = []
+        left: set[tuple[int, str]] = set()
+        for number, each in reversed(self.renamed):
+            # what was moved to here durably has left where it was, however it came to be there
+            if each.directory == change.inode or (each.directory, each.name) in left:
+                durable.append((number, each))
+                left.add(each.source)
+            elif each.source[0] == change.inode:
+                # it has left for a directory that may not know it yet
+                gone = each._replace(kind="remove", directory=change.inode, name=each.source[1])
+                durable.append((number, gone))
+                waiting.append((number, each._replace(kind="link", source=NOWHERE)))
+            else:
+                waiting.append((number, each))
+        self.names = self.names_after(reversed(durable))
+        self.renamed = waiting[::-1]
 
     def names_after(self, changes: Iterable[Numbered]) -> Names:
         """The names when these changes of them were kept."""
@@ -93,7 +102,9 @@ class Unsynced:
         for _, change in changes:
             if change.kind == "rename":
                 directory, name = change.source
-                names[directory] = {each: inode for each, inode in names[directory].items() if each != name}
+                old = names[directory]
+                if old.get(name) == change.inode:  # and no newer file, synced under that name
+                    names[directory] = {each: inode for each, inode in old.items() if each != name}
             those = dict(names[change.directory])
             if change.kind == "remove":
                 those.pop(change.name, None)

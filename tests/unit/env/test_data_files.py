@@ -173,8 +173,10 @@ def test_directories_are_renamed(files: DataFiles, top: str) -> None:
         files.rename(f"{top}/f", f"{top}/e/a")
     with pytest.raises(IsADirectoryError):
         files.rename(f"{top}/e/a", f"{top}/f")
-    with pytest.raises(OSError, match=r"nvalid|itself"):
-        files.rename(f"{top}/e", f"{top}/e/below")
+    files.make_directory(f"{top}/e/inner")
+    for below in ("e/inner", "e/other", "e/inner/other"):
+        with pytest.raises(OSError, match=r"nvalid|itself"):
+            files.rename(f"{top}/e", f"{top}/{below}")
 
 
 def test_removing(files: DataFiles, top: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -134,6 +135,22 @@ def test_a_file_moved_durably_to_another_directory_has_no_other_name() -> None:
     files.rename("/d/a", "/e/a")
     files.sync_directory("/e")
     assert at_the_end(files) == [{"/d": None, "/e": None, "/e/a": b""}]
+
+
+def test_a_file_moved_to_another_directory_may_be_lost_when_only_the_first_is_synced() -> None:
+    files = MemoryFiles()
+    for name in ("/d", "/e"):
+        files.make_directory(name)
+    files.sync_directory("/")
+    files.create("/d/a").sync()
+    files.sync_directory("/d")
+    files.rename("/d/a", "/e/a")
+    directories: dict[str, bytes | None] = {"/d": None, "/e": None}
+    assert {**directories, "/d/a": b""} in at_the_end(files)
+    files.sync_directory("/d")
+    assert at_the_end(files) == [{**directories, "/e/a": b""}, directories]
+    files.sync_directory("/e")
+    assert at_the_end(files) == [{**directories, "/e/a": b""}]
 
 
 def test_a_later_file_may_be_there_without_an_earlier_one() -> None:
@@ -270,3 +287,35 @@ def sync_everything(files: MemoryFiles) -> None:
         else:
             files.open_to_write(path).sync()
     files.sync_directory("/")
+
+
+@given(st.lists(st.tuples(st.sampled_from(CALLS), NAMES, NAMES, st.integers(0, 9)), max_size=30))
+def test_with_everything_lost_it_is_what_was_synced(calls: list[tuple[str, str, str, int]]) -> None:
+    """An obvious model: each file as it was at its own last sync, each directory as it was at its own."""
+    files = MemoryFiles()
+    contents: dict[int, bytes] = {}
+    names: dict[int, Mapping[str, int]] = {}
+    for call, name, other, number in calls:
+        if call == "rename" and files.split(name)[0] != files.split(other)[0]:
+            continue
+        try:
+            make(files, call, name, other, number)
+        except OSError:
+            continue
+        disk, inode = files.disk(), files.journal[-1].inode if files.journal else 0
+        if call == "sync":
+            contents[inode] = disk.contents[inode]
+        elif call == "sync_directory":
+            names[inode] = disk.names[inode]
+    disk = files.disk()
+    synced = Disk(
+        {inode: contents.get(inode, b"") for inode in disk.contents},
+        {inode: names.get(inode, {}) for inode in disk.names},
+        disk.modified_ms,
+        disk.next_inode,
+    )
+    assert dict(tree(synced)) in at_the_end(files)
+    changes = len(files.journal)
+    with suppress(ValueError):  # there is nothing to lose
+        lost = crash_state(files, f"{changes}/{changes} lost, names lost")
+        assert dict(tree(lost.disk)) == dict(tree(synced))
