@@ -54,6 +54,7 @@ def test_the_largest_timestamp_is_found_again() -> None:
     truncate_to(log, 3, now_ms=NOW)
     assert (log.active.max_timestamp, log.active.max_timestamp_offset) == (NOW, 0)
     log.roll(NOW)
+    log.flush()
     assert delete_old_segments(log, NOW + 1000) == 0
     assert delete_old_segments(log, NOW + 1001) == 1
 
@@ -86,3 +87,17 @@ def test_a_cut_leaves_a_snapshot() -> None:
         append(log)
     truncate_to(log, 1, now_ms=NOW)
     assert log.snapshots.offsets == [1]
+
+
+def test_recovery_removes_the_snapshots_it_makes_anew() -> None:
+    """Those in front of what is checked stay; the others follow from the log."""
+    files = MemoryFiles()
+    log = opened(files, segment_bytes=10_000)
+    for _ in range(2):
+        append(log)
+    log.close()
+    log = opened(files, Start(clean_shutdown=True, recovery_point=2), segment_bytes=10_000)
+    append(log)
+    log.flush()
+    assert log.snapshots.offsets == [2]
+    assert opened(files, Start(recovery_point=1), segment_bytes=10_000).snapshots.offsets == [3]
