@@ -87,6 +87,7 @@ def open_log(
         raise
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
     log.active.file("log")  # there is one from now on
+    log.active.count_anew()
     _cut_epochs(log, kept, start)
     _load_producers(log, start)
     _make_missing(log, start)
@@ -287,6 +288,7 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
     log.snapshots.remove_strays(segment.base_offset for segment in log.segments)
     checked = [segment for segment in log.segments if segment.has_new_indexes]
     begin = checked[0].base_offset if checked else log.log_end_offset
+    log.snapshots.remove_above(begin)
     loaded = load_producers(log, log.producers, min(begin, log.log_end_offset))
     completed: list[CompletedTxn] = []
     if loaded < begin:

@@ -207,10 +207,8 @@ class LogSegment:
     # Keeping
 
     def seal(self) -> None:
-        """No more appends, or only after it was opened again: the time index gets its last entry, and bytes
-        are counted anew."""
+        """No more appends: the time index gets its last entry."""
         self._add_time_entry()
-        self._bytes_since_entry = 0
 
     def save(self) -> list[DataFile]:
         """Write what the indexes have and their files lack; returns the files, to be synced."""
@@ -271,6 +269,11 @@ class LogSegment:
         self.size = size
         self.txn_index = None
         self._loaded = False
+
+    def count_anew(self) -> None:
+        """The segment was opened to be appended to: as in Kafka, the next entry of the index is that far from
+        here."""
+        self._bytes_since_entry = 0
 
     def begin_again(self) -> None:
         """The log is looked at from its beginning: ``note_all`` makes the indexes."""
