@@ -37,6 +37,7 @@ DELETED = ".deleted"
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
+_LARGEST_INDEX = 1 << 30
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
@@ -235,9 +236,7 @@ class LogSegment:
             self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
 
     def _content(self, kind: FileKind) -> bytes:
-        file = self.file(kind)
-        buffer = bytearray(file.size())
-        return bytes(buffer[: file.read_into(memoryview(buffer), 0)])
+        return self.files.read(self.path(kind), _LARGEST_INDEX)  # not kept open: there may be many partitions
 
     def loaded_from(self, size: int) -> None:
         """The files are there already, with so many bytes of log."""
