@@ -60,7 +60,7 @@ FULL = Plan(
     spark=512 * MIB,
     spark_cores=(1, 2),
     spark_rounds=3,
-    spark_warm_seconds=20,
+    spark_warm_seconds=12,
     spark_all=True,
     rounds=9,
     process_rounds=9,
@@ -242,11 +242,11 @@ SPARK_WORK = (
     ("export", "export", "export to Parquet", 3.0),
 )
 # those that are also run on two cores, and those of a quick run
-SPARK_SCALING = ("sql", "scan", "aggregate", "export")
+SPARK_SCALING = ("sql", "aggregate", "export")
 # those beside which the mere way into the JVM is measured, and those with twice the data: a job of Spark's
 # costs some 50 ms of CPU whatever it reads
 SPARK_CROSSING = ("sql", "value", "noop", "scan", "scan value")
-SPARK_TWICE = ("aggregate", "search")
+SPARK_TWICE = ("aggregate",)
 FINDINGS_PARTITIONS = 8
 FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
 

@@ -10,6 +10,7 @@ import random
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -134,8 +135,8 @@ def _encode(shape: Shape, rounds: int) -> Contest:
     def sides() -> Sequence[Side]:
         columns = columns_of(records)
         return [
-            EncodeSide("columns", records, lambda: encode_batch(columns)),
-            EncodeSide("python records", records, lambda: encode_batch(records)),
+            EncodeSide("columns", records, partial(encode_batch, columns)),
+            EncodeSide("python records", records, partial(encode_batch, records)),
             EncodeSide("aiokafka", records, aiokafka_encoder(records)),
         ]
 
@@ -167,7 +168,7 @@ def _change(rounds: int) -> Contest:
 
         return [
             EncodeSide("set_producer", records, in_place),
-            EncodeSide("encoded again", records, lambda: encode_batch(columns, **fields)),
+            EncodeSide("encoded again", records, partial(encode_batch, columns, **fields)),
         ]
 
     return Contest(

@@ -126,8 +126,6 @@ class Preparer:
     ) -> Prepared:
         if self._target and not fields.attributes & ATTRIBUTE_CONTROL:
             batch = self._recompressed(batch, fields, records)
-        if fields.attributes & ATTRIBUTE_CONTROL:
-            return Prepared(batch, fields, fields.max_timestamp, NO_TIMESTAMP)
         if self.config.log_append_time:
             set_max_timestamp(batch, 0, timestamp_type=1, max_timestamp=now_ms)
             return Prepared(batch, fields, now_ms, now_ms)

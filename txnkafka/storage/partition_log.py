@@ -83,6 +83,7 @@ class PartitionLog:
         self.high_watermark = 0
         self.loaded_ms = 0
         self.epochs = LeaderEpochs()
+        self.has_kept_epochs = True  # else their file has more, which must go before the next append
         self.producers = ProducerTable()
         self.snapshots = ProducerSnapshots(files, directory)
         self.verification = VerificationState()
@@ -173,9 +174,9 @@ class PartitionLog:
         try:
             if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
                 self.roll(now_ms)
-            if fields.attributes & ATTRIBUTE_CONTROL:
-                transactions_of(self, self.active)  # while the marker is not among them
             self._note_epoch(leader_epoch, first_offset)
+            if fields.attributes & ATTRIBUTE_CONTROL:
+                transactions_of(self, self.active)  # from a log that does not have the marker yet
             assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
             self.active.append(batch, last_offset, prepared.max_timestamp)
         except OSError as error:
@@ -211,18 +212,19 @@ class PartitionLog:
         return waited > self.config.roll_ms - self.roll_jitter_ms or active.indexes_are_full()
 
     def _note_epoch(self, leader_epoch: int, offset: int) -> None:
-        if leader_epoch == self.epochs.latest or leader_epoch == NO_PARTITION_LEADER_EPOCH:
+        if leader_epoch == NO_PARTITION_LEADER_EPOCH:
             return
-        before = self.epochs.entries
-        changed = LeaderEpochs(before)
-        if changed.assign(leader_epoch, offset):
-            self.keep_epochs(changed)
+        if leader_epoch == self.epochs.latest and self.has_kept_epochs:
+            return
+        changed = LeaderEpochs(self.epochs.entries)
+        changed.assign(leader_epoch, offset)
+        self.keep_epochs(changed)
 
     def keep_epochs(self, epochs: LeaderEpochs) -> None:
         """Let these be the epochs, in the file too. Raises OSError, and nothing is changed."""
         path = self.files.join(self.directory, LEADER_EPOCH_CHECKPOINT)
         write_durably(self.files, path, format_leader_epoch_checkpoint(epochs.entries))
-        self.epochs = epochs
+        self.epochs, self.has_kept_epochs = epochs, True
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin another one at the log end. Raises OSError; then the log is

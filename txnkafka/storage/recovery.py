@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptFileError, CorruptRecordError
-from txnkafka.storage.checkpoint import parse_leader_epoch_checkpoint
+from txnkafka.storage.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
 from txnkafka.storage.interrupted import finish_interrupted
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, parse_segment_file
 from txnkafka.storage.leader_epochs import LeaderEpochs
@@ -79,7 +79,7 @@ def open_log(
     finish_interrupted(files, directory, log.note)
     try:
         _find_segments(log, start.log_start_offset, now_ms)
-        _load_epochs(log)
+        kept = _load_epochs(log)
         _recover(log, start)
     except CorruptRecordError as error:
         log.close_files()
@@ -87,7 +87,7 @@ def open_log(
         raise
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
     log.active.file("log")  # there is one from now on
-    _cut_epochs(log)
+    _cut_epochs(log, kept, start)
     _load_producers(log, start)
     _make_durable(log, start)
     return OpenedLog(log, list(log.repairs))
@@ -123,16 +123,22 @@ def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry) -> LogS
     return segment
 
 
-def _load_epochs(log: PartitionLog) -> None:
+def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
+    """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
     try:
-        log.epochs = LeaderEpochs(parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT)))
+        kept = parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT))
     except (CorruptFileError, FileNotFoundError) as error:
-        if isinstance(error, CorruptFileError):
-            log.note(f"{path} is damaged ({error}): made anew from the log")
         for segment in log.segments:
             for index in segment.windows():
                 _assign_epochs(log.epochs, index)
+        if isinstance(error, CorruptFileError):
+            log.note(f"{path} is damaged, {error.reason}: made anew from the log")
+        elif log.epochs.entries:  # logs of old brokers have none
+            log.note(f"{path} is not there: made anew from the log")
+        return None
+    log.epochs = LeaderEpochs(kept)
+    return kept
 
 
 def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
@@ -259,12 +265,17 @@ def _drop_segments(log: PartitionLog, first: int) -> None:
     del log.segments[first:]
 
 
-def _cut_epochs(log: PartitionLog) -> None:
-    path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
-    before = list(log.epochs.entries)
+def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) -> None:
+    """The epochs that the log has, in their file too."""
     log.epochs.truncate_from_end(log.log_end_offset)
     log.epochs.truncate_from_start(log.log_start_offset)
-    if log.epochs.entries != before or (log.epochs.entries and not log.files.exists(path)):
+    if log.epochs.entries == kept:
+        return
+    if start.clean_shutdown and kept is not None:
+        # a broker that becomes the leader notes its epoch at the log end: nearly every partition has one to
+        # forget, which can wait until something is appended
+        log.has_kept_epochs = False
+    elif kept is not None or log.active.size or len(log.segments) > 1:
         log.keep_epochs(log.epochs)
 
 
@@ -297,7 +308,7 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
         for index in segment.windows():
             log.producers.replay(index, log.log_start_offset, completed)
         segment.txn_index.add(completed)
-        if completed or segment.files.exists(segment.path("txnindex")):
+        if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
             segment.txn_index.replaces_file()
         completed.clear()
 

@@ -206,8 +206,10 @@ class LogSegment:
     # Keeping
 
     def seal(self) -> None:
-        """No more appends: the time index gets its last entry."""
+        """No more appends, or only after it was opened again: the time index gets its last entry, and bytes
+        are counted anew."""
         self._add_time_entry()
+        self._bytes_since_entry = 0
 
     def save(self) -> list[DataFile]:
         """Write what the indexes have and their files lack; returns the files, to be synced."""
@@ -320,14 +322,19 @@ class LogSegment:
         if self.txn_index is not None:
             self.txn_index.keep_below(offset)
         self._bytes_since_entry = 0
-        last = self.time_index.last()
-        self.max_timestamp, self.max_timestamp_offset = (
-            (NO_TIMESTAMP, self.base_offset) if last is None else (last[0], last[1] + self.base_offset)
-        )
+        self._find_max_timestamp()
         if position == 0:
             self.rolling_timestamp = None
         # what no entry of the time index covers; Kafka forgets it, and with it how young the segment is
         for index in self.windows(self.batch_before(position)):
+            self.note_tail(index)
+
+    def _find_max_timestamp(self) -> None:
+        """The last entry of the time index has it, or a batch behind that."""
+        timestamp, relative = self.time_index.last() or (NO_TIMESTAMP, 0)
+        self.max_timestamp, self.max_timestamp_offset = timestamp, self.base_offset + relative
+        entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(self.max_timestamp_offset)
+        for index in self.windows(entry.position):
             self.note_tail(index)
 
     def sync(self) -> None:

@@ -59,12 +59,14 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.segments = kept
     place = kept[-1].find(offset)
     kept[-1].truncate(kept[-1].size if place is None else place[0], offset)
+    if not kept[-1].size:
+        kept[-1].created_ms = now_ms
     log.has_unsynced_names = True
     log.log_end_offset = offset
     log.high_watermark = min(log.high_watermark, offset)
     _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
     log.snapshots.remove_above(offset)
-    _reload_producers(log)
+    _reload_producers(log, now_ms)
     log.active.sync()
     log.files.sync_directory(log.directory)
     log.recovery_point = offset
@@ -80,10 +82,13 @@ def _cut_epochs(
         log.keep_epochs(epochs)
 
 
-def _reload_producers(log: PartitionLog) -> None:
+def _reload_producers(log: PartitionLog, now_ms: int) -> None:
     log.producers.clear()
+    log.loaded_ms = now_ms
     start = load_producers(log, log.producers, log.log_end_offset)
     replay(log, log.producers, start, log.log_end_offset, [])
+    if start != log.log_end_offset:
+        log.snapshots.write(log.log_end_offset, log.producers.snapshot())
     log.producers.on_high_watermark(log.high_watermark)
 
 

@@ -24,6 +24,7 @@ import org.apache.kafka.storage.internals.log.LogOffsetsListener;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
+import org.apache.kafka.storage.internals.log.RecordValidationException;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
@@ -55,7 +56,8 @@ public final class KafkaLog {
             try {
                 answer = side.answer(line.trim().split(" "));
             } catch (Exception e) {
-                Throwable cause = Errors.maybeUnwrapException(e);
+                Throwable cause = e instanceof RecordValidationException
+                    ? ((RecordValidationException) e).invalidException() : e;
                 answer = "\"code\":" + Errors.forException(cause).code() + ",\"error\":" + quoted(cause.toString());
                 if (Errors.forException(cause) == Errors.UNKNOWN_SERVER_ERROR)
                     e.printStackTrace();

@@ -44,3 +44,45 @@ def test_a_segment_that_goes_before_it_was_flushed() -> None:
     assert delete_old_segments(log, NOW) > 1
     log.flush()
     assert log.recovery_point == log.log_end_offset == 10
+
+
+def test_the_largest_timestamp_is_found_again() -> None:
+    """It may lie behind the last entry of the time index: retention and the last entry need it."""
+    log = opened(segment_bytes=10_000, index_interval_bytes=5000, retention_ms=1000)
+    for timestamp in (NOW, NOW - 700, NOW - 9000, NOW - 9000):
+        append(log, timestamp)
+    truncate_to(log, 3, now_ms=NOW)
+    assert (log.active.max_timestamp, log.active.max_timestamp_offset) == (NOW, 0)
+    log.roll(NOW)
+    assert delete_old_segments(log, NOW + 1000) == 0
+    assert delete_old_segments(log, NOW + 1001) == 1
+
+
+def test_a_segment_that_is_cut_to_nothing_begins_now() -> None:
+    """Records without timestamps: the segment's age is that of the file."""
+    log = opened(segment_ms=1000)
+    append(log, -1)
+    truncate_to(log, 0, now_ms=NOW + 5000)
+    append(log, -1)
+    log.append(encode_batch([(None, b"", -1)]), now_ms=NOW + 5500)
+    assert len(log.segments) == 1
+
+
+def test_what_expired_meanwhile_is_not_loaded_again() -> None:
+    """After a cut the producers come from a snapshot, which forgets those that were idle for too long."""
+    log = opened(producer_id_expiration_ms=1000)
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    log.append(encode_batch([(None, b"", NOW)], **fields), now_ms=NOW)
+    log.roll(NOW)
+    append(log)
+    truncate_to(log, 1, now_ms=NOW + 1000)
+    assert log.producers.entries() == []
+
+
+def test_a_cut_leaves_a_snapshot() -> None:
+    """As in Kafka: the state there need not be replayed again."""
+    log = opened()
+    for _ in range(3):
+        append(log)
+    truncate_to(log, 1, now_ms=NOW)
+    assert log.snapshots.offsets == [1]
