@@ -14,6 +14,7 @@ from txnkafka._core.scan import scan
 from txnkafka.errors import KafkaStorageError
 from txnkafka.storage.log_read import read
 from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.transactions import transactions_of
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -39,7 +40,7 @@ def written(files: MemoryFiles, plan: FaultPlan) -> PartitionLog:
 def known(log: PartitionLog) -> tuple[object, ...]:
     """All that a log knows. Verifications may wait, and an epoch or a segment may have begun without a
     batch."""
-    entries = [each for segment in log.segments for each in (segment.txn_index or pytest.fail()).entries]
+    entries = [each for segment in log.segments for each in transactions_of(log, segment).entries]
     return (
         log.log_end_offset, log.last_stable_offset, log.producers.snapshot(), entries,
         [(each.base_offset, each.size) for each in log.segments if each.size],
@@ -47,13 +48,10 @@ def known(log: PartitionLog) -> tuple[object, ...]:
 
 
 def batches(log: PartitionLog) -> list[int]:
-    return [
-        offset
-        for segment in log.segments
-        for offset in scan(
-            read(log, segment.base_offset, max_bytes=1 << 20, isolation_level=None).records
-        ).base_offset
+    parts = [
+        read(log, each.base_offset, max_bytes=1 << 20, isolation_level=None).records for each in log.segments
     ]
+    return [offset for data in parts for offset in scan(data).base_offset]
 
 
 @pytest.mark.parametrize("kind", APPENDS)
