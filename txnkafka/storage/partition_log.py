@@ -27,7 +27,7 @@ from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
 from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.flush import LogFlush
-from txnkafka.storage.headers import ATTRIBUTE_CONTROL
+from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.older_batches import search_older_batches
@@ -190,11 +190,12 @@ class PartitionLog:
 
     def _note_producer(self, prepared: Prepared) -> None:
         fields = prepared.fields
-        self.verification.on_append(
-            fields.producer_id,
-            fields.producer_epoch,
-            is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
-        )
+        if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
+            self.verification.on_append(
+                fields.producer_id,
+                fields.producer_epoch,
+                is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
+            )
         completed = self.producers.append(prepared.batch, 0)
         if completed is not None and completed.is_aborted:
             transactions_of(self, self.active).add([completed])
