@@ -23,7 +23,7 @@ APPENDS: dict[str, Callable[[PartitionLog], object]] = {
     "first of a producer": lambda log: append(log, producer_id=9),
     "next of a producer": lambda log: append(log, producer_id=2, sequence=1),
     "in a new segment": lambda log: append(log, producer_id=2, sequence=1, size=150),
-    "in a new epoch": lambda log: append(log, leader_epoch=5),
+    "in a new epoch": lambda log: append(log, leader_epoch=5, size=1),
     "begins a transaction": lambda log: append(log, producer_id=9, transactional=True),
     "aborts": lambda log: end(log, 1, commit=False),
 }
@@ -104,3 +104,15 @@ def test_nothing_is_appended_after_a_sync_that_failed() -> None:
     assert (log.recovery_point, log.high_watermark) == (2, 2)
     with pytest.raises(KafkaStorageError, match="takes nothing since"):
         append(log)
+
+
+def test_an_epoch_that_could_not_be_kept_is_kept_later() -> None:
+    files, plan = MemoryFiles(), FaultPlan(error=errno.ENOSPC)
+    log = written(files, plan)
+    plan.fails = plan.counted + 1
+    with pytest.raises(KafkaStorageError):
+        append(log, leader_epoch=5, size=1)
+    assert plan.failed[0].call == "create"
+    assert content(files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
+    append(log, leader_epoch=5, size=1)
+    assert content(files)["leader-epoch-checkpoint"] == b"0\n2\n0 0\n5 2\n"
