@@ -331,7 +331,8 @@ class PartitionLog:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
         self._flushing = False
         for segment in self._retired:
-            segment.close()
+            if segment is not self.active and segment not in self._rolled:  # a cut brought it back
+                segment.close()
         was_cut, self._retired, self._was_cut = self._was_cut, [], False
         if error is not None:
             self.fence(error)
