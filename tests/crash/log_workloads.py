@@ -58,7 +58,7 @@ def preallocated(files: DataFiles, clock: Clock, promises: Promises) -> None:
     """Segments that are as large as they may get from the beginning, and trimmed when they are closed."""
     directory = opened(files, PREALLOCATED)
     partition = Partition(directory, promises)
-    for number in range(8):
+    for number in range(13):
         partition.append(f"p{number}", producer_id=7)
         if number % 3 == 1:
             partition.flush()
