@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench import processes
+from bench import processes, producers
 from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
 from bench.java import JavaHeadersSide, JavaSide
@@ -96,7 +96,7 @@ def contests(plan: Plan) -> list[Contest]:
     found += [_compressed(plan, shape, codec) for shape in plan.compressed_shapes for codec in CODECS]
     found.append(_scan(plan))
     found += [_committed(plan, percent) for percent in plan.aborted]
-    found += [_verify(plan), _cat(plan)]
+    found += [_verify(plan), _cat(plan), *producers.contests(plan)]
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 

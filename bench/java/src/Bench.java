@@ -19,12 +19,14 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * warm seconds=S passes=N                runs it until both are reached
  * run                                    one timed round
  * digest                                 the untimed checksum of what the workload sees
+ * producers before=… batches=…           producer state, see {@link Producers} for its commands
  * </pre>
  */
 public final class Bench {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private Workloads.Workload workload;
+    private Producers producers;
     private int repeat = 1;
 
     public static void main(String[] arguments) throws IOException {
@@ -68,6 +70,14 @@ public final class Bench {
                 Digest digest = new Digest();
                 workload.run(digest);
                 return digest.json();
+            case "producers":
+                producers = new Producers(options);
+                return "\"open\":true";
+            case "append":
+            case "write":
+            case "load":
+            case "state":
+                return producers.answer(words[0]);
             default:
                 throw new IllegalArgumentException("no such command: " + words[0]);
         }
