@@ -233,28 +233,31 @@ class JavaProducersSide:
         self._process = JavaProcess(LARGE if producers >= 1_000_000 else SMALL)
         self._bytes = 0
 
+    def _ask(self, what: str) -> dict[str, Any]:
+        return self._process.ask("ask-producers", **{"for": what})
+
     def warm(self) -> None:
         self._process.ask("producers", before=self._files[0], batches=self._files[1])
         for _ in range(2):
-            self._process.ask("append")
+            self._ask("append")
         if self._command == "append":
-            self._bytes = self._process.ask("state")["bytes"]
+            self._bytes = self._ask("state")["bytes"]
             return
         for _ in range(5):
-            self._process.ask("write")
+            self._ask("write")
         if self._command == "load":
             for _ in range(5):
-                self._process.ask("load")
+                self._ask("load")
 
     def run(self) -> Timing:
-        answer = self._process.ask(self._command)
+        answer = self._ask(self._command)
         units = answer["batches" if self._command == "append" else "producers"]
         return Timing(answer["cpu_ns"] / 1e9, answer["wall_ns"] / 1e9, units, self._bytes)
 
     def digest(self) -> object:
         if self._command != "append":
             return None
-        answer = self._process.ask("state")
+        answer = self._ask("state")
         return {name: answer[name] for name in ("appended", "duplicates", "sequences", "offsets")}
 
     def close(self) -> None:

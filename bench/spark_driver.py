@@ -1,7 +1,8 @@
 """The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER WORK CORES ADDRESS`.
 
 READER is `kafka`, Spark's own Kafka source, which asks the broker at ADDRESS; `txnkafka`, which reads the log
-directory ADDRESS; or `crossing`, which sends ADDRESS rows that are there already. WORK is one of `WORK` below.
+directory ADDRESS; `crossing`, which sends ADDRESS rows that are there already; or `alone`, which does what a
+task of txnkafka does without Spark. WORK is one of `WORK` below.
 One line on stdin is one run, its answer a line of JSON.
 """
 
@@ -10,8 +11,8 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.crossing import crossing, crossing_scan
 from tests.conformance.maven import spark_kafka_jars
+from txnkafka.spark.read import TaskReader
+from txnkafka.spark.schema import batch_schema
+from txnkafka.spark.source_options import parse_source_options
+from txnkafka.spark.tables import find_table
 
 WORD = "eu-west-2"
 MIDDLE = b"n"  # of the keys' first letters
@@ -204,8 +209,18 @@ def aggregate(
         return tuple(rows(spark, reader, address).where(sql).selectExpr(*TOTALS).first() or ())
     from txnkafka.spark import batches
 
-    found = batches(spark, address, topic=TOPIC, columns=["key", "offset", "value"])
+    columns = ["key", "offset", "value"]
+    if reader == "alone":
+        return reduce(added, (totals_where(matches, batch) for batch in without_spark(address, columns)))
+    found = batches(spark, address, topic=TOPIC, columns=columns)
     return found.map(partial(totals_where, matches)).reduce(added)
+
+
+def without_spark(address: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """What all tasks of a job read, one after the other in this process."""
+    options = parse_source_options({"path": address, "subscribe": TOPIC})
+    tasks = find_table("records").plan(options.paths, options.reading, 1)
+    return TaskReader(batch_schema(columns), options.reading)(tasks)
 
 
 def search(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
@@ -233,12 +248,13 @@ WORK: dict[str, tuple[Work, Work]] = {
 
 def main() -> None:
     reader, work, cores, address = sys.argv[1:]
-    spark = session(cores)
+    spark = None if reader == "alone" else session(cores)
     run, digest = WORK[work]
     for line in sys.stdin:
         answer = (digest if line.strip() == "digest" else run)(spark, reader, address)
         print(json.dumps(answer), flush=True)
-    spark.stop()
+    if spark:
+        spark.stop()
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ import sys
 
 from hypothesis import settings
 
-LONG = os.environ.get("TXNKAFKA_LONG", "0") not in ("", "0")
+LONG, BRIEF = (os.environ.get(f"TXNKAFKA_{name}", "0") not in ("", "0") for name in ("LONG", "BRIEF"))
 
+# for an emulated processor, which is twenty times slower
+settings.register_profile("brief", max_examples=20, deadline=None)
 settings.register_profile("check", max_examples=100, deadline=None)
 settings.register_profile("long", max_examples=5000, deadline=None)
-settings.load_profile("long" if LONG else "check")
+settings.load_profile("long" if LONG else "brief" if BRIEF else "check")
 
 # Without this, Spark's workers are whatever "python3" is on the PATH.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

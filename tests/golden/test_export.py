@@ -17,7 +17,8 @@ from tests.golden.directories import each_level
 from tests.golden.test_cli_cat import UNBROKEN, rows_of
 from txnkafka import TimestampType
 from txnkafka.cli.main import cli
-from txnkafka.env import LocalOutput
+from txnkafka.env import LocalDataFiles
+from txnkafka.env.data_files import LocalDataFile
 
 Json = Any
 
@@ -25,7 +26,8 @@ Json = Any
 @pytest.fixture(autouse=True)
 def _no_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the disk would be most of the time."""
-    monkeypatch.setattr(LocalOutput, "sync", lambda files, path: None)
+    monkeypatch.setattr(LocalDataFile, "sync", lambda file: None)
+    monkeypatch.setattr(LocalDataFiles, "sync_directory", lambda files, path: None)
 
 
 def run(directory: object, output: Path, *arguments: object) -> tuple[int, dict[str, Json]]:

@@ -1,4 +1,4 @@
-# Loads and varints. Nothing here reads without knowing where the readable bytes end:
+# Loads, stores and varints. Nothing here reads without knowing where the readable bytes end:
 # fixed-width loads are only called behind a size check, varint readers take the end pointer.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -34,6 +34,25 @@ cdef inline int64_t load_i64(const uint8_t* p) noexcept nogil:
     cdef uint64_t v
     memcpy(&v, p, 8)
     return <int64_t>bswap64(v)
+
+
+cdef inline void store_i16(uint8_t* p, int16_t value) noexcept nogil:
+    cdef uint16_t v = bswap16(<uint16_t>value)
+    memcpy(p, &v, 2)
+
+
+cdef inline void store_u32(uint8_t* p, uint32_t value) noexcept nogil:
+    cdef uint32_t v = bswap32(value)
+    memcpy(p, &v, 4)
+
+
+cdef inline void store_i32(uint8_t* p, int32_t value) noexcept nogil:
+    store_u32(p, <uint32_t>value)
+
+
+cdef inline void store_i64(uint8_t* p, int64_t value) noexcept nogil:
+    cdef uint64_t v = bswap64(<uint64_t>value)
+    memcpy(p, &v, 8)
 
 
 cdef extern from "varint.h" nogil:

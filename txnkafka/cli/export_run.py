@@ -85,9 +85,9 @@ class Runner:
 
 def _engine(engine: str, jobs: int) -> Engine:
     if engine == "local":
-        from txnkafka.env import LocalOutput
+        from txnkafka.env import LocalDataFiles
 
-        return LocalEngine(LocalOutput(), jobs)
+        return LocalEngine(LocalDataFiles(), jobs)
     try:
         from txnkafka.spark.export import SparkEngine
     except ImportError as error:

@@ -34,7 +34,7 @@ def spark_bundle(messages: Messages, /, *, output: str | None) -> int:
     except ModuleNotFoundError as error:
         messages.error(f"{error}; this needs pip install 'txnkafka[spark]'")
         return COULD_NOT
-    from txnkafka.env import LocalOutput, write_durably
+    from txnkafka.env import LocalDataFiles, unique_name, write_durably
 
     if output and not output.endswith((".tar.gz", ".tgz")):
         raise click.BadParameter(
@@ -42,7 +42,7 @@ def spark_bundle(messages: Messages, /, *, output: str | None) -> int:
         )
     packed = bundle()
     path = os.path.abspath(output or packed.name)
-    write_durably(LocalOutput(), path, packed.content)
+    write_durably(LocalDataFiles(), path, packed.content, suffix=f".{unique_name()}")
     messages.note(f"for executors with {packed.build} and {', '.join(needed_libraries())}")
     messages.note("in the program, txnkafka.spark.register(spark) makes the format known")
     write_text(f"--archives {path}{ARCHIVE_FRAGMENT}")

@@ -5,20 +5,24 @@ from __future__ import annotations
 
 from txnkafka.env.address import open_file_system
 from txnkafka.env.clock import Clock, SystemClock
+from txnkafka.env.data_files import DataFile, DataFiles, LocalDataFiles, Lock
+from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
-from txnkafka.env.output import LocalOutput, OutputFile, OutputFiles, unique_name, write_durably
 
 __all__ = [
     "Clock",
+    "DataFile",
+    "DataFiles",
     "DirectoryEntry",
     "FileSystem",
+    "LocalDataFiles",
     "LocalFileSystem",
-    "LocalOutput",
-    "OutputFile",
-    "OutputFiles",
+    "Lock",
     "ReadableFile",
     "SystemClock",
+    "make_directories",
     "open_file_system",
+    "remove_tree",
     "unique_name",
     "write_durably",
 ]

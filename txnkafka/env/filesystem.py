@@ -1,4 +1,4 @@
-"""Files, as far as a reader of somebody's log directory needs them. Nothing here writes.
+"""Files, as far as a reader of somebody's log directory needs them. ``data_files.py`` writes.
 
 ``FileSystem`` is the protocol, ``LocalFileSystem`` the machine's own; ``remote.py`` has the others. Only
 regular files are opened: a FIFO or a device that stands where a segment should would block or never end. A
@@ -8,14 +8,13 @@ read that fails for good raises the OSError of the system; who reads many files 
 from __future__ import annotations
 
 import errno
-import fcntl
 import mmap
 import os
 import stat
-import struct
-import sys
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
+
+from txnkafka.env.file_lock import is_file_locked
 
 __all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile"]
 
@@ -92,7 +91,7 @@ class FileSystem(Protocol):
         ...
 
     def is_locked(self, path: str) -> bool:
-        """True when another process holds a lock on ``path``, as a running broker does on ``.lock``."""
+        """True when a process holds a lock on ``path``, as a running broker does on ``.lock``."""
         ...
 
     def join(self, path: str, *names: str) -> str:
@@ -107,9 +106,10 @@ class FileSystem(Protocol):
 class LocalFile:
     """A file opened by LocalFileSystem."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, flags: int = os.O_RDONLY) -> None:
         self._descriptor = -1
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._path = path
+        self._descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             self.close()
             raise OSError(errno.EINVAL, "not a regular file", path)
@@ -189,17 +189,7 @@ class LocalFileSystem:
             file.close()
 
     def is_locked(self, path: str) -> bool:
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            # F_GETLK only asks: taking the lock, even for a moment, could stop a broker that starts just
-            # now.
-            answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _lock_request())
-            return _lock_type(answer) != fcntl.F_UNLCK
-        finally:
-            os.close(descriptor)
+        return is_file_locked(path)
 
     def join(self, path: str, *names: str) -> str:
         return os.path.join(path, *names)
@@ -207,15 +197,3 @@ class LocalFileSystem:
     def split(self, path: str) -> tuple[str, str]:
         parent, _, name = (path.rstrip("/") or path).rpartition("/")
         return parent or ("/" if path.startswith("/") else "."), name
-
-
-def _lock_request() -> bytes:
-    if sys.platform == "darwin":
-        return struct.pack("@qqihh", 0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
-    return struct.pack("@hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-
-
-def _lock_type(answer: bytes) -> int:
-    if sys.platform == "darwin":
-        return int(struct.unpack_from("@h", answer, 20)[0])
-    return int(struct.unpack_from("@h", answer, 0)[0])

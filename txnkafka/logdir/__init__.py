@@ -7,7 +7,7 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.partition import PartitionSource, PartitionView
 from txnkafka.logdir.plan import HiddenRange, ReadUnit
 from txnkafka.logdir.read import read_unit
-from txnkafka.logdir.segment import Segment
+from txnkafka.storage.segment_view import Segment
 
 __all__ = [
     "Finding",

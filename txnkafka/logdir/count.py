@@ -15,8 +15,8 @@ from txnkafka.logdir.read import locating, unit_batches
 
 if TYPE_CHECKING:
     from txnkafka.logdir.plan import ReadUnit
-    from txnkafka.logdir.segment import Segment
     from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
+    from txnkafka.storage.segment_view import Segment
 
 __all__ = ["count_unit"]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.order import misplaced_batches
-from txnkafka.logdir.segment import Segment
+from txnkafka.record.crc import first_invalid_crc
+from txnkafka.storage.order import misplaced_batches
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["LogEnd", "end_of_log"]
 
@@ -65,7 +65,7 @@ def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, st
     one with a wrong CRC."""
     whole = BatchIndex()
     for position, data, index in segment.windows():
-        bad = check_crcs(data, index, 0, len(index), position=position) if check_crc else len(index)
+        bad = first_invalid_crc(data, index, position=position) if check_crc else len(index)
         # recovery takes any magic above 2 for 2; such a batch stays, and reading stops there
         while bad < len(index) and index.magic[bad] > 2:
             bad = bad + 1 + _sound(data, index, bad + 1, position)
@@ -78,7 +78,7 @@ def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, st
 
 
 def _sound(data: memoryview, index: BatchIndex, start: int, position: int) -> int:
-    return check_crcs(data, index, start, len(index), position=position) - start
+    return first_invalid_crc(data, index, position=position, start=start) - start
 
 
 def _cut(

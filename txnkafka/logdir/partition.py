@@ -22,7 +22,6 @@ from txnkafka.logdir.log_end import LogEnd, end_of_log
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.read import read_unit
-from txnkafka.logdir.segment import MAX_OPEN_SEGMENTS, Segment
 from txnkafka.logdir.survey import survey, transactions_between
 from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
@@ -31,6 +30,7 @@ from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.storage import ProducerState, ProducerStateEntry, parse_producer_snapshot
+from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
 
 if TYPE_CHECKING:
     import pyarrow as pa

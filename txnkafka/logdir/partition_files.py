@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from txnkafka.env import DirectoryEntry, FileSystem
 from txnkafka.errors import LogDirError
-from txnkafka.logdir.segment import Segment
 from txnkafka.storage import SegmentFile, parse_segment_file
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["PartitionFiles", "list_partition"]
 

@@ -10,8 +10,8 @@ from txnkafka._core.read_committed import HiddenRanges, select
 from txnkafka._core.scan import BatchIndex
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.plan import DamagedBatch, ReadUnit
-from txnkafka.logdir.segment import Segment
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["locating", "read_unit", "unit_batches"]
 

@@ -14,9 +14,9 @@ from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_containing
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
-from txnkafka.logdir.segment import Segment
 from txnkafka.model import TopicPartition
 from txnkafka.storage import AbortedTxn, parse_txn_index
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["Survey", "survey", "transactions_between"]
 

@@ -17,7 +17,7 @@ from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 
 if TYPE_CHECKING:
-    from txnkafka.logdir.segment import Segment
+    from txnkafka.storage.segment_view import Segment
 
 __all__ = ["TimestampOffset", "offset_for_timestamp"]
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka.logdir.header_pass import header_pass, segment_containing
-from txnkafka.logdir.segment import Segment
 from txnkafka.storage import ProducerStateEntry
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["Undecided", "find_undecided"]
 

@@ -14,9 +14,9 @@ from itertools import accumulate
 from operator import itemgetter
 
 from txnkafka._core.scan import BatchIndex
-from txnkafka.logdir.segment import Segment
 from txnkafka.logdir.verify_findings import Findings
 from txnkafka.storage import IndexProblem, OffsetIndex, TimeIndex
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["OffsetIndexCheck", "TimeIndexCheck"]
 

@@ -16,7 +16,6 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError, LogDirError
 from txnkafka.logdir.partition import PartitionSource
 from txnkafka.logdir.partition_files import PartitionFiles
-from txnkafka.logdir.segment import Segment
 from txnkafka.logdir.verify_epochs import LeaderEpochCheck
 from txnkafka.logdir.verify_findings import Findings
 from txnkafka.logdir.verify_indexes import OffsetIndexCheck, TimeIndexCheck, read_derived
@@ -24,6 +23,7 @@ from txnkafka.logdir.verify_order import OffsetOrder
 from txnkafka.logdir.verify_producers import ProducerCheck
 from txnkafka.logdir.verify_records import RecordCheck
 from txnkafka.storage import EpochEntry, OffsetIndex
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["LEVELS", "LogCheck"]
 

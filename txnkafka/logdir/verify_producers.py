@@ -15,7 +15,6 @@ from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptFileError
-from txnkafka.logdir.segment import Segment
 from txnkafka.logdir.verify_findings import Findings
 from txnkafka.logdir.verify_indexes import INDEX_LIMIT, read_derived
 from txnkafka.logdir.verify_order import OffsetOrder
@@ -28,6 +27,7 @@ from txnkafka.storage import (
     parse_producer_snapshot,
     parse_txn_index,
 )
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["ProducerCheck"]
 

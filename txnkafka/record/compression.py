@@ -1,4 +1,5 @@
-"""Decompression of record batches: five codecs, one reusable buffer, a limit on what a batch may become.
+"""Compression of record batches at Kafka's levels; decompression into one reusable buffer, with a limit on
+what a batch may become.
 
 Invariant: ``append`` either returns a complete batch's content or raises and leaves the buffer as it was. A
 payload of n bytes may become 2048 n bytes but no more than ``max_bytes`` (16 MiB are always allowed),
@@ -10,11 +11,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from txnkafka.errors import CorruptRecordError, UnsupportedCompressionTypeError
 from txnkafka.record.codecs import (
     BINDING_ERRORS,
+    compress_gzip,
+    compress_lz4,
+    compress_snappy,
+    compress_zstd,
     decompress_gzip,
     decompress_lz4,
     decompress_snappy,
@@ -22,7 +27,7 @@ from txnkafka.record.codecs import (
 )
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["CompressionType", "Decompressor"]
+__all__ = ["CompressionType", "Compressor", "Decompressor"]
 
 MAX_BYTES: Final = 256 << 20
 ALWAYS_ALLOWED_BYTES: Final = 16 << 20
@@ -44,12 +49,76 @@ class CompressionType(enum.IntEnum):
         return self.name.lower()
 
     @classmethod
+    def named(cls, name: str | CompressionType) -> CompressionType:
+        """Take Kafka's spelling or the member; ValueError that lists the names for any other."""
+        for codec in cls:
+            if name is codec or name == codec.label:
+                return codec
+        raise ValueError(f"there is no codec {name!r}; Kafka has {', '.join(each.label for each in cls)}")
+
+    @classmethod
     def of(cls, value: int) -> CompressionType:
         """Take the codec bits of a batch's attributes; there are no codecs 5, 6 and 7."""
         try:
             return cls(value)
         except ValueError:
             raise UnsupportedCompressionTypeError(f"there is no codec {value}; Kafka has 0 to 4") from None
+
+
+class Levels(NamedTuple):
+    """The levels of one codec (KIP-390)."""
+
+    lowest: int
+    highest: int
+    default: int
+
+
+_Compress: TypeAlias = Callable[[memoryview, int], bytes | memoryview]
+_COMPRESS: Final[dict[CompressionType, _Compress]] = {
+    CompressionType.GZIP: compress_gzip,
+    CompressionType.SNAPPY: compress_snappy,
+    CompressionType.LZ4: compress_lz4,
+    CompressionType.ZSTD: compress_zstd,
+}
+# -1 is zlib's word for its default; 0, no compression, is no level of Kafka's.
+LEVELS: Final[dict[CompressionType, Levels]] = {
+    CompressionType.GZIP: Levels(1, 9, -1),
+    CompressionType.LZ4: Levels(1, 17, 9),
+    CompressionType.ZSTD: Levels(-131072, 22, 3),
+}
+
+
+class Compressor:
+    """Compresses the records of batches with one codec, at one of Kafka's levels for it.
+
+    ``compression`` is Kafka's name of a codec or the member; without ``level`` it is Kafka's default.
+    ValueError for a name or a level that Kafka has not.
+    """
+
+    __slots__ = ("_compress", "codec", "level")
+
+    def __init__(self, compression: str | CompressionType = "none", level: int | None = None) -> None:
+        self.codec = CompressionType.named(compression)
+        self.level = _level(self.codec, level)
+        self._compress = _COMPRESS.get(self.codec)
+
+    def compress(self, payload: bytes | bytearray | memoryview) -> bytes | memoryview:
+        """What follows the header of a batch whose records are ``payload``."""
+        view = memoryview(payload)
+        return view if self._compress is None else self._compress(view, self.level)
+
+
+def _level(codec: CompressionType, level: int | None) -> int:
+    levels = LEVELS.get(codec)
+    if levels is None:
+        if level is not None:
+            raise ValueError(f"{codec.label} has no levels")
+        return 0
+    if level is None or level == levels.default:
+        return levels.default
+    if not levels.lowest <= level <= levels.highest:
+        raise ValueError(f"{codec.label} has levels {levels.lowest} to {levels.highest}, not {level}")
+    return level
 
 
 def _copy(output: OutputBuffer, payload: memoryview, magic: int) -> int:

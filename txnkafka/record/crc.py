@@ -7,7 +7,7 @@ import zlib
 from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex
 
-__all__ = ["valid_crcs"]
+__all__ = ["first_invalid_crc", "valid_crcs"]
 
 MAGIC_2 = 2
 LEGACY_CRC_END = 16  # in magic 0 and 1 the CRC-32 covers everything behind itself
@@ -24,6 +24,23 @@ def valid_crcs(data: memoryview, index: BatchIndex, *, position: int = 0) -> lis
         if magic > MAGIC_2:
             valid[i] = True  # else it would not be in the index
         elif magic < MAGIC_2:
-            begin = index.position[i] - position
-            valid[i] = zlib.crc32(data[begin + LEGACY_CRC_END : begin + index.size[i]]) == index.crc[i]
+            valid[i] = _legacy_crc_holds(data, index, i, position)
     return valid
+
+
+def first_invalid_crc(data: memoryview, index: BatchIndex, *, position: int = 0, start: int = 0) -> int:
+    """Number of the first batch from ``start`` on whose CRC does not hold; ``len(index)`` when all hold.
+
+    Zeros behind a torn header look like a batch of magic 0, so that one's CRC counts, too.
+    """
+    first = check_crcs(data, index, start, len(index), position=position)
+    if min(index.magic, default=MAGIC_2) < MAGIC_2:
+        for i in range(start, first):
+            if index.magic[i] < MAGIC_2 and not _legacy_crc_holds(data, index, i, position):
+                return i
+    return first
+
+
+def _legacy_crc_holds(data: memoryview, index: BatchIndex, i: int, position: int) -> bool:
+    begin = index.position[i] - position
+    return zlib.crc32(data[begin + LEGACY_CRC_END : begin + index.size[i]]) == index.crc[i]

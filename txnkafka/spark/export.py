@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from pyspark.sql import SparkSession
 
-from txnkafka.env import LocalOutput
+from txnkafka.env import LocalDataFiles
 from txnkafka.errors import LogDirError
 from txnkafka.logdir.export import StagedUnit, UnitTask, stage_unit
 from txnkafka.spark.worker import settled
@@ -45,7 +45,7 @@ def _slices(tasks: list[UnitTask], parallelism: int) -> int:
 
 
 def _check_shared(folder: str, unit: StagedUnit) -> None:
-    files = LocalOutput()
+    files = LocalDataFiles()
     for each in unit.files:
         path = files.join(folder, each.staged)
         if not files.exists(path):
@@ -57,4 +57,4 @@ def _check_shared(folder: str, unit: StagedUnit) -> None:
 
 def _stage(task: UnitTask) -> StagedUnit:
     with settled():
-        return stage_unit(LocalOutput(), task)
+        return stage_unit(LocalDataFiles(), task)

@@ -13,7 +13,7 @@ from pyspark import SparkContext, SparkFiles
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from txnkafka.env import LocalOutput, write_durably
+from txnkafka.env import LocalDataFiles, write_durably
 from txnkafka.spark.bundle import ARCHIVE_FRAGMENT, bundle
 from txnkafka.spark.configure import register
 from txnkafka.spark.executors import Place, complaints, look_for, needed_libraries
@@ -36,7 +36,7 @@ def ship(spark: SparkSession) -> None:
     if not any(uri.endswith(ARCHIVE_FRAGMENT) for uri in context.listArchives):
         packed = bundle()
         path = PurePath(SparkFiles.getRootDirectory()) / packed.name  # goes away with the session
-        write_durably(LocalOutput(), str(path), packed.content)
+        write_durably(LocalDataFiles(), str(path), packed.content)
         context.addArchive(f"{path}{ARCHIVE_FRAGMENT}")
     look = look_for(needed_libraries())
     (here,) = look([])

@@ -19,12 +19,16 @@ from txnkafka.model import TopicPartition
 from txnkafka.storage.topic_id import parse_topic_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = [
     "CleanShutdown",
     "EpochEntry",
     "PartitionMetadata",
+    "format_clean_shutdown",
+    "format_leader_epoch_checkpoint",
+    "format_offset_checkpoint",
+    "format_partition_metadata",
     "parse_clean_shutdown",
     "parse_leader_epoch_checkpoint",
     "parse_offset_checkpoint",
@@ -149,3 +153,28 @@ def _number(text: bytes, line_number: int, *, limit: int) -> int:
 def _malformed(line_number: int, line: bytes) -> CorruptFileError:
     shown = line[:80].decode("utf-8", "backslashreplace")
     return CorruptFileError(f"line {line_number}: cannot read {shown!r}")
+
+
+def format_offset_checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """Content of a ``*-offset-checkpoint`` file."""
+    lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+    return _checkpoint(lines)
+
+
+def format_leader_epoch_checkpoint(entries: Iterable[EpochEntry]) -> bytes:
+    """Content of ``leader-epoch-checkpoint``."""
+    return _checkpoint([f"{epoch} {start_offset}" for epoch, start_offset in entries])
+
+
+def format_partition_metadata(topic_id: str) -> bytes:
+    """Content of ``partition.metadata``, version 0."""
+    return f"version: 0\ntopic_id: {parse_topic_id(topic_id)}".encode("ascii")
+
+
+def format_clean_shutdown(broker_epoch: int) -> bytes:
+    """Content of ``.kafka_cleanshutdown``, version 0."""
+    return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode("ascii")
+
+
+def _checkpoint(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in ("0", str(len(lines)), *lines)).encode()

@@ -17,7 +17,7 @@ from txnkafka.storage.topic_id import parse_topic_id
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MetaProperties", "parse_meta_properties"]
+__all__ = ["MetaProperties", "format_meta_properties", "parse_meta_properties"]
 
 _NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
@@ -110,3 +110,14 @@ def _directory_id(properties: dict[str, _Property]) -> str | None:
 
 def _where(properties: dict[str, _Property], name: str) -> str:
     return f"line {properties[name].line_number}"
+
+
+def format_meta_properties(properties: MetaProperties) -> bytes:
+    """Content of ``meta.properties``, version 1."""
+    lines = [
+        "version=1",
+        f"cluster.id={properties.cluster_id}",
+        f"directory.id={properties.directory_id}",
+        f"node.id={properties.node_id}",
+    ]
+    return "".join(f"{line}\n" for line in lines).encode("ascii")

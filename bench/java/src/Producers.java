@@ -28,10 +28,10 @@ import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
  *
  * <pre>
  * producers before=FILE batches=FILE    which batches; those before are never timed
- * append                                one round over the batches, from a state that knows those before
- * write                                 one snapshot of the state of the last round, not forced to the disk
- * load                                  one reload of that snapshot
- * state                                 what the last round left; bytes of heap that it takes
+ * ask-producers for=append              one round over the batches, from a state that knows those before
+ * ask-producers for=write               one snapshot of the state of the last round, not forced to the disk
+ * ask-producers for=load                one reload of that snapshot
+ * ask-producers for=state               what the last round left; bytes of heap that it takes
  * </pre>
  */
 final class Producers {

@@ -8,6 +8,7 @@ that of the decoder's columns, and comes back to it when the row group is writte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -17,9 +18,10 @@ from txnkafka.record.arrow import arrow_schema, to_arrow
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+    from typing_extensions import Buffer
 
+    from txnkafka import env
     from txnkafka._core.columns import RecordColumns
-    from txnkafka.env import OutputFile, OutputFiles
     from txnkafka.logdir.export.options import ExportOptions
     from txnkafka.model import TopicPartition
 
@@ -66,7 +68,7 @@ class UnitFiles:
     """Writes the rows of one unit into files in ``folder``, which is not yet the place they belong to."""
 
     def __init__(
-        self, files: OutputFiles, folder: str, topic_partition: TopicPartition, options: ExportOptions
+        self, files: env.DataFiles, folder: str, topic_partition: TopicPartition, options: ExportOptions
     ) -> None:
         """``folder`` is that of one attempt at the unit, in the folder of staged units."""
         self._files = files
@@ -92,7 +94,7 @@ class UnitFiles:
         for day in list(self._open):
             self._end(day)
         if self._done:
-            self._files.sync(self._folder)
+            self._files.sync_directory(self._folder)
         return self._done
 
     def close(self) -> None:
@@ -130,10 +132,9 @@ class UnitFiles:
         file_name, writer = self._open.pop(day)
         writer.close()
         staged = self._staged(file_name)
-        self._files.sync(staged)
-        written = self._files.open(staged)
-        size = written.size()
-        written.close()
+        with closing(self._files.open_to_write(staged)) as written:  # Arrow wrote it past the file layer
+            written.sync()
+            size = written.size()
         partition = self._partition(day)
         folders = [f"{name}={_quoted(value or NO_DATE)}" for name, value in partition.items()]
         path, waiting = "/".join([*folders, file_name]), "/".join(staged.split("/")[-2:])
@@ -232,18 +233,23 @@ class _TextFile:
 
     pending_bytes = 0
 
-    def __init__(self, file: OutputFile, writer: TextWriter, form: str) -> None:
+    def __init__(self, file: env.DataFile, writer: TextWriter, form: str) -> None:
         self.rows = 0
+        self._size = 0
         self._file = file
         self._lines = writer.csv_rows if form == "csv" else writer.json_lines
         if form == "csv":
-            file.write(writer.csv_header)
+            self._write(writer.csv_header)
 
     def add(self, columns: RecordColumns, rows: NDArray[Any] | None) -> None:
         for start, stop in _runs(rows, len(columns)):
             for piece in self._lines(columns, start, stop):
-                self._file.write(piece)
+                self._write(piece)
             self.rows += stop - start
+
+    def _write(self, piece: Buffer) -> None:
+        self._file.write(self._size, [piece])
+        self._size += memoryview(piece).nbytes
 
     def flush(self) -> None:
         """Text goes to the file at once."""

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from txnkafka.env import OutputFiles, unique_name, write_durably
+from txnkafka.env import DataFiles, make_directories, remove_tree, unique_name, write_durably
 from txnkafka.errors import KafkaError
 from txnkafka.logdir.export.plan import RoundPlan
 from txnkafka.logdir.export.unit import StagedUnit, staged_name
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
-    from txnkafka.env import OutputFile
+    from txnkafka.env import Lock
     from txnkafka.logdir.export.options import ExportOptions
 
 __all__ = ["MANIFEST", "Manifest", "Round"]
@@ -39,7 +40,7 @@ SIZE_LIMIT = 1 << 31
 class Manifest:
     """The manifest of an output directory, locked as long as it is open."""
 
-    def __init__(self, files: OutputFiles, output: str, options: ExportOptions) -> None:
+    def __init__(self, files: DataFiles, output: str, options: ExportOptions) -> None:
         """Take the directory, which must be new, empty or hold an export with the same options. Raises
         KafkaError."""
         self.files = files
@@ -47,7 +48,7 @@ class Manifest:
         self.folder = files.join(output, MANIFEST)
         if files.exists(output) and not files.exists(self.folder) and files.list(output):
             raise KafkaError(f"{output} is not empty and holds no export; choose another directory")
-        files.make_directory(self.folder)
+        make_directories(files, self.folder)
         self._lock = self._take_lock()
         try:
             self.export_id = self._identify(options)
@@ -55,7 +56,7 @@ class Manifest:
             self.close()
             raise
 
-    def _take_lock(self) -> OutputFile:
+    def _take_lock(self) -> Lock:
         lock = self.files.lock(self.files.join(self.folder, "lock"))
         if lock is None:
             raise KafkaError(f"another export into {self.output} is running; wait until it has ended")
@@ -111,7 +112,7 @@ class Round:
     def begin(self, plan: RoundPlan) -> None:
         """Record what is going to be read."""
         for folder in (self.staging, self._units):
-            self._files.make_directory(folder)
+            make_directories(self._files, folder)
         write_durably(self._files, self._path(self._folder, "plan"), plan.to_json())
 
     def plan(self) -> RoundPlan:
@@ -134,7 +135,7 @@ class Round:
         """Make a staged unit count, then show its files."""
         name = staged_name(unit.number)
         self._files.rename(self._path(self.staging, f"{unit.name}.json"), self._path(self._units, name))
-        self._files.sync(self._units)
+        self._files.sync_directory(self._units)
         self.publish(unit)
 
     def publish(self, unit: StagedUnit) -> None:
@@ -144,12 +145,12 @@ class Round:
             target, staged = self._path(self._output, each.path), self._path(self.staging, each.staged)
             if self._files.exists(staged):
                 folders.add(target.rpartition("/")[0])
-                self._files.make_directory(target.rpartition("/")[0])
+                make_directories(self._files, target.rpartition("/")[0])
                 self._files.rename(staged, target)
             elif not self._files.exists(target):
                 raise KafkaError(f"{target}, a file of this export, is gone; export to another directory")
         for folder in sorted(folders):
-            self._files.sync(folder)
+            self._files.sync_directory(folder)
 
     def finish(self, plan: RoundPlan) -> None:
         """Record that nothing is left to do, and where each partition's export ended."""
@@ -159,7 +160,8 @@ class Round:
                 ends[plan.units[unit.number].topic_partition] = unit.end_offset
         end = {"ends": [[*topic_partition, offset] for topic_partition, offset in ends.items()]}
         write_durably(self._files, self._end, json.dumps(end).encode())
-        self._files.remove_tree(self.staging)
+        with suppress(OSError):  # a late attempt may still write there; nobody reads it
+            remove_tree(self._files, self.staging)
 
     def ends(self) -> dict[TopicPartition, int]:
         """Where each partition's export ended. Only of a finished round."""

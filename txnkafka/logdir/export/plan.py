@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit
-from txnkafka.logdir.segment import Segment
 from txnkafka.model import TopicPartition
+from txnkafka.storage.segment_view import Segment
 
 if TYPE_CHECKING:
     from txnkafka.env import FileSystem

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.env import LocalOutput, OutputFiles
+from txnkafka.env import DataFiles, LocalDataFiles
 from txnkafka.logdir.export.manifest import Manifest, Round
 from txnkafka.logdir.export.plan import Bounds, RoundPlan, plan_round
 from txnkafka.logdir.export.tables import commit_table
@@ -65,7 +65,7 @@ def export(
     incremental: bool = False,
     engine: Engine | None = None,
     progress: Progress | None = None,
-    files: OutputFiles | None = None,
+    files: DataFiles | None = None,
 ) -> ExportReport:
     """Export what ``bounds`` says of the partitions to ``output``, or go on where an export with the same
     options stopped; one that is finished is left as it is, unless ``incremental`` asks for what has come
@@ -74,7 +74,7 @@ def export(
     Raises KafkaError when the directory holds something else, the log has changed below the plan, or cannot
     be read.
     """
-    files = LocalOutput() if files is None else files
+    files = LocalDataFiles() if files is None else files
     with closing(Manifest(files, output, options)) as manifest:
         running = _Run(manifest, log_dir, options, LocalEngine(files) if engine is None else engine, progress)
         rounds = manifest.rounds()
@@ -94,7 +94,7 @@ def export(
 class LocalEngine:
     """Stages units in this process, ``jobs`` at a time."""
 
-    def __init__(self, files: OutputFiles, jobs: int = 1) -> None:
+    def __init__(self, files: DataFiles, jobs: int = 1) -> None:
         self._files = files
         self._jobs = jobs
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from txnkafka.env import OutputFiles, unique_name, write_durably
+from txnkafka.env import DataFiles, make_directories, unique_name, write_durably
 from txnkafka.errors import CorruptRecordError, KafkaError
 from txnkafka.logdir.export.files import DataFile, UnitFiles
 from txnkafka.logdir.export.options import ExportOptions
@@ -64,7 +64,7 @@ def staged_name(number: int) -> str:
     return f"{number:08}.json"
 
 
-def stage_unit(files: OutputFiles, task: UnitTask) -> StagedUnit:
+def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
     """Read a unit and write its files, then the record of them, into the folder of staged units.
 
     Nothing is visible by that, and a second attempt does not meet what a first one left. Raises KafkaError
@@ -79,13 +79,13 @@ def stage_unit(files: OutputFiles, task: UnitTask) -> StagedUnit:
         )
     name = f"{number:08}-{unique_name()}"
     folder = files.join(task.folder, name)
-    files.make_directory(folder)
+    make_directories(files, folder)
     staged = _write(files, task, folder, name)
     write_durably(files, f"{folder}.json", staged.to_json())
     return staged
 
 
-def _write(files: OutputFiles, task: UnitTask, folder: str, name: str) -> StagedUnit:
+def _write(files: DataFiles, task: UnitTask, folder: str, name: str) -> StagedUnit:
     options, unit = task.options, task.unit.unit
     left_out: list[str] = []
     stopped_by = None

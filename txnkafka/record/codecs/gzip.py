@@ -1,8 +1,11 @@
-"""gzip as java.util.zip.GZIPInputStream reads it (RFC 1952).
+"""gzip as java.util.zip.GZIPInputStream reads it (RFC 1952), and as GZIPOutputStream writes it.
 
 Members may follow each other; bytes behind a complete member that do not begin like another member are
 ignored. CRC and length of each member are checked. The headers are read here, with Java's rules; the deflate
 streams and the trailers are left to isal.
+
+Writing: levels 1 to 3 are isal's, several times as fast as zlib's and no larger; the others are zlib's, as in
+Java, which makes the same bytes of the same zlib.
 """
 
 from __future__ import annotations
@@ -10,12 +13,12 @@ from __future__ import annotations
 import struct
 import zlib
 
-from isal import igzip_lib
+from isal import igzip_lib, isal_zlib
 
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["decompress_gzip"]
+__all__ = ["compress_gzip", "decompress_gzip"]
 
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 _HEADER_SIZE = 10
@@ -30,7 +33,24 @@ _TEXT_PIECE = 256
 _LEAST_MEMBER = 19
 
 
+# Java 16 and newer write 255 for an unknown operating system, and say nothing about the level.
+_WRITTEN_HEADER = _PLAIN_HEADER + b"\0\0\0\0\0\xff"
+_ISAL_LEVELS = range(1, 4)
+_RAW_DEFLATE = -15
+
 _read_u32 = struct.Struct("<I").unpack_from
+_trailer = struct.Struct("<II").pack
+
+
+def compress_gzip(payload: memoryview, level: int) -> bytes:
+    """One member; levels 1 to 9, -1 for zlib's own default, 6."""
+    if level in _ISAL_LEVELS:
+        deflated = igzip_lib.compress(payload, level, igzip_lib.COMP_DEFLATE)
+    else:
+        deflate = zlib.compressobj(level, zlib.DEFLATED, _RAW_DEFLATE)
+        deflated = deflate.compress(payload) + deflate.flush()
+    trailer = _trailer(isal_zlib.crc32(payload), len(payload) & 0xFFFFFFFF)
+    return b"".join((_WRITTEN_HEADER, deflated, trailer))
 
 
 def decompress_gzip(output: OutputBuffer, payload: memoryview, magic: int) -> int:

@@ -1,4 +1,4 @@
-"""LZ4 frames as Kafka's Lz4BlockInputStream reads them.
+"""LZ4 frames as Kafka's Lz4BlockInputStream reads them and its Lz4BlockOutputStream writes them.
 
     magic 04 22 4d 18 | flags | block descriptor | [u64 content size] | header checksum
     blocks of { u32 size, top bit: stored | bytes | [u32 checksum] } | u32 end mark 0 | [u32 content checksum]
@@ -9,12 +9,16 @@ empty block for the end of the content, and forgives magic 0 its wrong header ch
 
 Blocks go to ``lz4``. cramjam's function for blocks cannot be used: it takes the first four bytes for a size
 when they may be one, and so reads some blocks wrong. Where ``lz4`` has no wheel (free-threaded Python),
-cramjam gets each block as a frame of its own, which is right and slower.
+cramjam gets each block as a frame of its own, which is right and slower. It writes blocks as ``lz4`` does.
+
+Levels are Kafka's: 9, the default, is the fast compressor, and every other number a level of the one that
+compresses more, 1 among them; so the default compresses least.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import Literal
 
 import cramjam
 import xxhash
@@ -27,14 +31,15 @@ except ImportError:  # free-threaded Python
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["LZ4_ERRORS", "decompress_lz4"]
+__all__ = ["LZ4_ERRORS", "compress_lz4", "decompress_lz4"]
 
 LZ4_ERRORS: tuple[type[Exception], ...] = () if lz4_block is None else (lz4_block.LZ4BlockError,)
 
 _read_u32 = struct.Struct("<I").unpack_from
+_u32 = struct.Struct("<I").pack
 _MAGIC = b"\x04\x22\x4d\x18"
 # The top bit of a block's size says that its bytes are stored as they are.
-_SIZE_MASK = 0x7FFFFFFF
+_SIZE_MASK, _STORED = 0x7FFFFFFF, 0x80000000
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 # Version 01 and independent blocks; reserved bit and dictionary bit clear.
 _FIXED_FLAGS, _FIXED_FLAGS_MASK = 0x60, 0xE3
@@ -43,6 +48,30 @@ _USUAL_HEADER = _MAGIC + b"\x60\x40\x82"
 _USUAL_BLOCK_MAX = 1 << 16
 # A frame of its own around one block of up to 4 MiB.
 _FRAME_HEADER, _END_MARK = _MAGIC + b"\x60\x70\x73", b"\0\0\0\0"
+_FAST_LEVEL = 9
+
+
+def compress_lz4(payload: memoryview, level: int) -> bytes:
+    """One frame of blocks of 64 KiB, without checksums; what does not become smaller is stored."""
+    parts: list[bytes | memoryview] = [_USUAL_HEADER]
+    for begin in range(0, len(payload), _USUAL_BLOCK_MAX):
+        content = payload[begin : begin + _USUAL_BLOCK_MAX]
+        block = _compressed_block(content, level)
+        if len(block) < len(content):
+            parts += (_u32(len(block)), block)
+        else:
+            parts += (_u32(_STORED | len(content)), content)
+    parts.append(_END_MARK)
+    return b"".join(parts)
+
+
+def _compressed_block(content: memoryview, level: int) -> bytes | memoryview:
+    mode: Literal["default", "high_compression"] = "default" if level == _FAST_LEVEL else "high_compression"
+    if lz4_block is None:
+        block = cramjam.lz4.compress_block(content, mode=mode, compression=level, store_size=False)
+        return memoryview(block)
+    compressed: bytes = lz4_block.compress(content, mode=mode, compression=level, store_size=False)
+    return compressed
 
 
 def decompress_lz4(output: OutputBuffer, payload: memoryview, magic: int) -> int:

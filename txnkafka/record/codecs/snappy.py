@@ -4,6 +4,7 @@
 
 A payload without the magic is one raw block as a whole. The header may be repeated between chunks; only then
 its version is looked at. Up to three bytes behind the last chunk are ignored.
+A writer makes one chunk of every 32 KiB.
 """
 
 from __future__ import annotations
@@ -15,12 +16,24 @@ import cramjam
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["decompress_snappy"]
+__all__ = ["compress_snappy", "decompress_snappy"]
 
 _read_u32 = struct.Struct(">I").unpack_from
+_u32 = struct.Struct(">I").pack
 _MAGIC = b"\x82SNAPPY\0"
 _HEADER_SIZE = 16
 _MAGIC_HEAD = 0x82534E41
+_WRITTEN_HEADER = _MAGIC + bytes((0, 0, 0, 1, 0, 0, 0, 1))
+_CHUNK = 32 << 10
+
+
+def compress_snappy(payload: memoryview, level: int) -> bytes:
+    """Chunks behind xerial's header; snappy has no levels."""
+    parts: list[bytes | memoryview] = [_WRITTEN_HEADER]
+    for begin in range(0, len(payload), _CHUNK):
+        block = memoryview(cramjam.snappy.compress_raw(payload[begin : begin + _CHUNK]))
+        parts += (_u32(len(block)), block)
+    return b"".join(parts)
 
 
 def decompress_snappy(output: OutputBuffer, payload: memoryview, magic: int) -> int:

@@ -6,6 +6,9 @@ A reused context of ``zstandard`` takes half the time of ``cramjam`` on 16 KiB, 
 context; it has no wheels for free-threaded Python, where cramjam does the work. Either checks everything,
 but wants its whole output memory in advance, and Kafka's frames do not tell their content's size. So the
 block headers are walked first: they bound it.
+
+Frames are written as Kafka's streams write them, without the content's size and without a checksum; cramjam
+cannot leave the size out.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ except ImportError:  # free-threaded Python
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["ZSTD_ERRORS", "decompress_zstd"]
+__all__ = ["ZSTD_ERRORS", "compress_zstd", "decompress_zstd"]
 
 ZSTD_ERRORS: tuple[type[Exception], ...] = () if zstandard is None else (zstandard.ZstdError,)
 
@@ -37,6 +40,18 @@ _BLOCK_MAX = 128 << 10
 _RUN, _COMPRESSED, _RESERVED = 1, 2, 3
 _DICTIONARY_ID_SIZES = (0, 1, 2, 4)
 _CONTENT_SIZE_SIZES = (0, 2, 4, 8)
+
+
+def compress_zstd(payload: memoryview, level: int) -> bytes | memoryview:
+    """One frame; levels -131072 to 22."""
+    if zstandard is None:
+        return memoryview(cramjam.zstd.compress(payload, level))
+    # a context keeps the tables of its level, so there is one for the level that was used last
+    if getattr(_thread, "level", None) != level:
+        _thread.compressor = zstandard.ZstdCompressor(level=level, write_content_size=False)
+        _thread.level = level
+    stream = _thread.compressor.compressobj()
+    return b"".join((stream.compress(payload), stream.flush()))
 
 
 def decompress_zstd(output: OutputBuffer, payload: memoryview, magic: int) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from txnkafka.env import LocalOutput, OutputFile
+from txnkafka.env import LocalDataFiles
+from txnkafka.env.data_files import LocalDataFile
 from txnkafka.logdir import LogDir
 from txnkafka.logdir.export import ExportOptions, ExportReport, export
 
@@ -16,7 +19,7 @@ class Stop(BaseException):
     """The process ends here."""
 
 
-class StoppingOutput(LocalOutput):
+class StoppingOutput(LocalDataFiles):
     """Stops in front of change number ``limit`` to the disk; a write is half done when it stops."""
 
     def __init__(self, limit: int = 1 << 30) -> None:
@@ -28,42 +31,49 @@ class StoppingOutput(LocalOutput):
         if self.changes > self.limit:
             raise Stop
 
+    def create(self, path: str) -> StoppingFile:
+        self.change()
+        return StoppingFile(self, path, os.O_CREAT | os.O_EXCL)
+
+    def open_to_write(self, path: str) -> StoppingFile:
+        return StoppingFile(self, path)
+
     def make_directory(self, path: str) -> None:
         self.change()
         super().make_directory(path)
 
-    def create(self, path: str) -> OutputFile:
-        self.change()
-        return StoppingFile(self, super().create(path))
-
-    def sync(self, path: str) -> None:
+    def sync_directory(self, path: str) -> None:
         self.change()  # and no more: the machine goes on, only the process ends
 
     def rename(self, source: str, target: str) -> None:
         self.change()
         super().rename(source, target)
 
-    def remove_tree(self, path: str) -> None:
+    def remove(self, path: str) -> None:
         self.change()
-        super().remove_tree(path)
+        super().remove(path)
+
+    def synced(self, path: str) -> None:
+        """A file was."""
 
 
-class StoppingFile:
-    def __init__(self, output: StoppingOutput, file: OutputFile) -> None:
+class StoppingFile(LocalDataFile):
+    def __init__(self, output: StoppingOutput, path: str, flags: int = 0) -> None:
+        super().__init__(path, flags)
         self._output = output
-        self._file = file
 
-    def write(self, content: Any) -> None:
+    def write(self, position: int, parts: Sequence[Any]) -> None:
         try:
             self._output.change()
         except Stop:
-            self._file.write(memoryview(content)[: len(content) // 2])
-            self._file.close()
+            whole = b"".join(parts)
+            super().write(position, [whole[: len(whole) // 2]])
             raise
-        self._file.write(content)
+        super().write(position, parts)
 
-    def close(self) -> None:
-        self._file.close()
+    def sync(self) -> None:
+        self._output.change()
+        self._output.synced(self._path)
 
 
 def everything(view: object) -> tuple[None, None]:

@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.unit.logdir.export.outputs import StoppingOutput
-from txnkafka.env import OutputFile
+from tests.unit.logdir.export.outputs import StoppingFile, StoppingOutput
 
 __all__ = ["PowerCut"]
 
@@ -27,11 +26,10 @@ class PowerCut(StoppingOutput):
         self._synced: set[int] = set()
 
     def make_directory(self, path: str) -> None:
-        if not self.exists(path):
-            self._names[folder(path)].append(lambda: shutil.rmtree(path, ignore_errors=True))
         super().make_directory(path)
+        self._names[folder(path)].append(lambda: shutil.rmtree(path, ignore_errors=True))
 
-    def create(self, path: str) -> OutputFile:
+    def create(self, path: str) -> StoppingFile:
         file = super().create(path)
         self._names[folder(path)].append(lambda: Path(path).unlink(missing_ok=True))
         return file
@@ -40,9 +38,11 @@ class PowerCut(StoppingOutput):
         super().rename(source, target)
         self._names[folder(target)].append(lambda: undo(source, target))
 
-    def sync(self, path: str) -> None:
-        super().sync(path)
+    def sync_directory(self, path: str) -> None:
+        super().sync_directory(path)
         self._names.pop(path, None)
+
+    def synced(self, path: str) -> None:
         self._synced.add(Path(path).stat().st_ino)
 
     def cut(self, root: Path, chance: random.Random) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.logdir.export.outputs import run_export, visible
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import KafkaError, LogDirError
-from txnkafka.env import LocalOutput
+from txnkafka.env import LocalDataFiles
 from txnkafka.logdir.export import LocalEngine, StagedUnit, UnitTask, stage_unit
 from txnkafka.logdir.export.manifest import MANIFEST
 
@@ -22,7 +22,7 @@ def offsets(output: Path) -> list[int]:
 
 
 def backwards(tasks: Iterable[UnitTask]) -> list[StagedUnit]:
-    return [stage_unit(LocalOutput(), task) for task in reversed(list(tasks))]
+    return [stage_unit(LocalDataFiles(), task) for task in reversed(list(tasks))]
 
 
 def staged_and_killed(tasks: Iterable[UnitTask]) -> list[StagedUnit]:
@@ -58,7 +58,7 @@ def test_so_many_at_once_and_how_far_it_is(tmp_path: Path, jobs: int) -> None:
         tmp_path / "data",
         tmp_path / "out",
         file_bytes=1,
-        engine=LocalEngine(LocalOutput(), jobs),
+        engine=LocalEngine(LocalDataFiles(), jobs),
         progress=lambda done, total: shown.append((done, total)),
     )
     assert offsets(tmp_path / "out") == list(range(18))
@@ -101,7 +101,7 @@ def test_what_was_staged_is_not_read_again(tmp_path: Path) -> None:
 
 def test_a_second_attempt_at_a_unit_counts_once(tmp_path: Path) -> None:
     def twice(tasks: Iterable[UnitTask]) -> list[StagedUnit]:
-        return [stage_unit(LocalOutput(), task) for task in list(tasks) * 2]
+        return [stage_unit(LocalDataFiles(), task) for task in list(tasks) * 2]
 
     write_log(tmp_path / "data", "t-0", {0: [batch(0), batch(2)]})
     report = run_export(tmp_path / "data", tmp_path / "out", file_bytes=1, engine=twice)
@@ -190,7 +190,7 @@ def test_the_output_directory_may_move_in_between(tmp_path: Path) -> None:
 def test_one_at_a_time(tmp_path: Path) -> None:
     write_log(tmp_path / "data", "t-0", {0: [batch(0)]})
     run_export(tmp_path / "data", tmp_path / "out")
-    lock = LocalOutput().lock(str(tmp_path / "out" / MANIFEST / "lock"))
+    lock = LocalDataFiles().lock(str(tmp_path / "out" / MANIFEST / "lock"))
     assert lock is not None
     with pytest.raises(KafkaError, match=r"another export into .* is running"):
         run_export(tmp_path / "data", tmp_path / "out")
@@ -202,7 +202,7 @@ def test_a_file_of_the_export_that_is_gone_while_it_is_not_finished(tmp_path: Pa
     write_log(tmp_path / "data", "t-0", {0: [batch(0), batch(2)]})
 
     def first_only(tasks: Iterable[UnitTask]) -> Iterable[StagedUnit]:
-        yield stage_unit(LocalOutput(), next(iter(tasks)))
+        yield stage_unit(LocalDataFiles(), next(iter(tasks)))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,190 @@
+"""Workloads whose power is cut at every moment, and whose every call fails; what was promised is checked.
+
+A workload is a function of files, a clock and the promises that it notes. Afterwards ``check`` opens what is
+left, as after any start, and raises an AssertionError when a promise was broken.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import NamedTuple
+
+from txnkafka.env import Clock, DataFiles
+from txnkafka.errors import KafkaError
+from txnkafka.testing.crash_states import crash_state, crash_states
+from txnkafka.testing.disk import EMPTY_DISK, Disk
+from txnkafka.testing.fault_plan import CallSite, FaultPlan, FaultyFiles
+from txnkafka.testing.memory_files import MemoryFiles
+
+__all__ = ["FAULTS", "Check", "Promises", "StepClock", "Workload", "explore", "fail_each_call", "replay"]
+
+
+class StepClock:
+    """A millisecond passes whenever somebody looks."""
+
+    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+        self.now = now_ms
+
+    def now_ms(self) -> int:
+        self.now += 1
+        return self.now
+
+
+class Promises:
+    """What somebody outside may rely on: what was attempted may be there or not, from ``attempt`` on; what
+    was acknowledged must be there, from ``acknowledge`` on."""
+
+    def __init__(self, files: MemoryFiles | None = None) -> None:
+        self.attempted: list[Hashable] = []
+        self.acknowledged: list[Hashable] = []
+        self._files = files
+        self._moments: list[tuple[int, int, int]] = []
+
+    def attempt(self, what: Hashable) -> None:
+        """From now on it may be there."""
+        self.attempted.append(what)
+        self._note()
+
+    def acknowledge(self, what: Hashable) -> None:
+        """From now on it must be there."""
+        self.acknowledged.append(what)
+        self._note()
+
+    def _note(self) -> None:
+        if self._files is not None:
+            moment = len(self._files.journal), len(self.attempted), len(self.acknowledged)
+            self._moments.append(moment)
+
+    @property
+    def news(self) -> set[int]:
+        """Numbers of changes behind which more was promised than before."""
+        return {changes for changes, _, _ in self._moments}
+
+    def after(self, changes: int) -> Promises:
+        """What was promised when so many changes were made."""
+        then = Promises()
+        for number, attempted, acknowledged in self._moments:
+            if number <= changes:
+                then.attempted = self.attempted[:attempted]
+                then.acknowledged = self.acknowledged[:acknowledged]
+        return then
+
+
+Workload = Callable[[DataFiles, Clock, Promises], None]
+Check = Callable[[DataFiles, Promises], None]
+
+
+def explore(
+    workload: Workload,
+    check: Check,
+    *,
+    at_least: int,
+    limit: int | None = None,
+    depth: int = 1,
+    limit_below: int = 20,
+    seed: int = 0,
+    base: Disk = EMPTY_DISK,
+) -> Counter[str]:
+    """Check every state that a power cut during the workload may leave, or about ``limit`` of them; with
+    ``depth`` 2 also those that a second power cut during the check, which recovers, may leave: of each
+    ``limit_below``. Returns and prints how many there were of each kind; fewer than ``at_least`` are a
+    failure."""
+    files = MemoryFiles(StepClock(), base)
+    promises = Promises(files)
+    workload(files, StepClock(), promises)
+    counts: Counter[str] = Counter()
+    for state in crash_states(files, limit=limit, seed=seed, news=promises.news):
+        made = promises.after(state.changes)
+        recovered = _checked(check, state.disk, made, [state.name])
+        counts[state.kind] += 1
+        if depth > 1:
+            for below in crash_states(recovered, limit=limit_below, seed=seed):
+                _checked(check, below.disk, made, [state.name, below.name])
+                counts[f"in recovery: {below.kind}"] += 1
+    _print(workload, "crash states", counts)
+    assert counts.total() >= at_least, f"{counts.total()} states, at least {at_least} are expected"
+    return counts
+
+
+class Fault(NamedTuple):
+    """How a call fails."""
+
+    error: int
+    short: bool
+    for_ever: bool
+
+    def __str__(self) -> str:
+        how = [errno.errorcode[self.error], *["short"] * self.short, *["for ever"] * self.for_ever]
+        return " ".join(how)
+
+
+FAULTS = [
+    Fault(error, short, for_ever)
+    for error, short in [(errno.EIO, False), (errno.EIO, True), (errno.ENOSPC, True), (errno.EINTR, False)]
+    for for_ever in (False, True)
+]
+
+
+def fail_each_call(
+    workload: Workload,
+    check: Check,
+    *,
+    at_least: int,
+    limit: int = 3,
+    faults: Sequence[Fault] = FAULTS,
+    expected: tuple[type[Exception], ...] = (OSError, KafkaError),
+    base: Disk = EMPTY_DISK,
+) -> Counter[CallSite]:
+    """Let each call of the workload fail in each way; then check what is there when the process is killed,
+    and ``limit`` states that a power cut may leave in the end. The workload may go on, or end in one of the
+    ``expected`` errors. Returns and prints how often each call failed; fewer than ``at_least`` in all are a
+    failure."""
+    counts: Counter[CallSite] = Counter()
+    for fault in faults:
+        for number in count(1):
+            files, promises = MemoryFiles(StepClock(), base), Promises()
+            plan = FaultPlan(number, fault.error, short=fault.short, for_ever=fault.for_ever)
+            with suppress(*expected):
+                workload(FaultyFiles(files, plan), StepClock(), promises)
+            if not plan.failed:
+                break
+            counts[plan.failed[0]] += 1
+            name = f"call {number} ({' '.join(plan.failed[0])}) fails: {fault}"
+            _checked(check, files.disk(), promises, [name, "killed"])
+            for state in crash_states(files, limit=limit, begin=len(files.journal)):
+                _checked(check, state.disk, promises, [name, state.name])
+    _print(workload, "failed calls", {" ".join(site): number for site, number in counts.items()})
+    assert counts.total() >= at_least, f"{counts.total()} failures, at least {at_least} are expected"
+    return counts
+
+
+def replay(workload: Workload, check: Check, *names: str, base: Disk = EMPTY_DISK) -> None:
+    """Check one crash state of ``explore`` again, by its name; or one in recovery, by both names."""
+    files = MemoryFiles(StepClock(), base)
+    promises = Promises(files)
+    workload(files, StepClock(), promises)
+    for number, name in enumerate(names):
+        state = crash_state(files, name)
+        if number == 0:
+            promises = promises.after(state.changes)
+        files = _checked(check, state.disk, promises, names)
+
+
+def _checked(check: Check, disk: Disk, promises: Promises, names: Sequence[str]) -> MemoryFiles:
+    files = MemoryFiles(StepClock(), disk)
+    try:
+        check(files, promises)
+    except Exception as error:
+        error.add_note(f"on the disk that is called {' | '.join(map(repr, names))}")
+        raise
+    return files
+
+
+def _print(workload: Workload, what: str, counts: Mapping[str, int]) -> None:
+    print(f"\n{getattr(workload, '__name__', 'workload')}: {sum(counts.values())} {what}")
+    for kind, number in sorted(counts.items()):
+        print(f"  {number:8} {kind}")

@@ -1,0 +1,34 @@
+"""Every reference workload keeps its promises: when the power is cut, when it is cut again while that is
+mended, and when calls fail. ``make long`` takes all states, ``make test`` a sample of the larger ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import LONG
+from tests.crash.explore import FAULTS, explore, fail_each_call
+from tests.crash.workloads import REFERENCES, Reference
+
+STATES = None if LONG else 4000
+TWICE, BELOW = (20_000, 50) if LONG else (100, 10)
+ONCE = FAULTS if LONG else FAULTS[::2]
+
+each_workload = pytest.mark.parametrize("reference", REFERENCES, ids=lambda each: each.workload.__name__)
+
+
+@each_workload
+def test_a_power_cut(reference: Reference) -> None:
+    explore(reference.workload, reference.check, at_least=reference.states, limit=STATES)
+
+
+@each_workload
+def test_a_second_power_cut(reference: Reference) -> None:
+    states = min(reference.states, TWICE) // 2
+    explore(reference.workload, reference.check, at_least=states, limit=TWICE, depth=2, limit_below=BELOW)
+
+
+@each_workload
+def test_calls_that_fail(reference: Reference) -> None:
+    least = reference.failures * len(ONCE) // len(FAULTS)
+    limit = 3 if LONG else 1
+    fail_each_call(reference.workload, reference.check, at_least=least, limit=limit, faults=ONCE)

@@ -1,0 +1,61 @@
+"""Reference workloads: what a data directory lives through, with notes of what was acknowledged.
+
+Each is a function of files, a clock and promises, and is named after what happens there; beside it is its
+check, which opens what is left as any start does, so that what recovery writes is cut off too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tests.crash import log_workloads
+from tests.crash.explore import Check, Promises, Workload
+from tests.crash.partition_promises import check_logs
+from txnkafka.env import Clock, DataFiles, make_directories, write_durably
+
+__all__ = ["REFERENCES", "Reference"]
+
+
+def small_files(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Small files that are replaced as a whole, in a directory that is new: the checkpoints of a broker."""
+    make_directories(files, "/data/kafka")
+    for number in range(4):
+        content = b"0\n%d\n" % number
+        for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
+            promises.attempt((name, content))
+            write_durably(files, f"/data/kafka/{name}", content)
+            promises.acknowledge((name, content))
+
+
+def check_small_files(files: DataFiles, promises: Promises) -> None:
+    """Each file has the last content that was acknowledged, or a later one that was attempted."""
+    for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
+        attempted = [content for each, content in promises.attempted if each == name]
+        acknowledged = [content for each, content in promises.acknowledged if each == name]
+        path = f"/data/kafka/{name}"
+        if acknowledged or files.exists(path):
+            oldest = attempted.index(acknowledged[-1]) if acknowledged else 0
+            assert files.read(path, 100) in attempted[oldest:], path
+
+
+class Reference(NamedTuple):
+    """A workload with its check, and how many crash states and failed calls it has at least."""
+
+    workload: Workload
+    check: Check
+    states: int
+    failures: int
+
+
+REFERENCES = [
+    Reference(small_files, check_small_files, states=60, failures=200),
+    Reference(log_workloads.appends, check_logs, states=500, failures=400),
+    Reference(log_workloads.rolls, check_logs, states=500, failures=400),
+    Reference(log_workloads.transactions, check_logs, states=500, failures=400),
+    Reference(log_workloads.truncations, check_logs, states=500, failures=400),
+    Reference(log_workloads.deleted_records, check_logs, states=500, failures=400),
+    Reference(log_workloads.retention, check_logs, states=500, failures=400),
+    Reference(log_workloads.clean_restarts, check_logs, states=500, failures=400),
+    Reference(log_workloads.full_disk, check_logs, states=500, failures=400),
+    Reference(log_workloads.deletions, check_logs, states=500, failures=400),
+]

@@ -1,0 +1,437 @@
+"""Record batches of magic 2 to bytes: whole ones out of records, and changes to finished ones in place.
+
+What comes out is, byte for byte, what Kafka's MemoryRecordsBuilder writes for the same records without
+compression. The base timestamp is that of the first record (or the delete horizon), the largest timestamp
+that of any. Sizes are computed before memory is taken, so that a batch is allocated once.
+
+In place: base offset and leader epoch lie outside the CRC. What lies under it corrects the CRC from the
+changed header alone, because a CRC is linear: the payload is neither read nor trusted, and a batch whose
+bytes were damaged before stays one whose CRC is wrong.
+Source: org.apache.kafka.common.record.internal.DefaultRecordBatch, MemoryRecordsBuilder.
+"""
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport (
+    PyByteArray_AS_STRING,
+    PyByteArray_FromStringAndSize,
+    PyByteArray_Resize,
+)
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from txnkafka._core.batch_entry cimport (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_DELETE_HORIZON,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTE_TRANSACTIONAL,
+)
+from txnkafka._core.bytes cimport (
+    load_i16,
+    load_i32,
+    load_i64,
+    load_u32,
+    store_i16,
+    store_i32,
+    store_i64,
+    store_u32,
+)
+from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+from txnkafka._core.record_input cimport InputColumns, InputRecords, RecordInput, encode_input
+
+from txnkafka.errors import InvalidRecordError, MessageTooLargeError
+
+cdef extern from "encode.h" nogil:
+    enum:
+        ENCODE_OK
+        ENCODE_SIZE
+        MAX_BATCH_SIZE
+        ENCODE_SLACK
+
+    ctypedef struct encode_result "struct encode_result":
+        int64_t size
+        int64_t max_timestamp
+        int64_t last_offset_delta
+        int64_t failed
+
+    void choose_blocks()
+    int records_size(const encode_input* input, encode_result* result)
+    int put_records(uint8_t* p, const encode_input* input, encode_result* result, int64_t slack)
+
+cdef extern from "crc32c_shift.h" nogil:
+    void crc_fill_shifts()
+    uint32_t crc_of_change(const uint8_t* change, size_t size, uint32_t behind)
+
+crc_initialize()
+crc_fill_shifts()
+choose_blocks()
+
+cdef enum:
+    LOG_OVERHEAD = 12               # base offset and length: the length counts what follows them
+    HEADER_SIZE = 61
+    MARKER_SIZE = 78
+    BATCH_LENGTH = 8                # where fields lie
+    LEADER_EPOCH = 12
+    MAGIC = 16
+    CRC = 17
+    ATTRIBUTES = 21                 # the CRC covers everything from here on
+    LAST_OFFSET_DELTA = 23
+    BASE_TIMESTAMP = 27
+    MAX_TIMESTAMP = 35
+    PRODUCER_ID = 43
+    PRODUCER_EPOCH = 51
+    BASE_SEQUENCE = 53
+    RECORD_COUNT = 57
+    KNOWN_ATTRIBUTES = 0x7F
+
+cdef enum:
+    # from here on the interpreter's lock is released: less takes a few microseconds, handing the lock over
+    # to a busy thread and getting it back takes milliseconds
+    LARGE = 64 << 10                # bytes to write
+    MANY = 2000                     # records to measure
+
+cdef struct Header:                 # without length, magic and CRC
+    int64_t base_offset
+    int32_t partition_leader_epoch
+    int16_t attributes
+    int32_t last_offset_delta
+    int64_t base_timestamp
+    int64_t max_timestamp
+    int64_t producer_id
+    int16_t producer_epoch
+    int32_t base_sequence
+    int32_t count
+
+
+cdef void put_header(uint8_t* p, const Header* header, int32_t size) noexcept nogil:
+    """The header of a batch of ``size`` bytes whose records lie behind it already."""
+    store_i64(p, header.base_offset)
+    store_i32(p + BATCH_LENGTH, size - LOG_OVERHEAD)
+    store_i32(p + LEADER_EPOCH, header.partition_leader_epoch)
+    p[MAGIC] = 2
+    store_i16(p + ATTRIBUTES, header.attributes)
+    store_i32(p + LAST_OFFSET_DELTA, header.last_offset_delta)
+    store_i64(p + BASE_TIMESTAMP, header.base_timestamp)
+    store_i64(p + MAX_TIMESTAMP, header.max_timestamp)
+    store_i64(p + PRODUCER_ID, header.producer_id)
+    store_i16(p + PRODUCER_EPOCH, header.producer_epoch)
+    store_i32(p + BASE_SEQUENCE, header.base_sequence)
+    store_i32(p + RECORD_COUNT, header.count)
+    store_u32(p + CRC, crc32c_of(p + ATTRIBUTES, <size_t>(size - ATTRIBUTES)))
+
+
+cdef int16_t flags(object log_append_time, bint transactional, bint control, object delete_horizon) except -1:
+    cdef int16_t attributes = 0
+    if log_append_time is not None:
+        attributes |= ATTRIBUTE_LOG_APPEND_TIME
+    if transactional:
+        attributes |= ATTRIBUTE_TRANSACTIONAL
+    if control:
+        attributes |= ATTRIBUTE_CONTROL
+    if delete_horizon is not None:
+        attributes |= ATTRIBUTE_DELETE_HORIZON
+    return attributes
+
+
+cdef int check_producer(const Header* header) except -1:
+    """What Kafka's builder checks of a producer's fields."""
+    if header.producer_id < 0:
+        if header.attributes & ATTRIBUTE_TRANSACTIONAL:
+            raise ValueError("a transactional batch needs a producer id")
+        return 0
+    if header.producer_epoch < 0:
+        raise ValueError(f"producer {header.producer_id} needs an epoch, {header.producer_epoch} is none")
+    if header.base_sequence < 0 and not header.attributes & ATTRIBUTE_CONTROL:
+        raise ValueError(f"producer {header.producer_id} needs a sequence, {header.base_sequence} is none")
+    return 0
+
+
+def encode_batch(
+    records,
+    *,
+    Py_ssize_t start=0,
+    stop=None,
+    int64_t base_offset=0,
+    int32_t partition_leader_epoch=-1,
+    int64_t producer_id=-1,
+    int16_t producer_epoch=-1,
+    int32_t base_sequence=-1,
+    bint transactional=False,
+    bint control=False,
+    log_append_time=None,
+    delete_horizon=None,
+    last_offset=None,
+):
+    """One uncompressed batch of records ``start`` to ``stop``; its records begin at byte 61.
+
+    ``records`` are InputColumns (the interpreter's lock is released), or an iterable of tuples as
+    InputRecords takes them. No records give no bytes. ``log_append_time`` makes that the time of all
+    records; ``delete_horizon`` stands in the place of the base timestamp. ``last_offset`` is the batch's
+    where that of its last record is not it, as after compaction.
+
+    Raises ValueError for what Kafka's builder refuses, MessageTooLargeError for more bytes than a batch can
+    hold.
+    """
+    cdef RecordInput source = records if isinstance(records, RecordInput) else InputRecords(records)
+    cdef encode_input input = source.input
+    cdef Header header
+    header.base_offset = input.base_offset = base_offset
+    header.partition_leader_epoch = partition_leader_epoch
+    header.attributes = flags(log_append_time, transactional, control, delete_horizon)
+    header.producer_id, header.producer_epoch = producer_id, producer_epoch
+    header.base_sequence = base_sequence
+    check_producer(&header)
+    input.start, input.stop = start, source.count if stop is None else stop
+    if not 0 <= input.start <= input.stop <= source.count:
+        raise IndexError(f"records {start} to {stop} of {source.count}")
+    if input.start == input.stop:
+        return bytearray()
+    if input.stop - input.start > 0x7FFFFFFF or base_offset < 0:
+        raise ValueError(f"a batch cannot hold {input.stop - input.start} records from {base_offset} on")
+    header.count = <int32_t>(input.stop - input.start)
+    header.base_timestamp = input.timestamps[start] if delete_horizon is None else delete_horizon
+    input.base_timestamp = header.base_timestamp = max(header.base_timestamp, -1)
+    return batch_of(source, &input, &header, log_append_time, last_offset)
+
+
+cdef bytearray batch_of(
+    RecordInput source, encode_input* input, Header* header, object log_append_time, object last_offset
+):
+    cdef encode_result result
+    cdef int error = measure(source, input, &result)
+    if error == ENCODE_OK and result.size + HEADER_SIZE > MAX_BATCH_SIZE:
+        error, result.failed = ENCODE_SIZE, input.stop - 1
+    if error == ENCODE_SIZE:
+        raise MessageTooLargeError(source.explain(error, result.failed))
+    if error != ENCODE_OK:
+        raise ValueError(source.explain(error, result.failed))
+    cdef int32_t size = <int32_t>result.size + HEADER_SIZE
+    # a little more, so that the last records are written in the fast way as well
+    cdef int64_t slack = ENCODE_SLACK if 8 * ENCODE_SLACK < size < MAX_BATCH_SIZE - ENCODE_SLACK else 0
+    cdef bytearray batch = PyByteArray_FromStringAndSize(NULL, size + slack)
+    cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(batch)
+    header.max_timestamp = -1 if log_append_time is None else log_append_time
+    header.last_offset_delta = -1
+    if last_offset is not None:
+        if last_offset < header.base_offset:
+            raise ValueError(f"the last offset {last_offset} is below the base offset {header.base_offset}")
+        header.last_offset_delta = last_offset - header.base_offset
+    if size < LARGE or not isinstance(source, InputColumns):
+        error = write(p, input, &result, header, size, slack)
+    else:
+        with nogil:
+            error = write(p, input, &result, header, size, slack)
+    if slack:
+        PyByteArray_Resize(batch, size)     # only its size changes
+    if error != ENCODE_OK:
+        raise ValueError(source.explain(error, -1))
+    if header.last_offset_delta < result.last_offset_delta:
+        raise ValueError(f"the last offset {last_offset} is below that of the last record")
+    return batch
+
+
+cdef int measure(RecordInput source, const encode_input* input, encode_result* result) noexcept:
+    cdef int error
+    if input.stop - input.start < MANY or not isinstance(source, InputColumns):
+        return records_size(input, result)
+    with nogil:
+        error = records_size(input, result)
+    return error
+
+
+cdef int write(
+    uint8_t* p, const encode_input* input, encode_result* result, Header* header, int32_t size, int64_t slack
+) noexcept nogil:
+    cdef int error = put_records(p + HEADER_SIZE, input, result, slack)
+    if error == ENCODE_OK:
+        if not header.attributes & ATTRIBUTE_LOG_APPEND_TIME:
+            header.max_timestamp = result.max_timestamp
+        if header.last_offset_delta < 0:
+            header.last_offset_delta = <int32_t>result.last_offset_delta
+        put_header(p, header, size)
+    return error
+
+
+def replace_payload(batch not None, payload not None, *, int codec):
+    """A batch with the header of ``batch`` and other bytes behind it: its records, compressed by ``codec``
+    (0 to 4)."""
+    cdef Py_buffer old, new
+    cdef bytearray result
+    cdef uint8_t* p
+    if not 0 <= codec <= 4:
+        raise ValueError(f"there is no codec {codec}; Kafka has 0 to 4")
+    cdef const uint8_t* header = open_batch(&old, batch, 0, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(payload, &new, PyBUF_SIMPLE)
+        try:
+            if new.len > MAX_BATCH_SIZE - HEADER_SIZE:
+                raise MessageTooLargeError(f"a batch cannot hold {new.len} bytes; write several batches")
+            result = PyByteArray_FromStringAndSize(NULL, HEADER_SIZE + new.len)
+            p = <uint8_t*>PyByteArray_AS_STRING(result)
+            memcpy(p, header, HEADER_SIZE)
+            memcpy(p + HEADER_SIZE, new.buf, <size_t>new.len)
+        finally:
+            PyBuffer_Release(&new)
+    finally:
+        PyBuffer_Release(&old)
+    store_i32(p + BATCH_LENGTH, <int32_t>len(result) - LOG_OVERHEAD)
+    store_i16(p + ATTRIBUTES, (load_i16(p + ATTRIBUTES) & ~<int16_t>ATTRIBUTE_CODEC) | <int16_t>codec)
+    store_u32(p + CRC, crc32c_of(p + ATTRIBUTES, <size_t>(len(result) - ATTRIBUTES)))
+    return result
+
+
+cdef uint8_t* open_batch(Py_buffer* view, object batch, Py_ssize_t position, int kind) except NULL:
+    """The first byte of the whole magic 2 batch at ``position``; the caller releases the view."""
+    cdef uint8_t* p
+    PyObject_GetBuffer(batch, view, kind)
+    if 0 <= position <= view.len - HEADER_SIZE:
+        p = <uint8_t*>view.buf + position
+        if p[MAGIC] == 2 and HEADER_SIZE <= batch_size(p) <= view.len - position:
+            return p
+    length = view.len
+    PyBuffer_Release(view)
+    raise InvalidRecordError(f"there is no whole batch of magic 2 at byte {position} of {length}")
+
+
+cdef int64_t batch_size(const uint8_t* p) noexcept:
+    return <int64_t>load_i32(p + BATCH_LENGTH) + LOG_OVERHEAD
+
+
+def assign(batch not None, Py_ssize_t position=0, *, int64_t base_offset, int32_t partition_leader_epoch):
+    """Give the batch at ``position`` its place in a log: neither field is under the CRC.
+
+    As everything that changes a batch in place: ``batch`` is a writable buffer; InvalidRecordError when
+    there is no whole magic 2 batch.
+    """
+    cdef Py_buffer view
+    cdef uint8_t* p = open_batch(&view, batch, position, PyBUF_WRITABLE)
+    store_i64(p, base_offset)
+    store_i32(p + LEADER_EPOCH, partition_leader_epoch)
+    PyBuffer_Release(&view)
+
+
+def set_producer(
+    batch not None,
+    Py_ssize_t position=0,
+    *,
+    int64_t producer_id,
+    int16_t producer_epoch,
+    int32_t base_sequence,
+    transactional=None,
+):
+    """Change who has written the batch at ``position``, and whether in a transaction (None: as it is).
+
+    ValueError for what Kafka's builder refuses.
+    """
+    cdef Py_buffer view
+    cdef Header header
+    cdef uint8_t* p = open_batch(&view, batch, position, PyBUF_WRITABLE)
+    try:
+        header.attributes = load_i16(p + ATTRIBUTES)
+        if transactional is not None:
+            header.attributes &= ~<int16_t>ATTRIBUTE_TRANSACTIONAL
+            header.attributes |= ATTRIBUTE_TRANSACTIONAL if transactional else 0
+        header.producer_id, header.producer_epoch = producer_id, producer_epoch
+        header.base_sequence = base_sequence
+        check_producer(&header)
+        header.max_timestamp = load_i64(p + MAX_TIMESTAMP)
+        change_covered(p, &header)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def set_max_timestamp(batch not None, Py_ssize_t position=0, *, int timestamp_type, int64_t max_timestamp):
+    """Set the timestamp type (0 CreateTime, 1 LogAppendTime) and the largest timestamp of the batch.
+
+    With LogAppendTime that is the time of all its records. As in Kafka, attribute bits without a meaning
+    are cleared where anything changes.
+    """
+    cdef Py_buffer view
+    cdef Header header
+    if timestamp_type != 0 and timestamp_type != 1:
+        raise ValueError(f"{timestamp_type} is not a timestamp type: 0 is CreateTime, 1 LogAppendTime")
+    cdef uint8_t* p = open_batch(&view, batch, position, PyBUF_WRITABLE)
+    cdef int16_t old = load_i16(p + ATTRIBUTES)
+    cdef int16_t wanted = ATTRIBUTE_LOG_APPEND_TIME if timestamp_type else 0
+    if old & ATTRIBUTE_LOG_APPEND_TIME != wanted or load_i64(p + MAX_TIMESTAMP) != max_timestamp:
+        header.attributes = (old & KNOWN_ATTRIBUTES & ~<int16_t>ATTRIBUTE_LOG_APPEND_TIME) | wanted
+        header.max_timestamp = max_timestamp
+        header.producer_id = load_i64(p + PRODUCER_ID)
+        header.producer_epoch = load_i16(p + PRODUCER_EPOCH)
+        header.base_sequence = load_i32(p + BASE_SEQUENCE)
+        change_covered(p, &header)
+    PyBuffer_Release(&view)
+
+
+cdef void change_covered(uint8_t* p, const Header* header) noexcept:
+    """Write attributes, largest timestamp and producer, and correct the CRC by what that changes."""
+    cdef uint8_t[RECORD_COUNT - ATTRIBUTES] change
+    cdef Py_ssize_t i
+    cdef uint32_t behind = <uint32_t>(batch_size(p) - RECORD_COUNT)
+    memcpy(change, p + ATTRIBUTES, sizeof(change))
+    store_i16(p + ATTRIBUTES, header.attributes)
+    store_i64(p + MAX_TIMESTAMP, header.max_timestamp)
+    store_i64(p + PRODUCER_ID, header.producer_id)
+    store_i16(p + PRODUCER_EPOCH, header.producer_epoch)
+    store_i32(p + BASE_SEQUENCE, header.base_sequence)
+    for i in range(<Py_ssize_t>sizeof(change)):
+        change[i] ^= p[ATTRIBUTES + i]
+    store_u32(p + CRC, load_u32(p + CRC) ^ crc_of_change(change, sizeof(change), behind))
+
+
+def end_txn_marker(
+    *,
+    int64_t base_offset,
+    int64_t timestamp,
+    int64_t producer_id,
+    int16_t producer_epoch,
+    int32_t coordinator_epoch,
+    bint commit,
+    int32_t partition_leader_epoch=-1,
+):
+    """The batch of 78 bytes that commits or aborts a transaction of that producer."""
+    cdef Header header
+    cdef uint8_t[MARKER_SIZE] batch
+    cdef uint8_t* record = batch + HEADER_SIZE
+    memset(batch, 0, MARKER_SIZE)
+    header.base_offset, header.partition_leader_epoch = base_offset, partition_leader_epoch
+    header.attributes = ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL
+    header.base_timestamp = header.max_timestamp = timestamp
+    header.producer_id, header.producer_epoch, header.base_sequence = producer_id, producer_epoch, -1
+    header.last_offset_delta, header.count = 0, 1
+    check_producer(&header)
+    record[0] = 2 * 16              # the length, then attributes and deltas, all 0
+    record[4] = 2 * 4               # key: version 0, type
+    record[8] = commit
+    record[9] = 2 * 6               # value: version 0, coordinator epoch; no headers
+    store_i32(record + 12, coordinator_epoch)
+    put_header(batch, &header, MARKER_SIZE)
+    return <bytes>batch[:MARKER_SIZE]
+
+
+def empty_batch(
+    *,
+    int64_t base_offset,
+    int64_t last_offset,
+    int64_t max_timestamp,
+    int timestamp_type=0,
+    int32_t partition_leader_epoch=-1,
+    int64_t producer_id=-1,
+    int16_t producer_epoch=-1,
+    int32_t base_sequence=-1,
+    bint transactional=False,
+    bint control=False,
+):
+    """The 61 bytes that compaction keeps of a batch without records, so that the last sequence of its
+    producer stays known."""
+    cdef Header header
+    cdef uint8_t[HEADER_SIZE] batch
+    if not 0 <= last_offset - base_offset <= 0x7FFFFFFF:
+        raise ValueError(f"a batch cannot reach from offset {base_offset} to {last_offset}")
+    header.base_offset, header.partition_leader_epoch = base_offset, partition_leader_epoch
+    header.attributes = flags(timestamp_type or None, transactional, control, None)
+    header.last_offset_delta, header.count = <int32_t>(last_offset - base_offset), 0
+    header.base_timestamp, header.max_timestamp = -1, max_timestamp
+    header.producer_id, header.producer_epoch = producer_id, producer_epoch
+    header.base_sequence = base_sequence
+    put_header(batch, &header, HEADER_SIZE)
+    return <bytes>batch[:HEADER_SIZE]

@@ -1,0 +1,122 @@
+"""What a log may be told: the topic's settings under Kafka's names, with Kafka's defaults and checks.
+
+Source: ``LogConfig``, ``ServerLogConfigs``, ``ProducerStateManagerConfig`` of Apache Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+__all__ = ["LogConfig"]
+
+_INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
+_CODECS = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
+_POLICIES = ("compact", "delete")
+
+
+def _number(default: int, low: int, high: int = _INT64_MAX, *, doc: str) -> Any:
+    return field(default=default, metadata={"low": low, "high": high, "doc": doc})
+
+
+def _words(default: str, allowed: tuple[str, ...], *, doc: str) -> Any:
+    return field(default=default, metadata={"allowed": allowed, "doc": doc})
+
+
+def _switch(default: bool, *, doc: str) -> Any:
+    return field(default=default, metadata={"doc": doc})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogConfig:
+    """Settings of one topic's logs; times in milliseconds, sizes in bytes. Raises ValueError for a value
+    that Kafka would refuse."""
+
+    segment_bytes: int = _number(1 << 30, 14, _INT32_MAX, doc="size at which a segment is closed")
+    segment_ms: int = _number(604_800_000, 1, doc="age at which a segment is closed")
+    segment_jitter_ms: int = _number(0, 0, doc="by how much at most segment.ms is shortened at random")
+    segment_index_bytes: int = _number(10 << 20, 4, _INT32_MAX, doc="size of an index that is full")
+    index_interval_bytes: int = _number(4096, 0, _INT32_MAX, doc="bytes of log between index entries")
+    flush_messages: int = _number(_INT64_MAX, 1, doc="records after which a flush is due")
+    flush_ms: int = _number(_INT64_MAX, 0, doc="age of the oldest unflushed record at which a flush is due")
+    retention_ms: int = _number(604_800_000, -1, doc="age at which a segment may be deleted; -1: never")
+    retention_bytes: int = _number(-1, -1, doc="size of the log above which segments are deleted; -1: none")
+    file_delete_delay_ms: int = _number(60_000, 0, doc="how long a deleted file still lies there")
+    max_message_bytes: int = _number(1_048_588, 0, _INT32_MAX, doc="largest batch")
+    cleanup_policy: str = _words("delete", _POLICIES, doc="compact, delete, both with a comma, or none")
+    delete_retention_ms: int = _number(86_400_000, 0, doc="how long tombstones and markers stay")
+    min_compaction_lag_ms: int = _number(0, 0, doc="age below which records are not compacted")
+    max_compaction_lag_ms: int = _number(_INT64_MAX, 1, doc="age above which records must be compacted")
+    min_cleanable_dirty_ratio: float = 0.5
+    compression_type: str = _words("producer", _CODECS, doc="codec of what is stored")
+    compression_gzip_level: int = _number(-1, -1, 9, doc="1 to 9, or -1 for gzip's default")
+    compression_lz4_level: int = _number(9, 1, 17, doc="1 to 17")
+    compression_zstd_level: int = _number(3, -131_072, 22, doc="-131072 to 22")
+    message_timestamp_type: str = _words(
+        "CreateTime", ("CreateTime", "LogAppendTime"), doc="whose clock gives the records' timestamps"
+    )
+    message_timestamp_before_max_ms: int = _number(_INT64_MAX, 0, doc="how old a timestamp may be")
+    message_timestamp_after_max_ms: int = _number(3_600_000, 0, doc="how far ahead a timestamp may be")
+    preallocate: bool = _switch(False, doc="make a new segment's file as large as it may get")
+    transaction_partition_verification_enable: bool = _switch(True, doc="ask for KIP-890's verification")
+    producer_id_expiration_ms: int = _number(86_400_000, 1, doc="how long an idle producer is remembered")
+    max_idle_producers: int = _number(1_000_000, 1, doc="of these the oldest are forgotten; not Kafka's")
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            _check(each.name, getattr(self, each.name), each.metadata)
+        if not 0 <= self.min_cleanable_dirty_ratio <= 1:
+            ratio = self.min_cleanable_dirty_ratio
+            raise ValueError(f"min.cleanable.dirty.ratio must be 0 to 1, not {ratio}")
+
+    @classmethod
+    def of(cls, configs: Mapping[str, str]) -> LogConfig:
+        """From Kafka's names and text, as topics have them. Raises ValueError for what does not exist."""
+        kinds = {each.name: each.type for each in fields(cls)}
+        found: dict[str, Any] = {}
+        for name, text in configs.items():
+            known = name.removeprefix("internal.").replace(".", "_")
+            if known not in kinds:
+                raise ValueError(f"a log has no setting {name}")
+            found[known] = _parsed(name, str(text), str(kinds[known]))
+        return cls(**found)
+
+    @property
+    def compact(self) -> bool:
+        """Whether the cleaner works on the log."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def delete(self) -> bool:
+        """Whether old segments are deleted."""
+        return "delete" in self.cleanup_policy
+
+    @property
+    def log_append_time(self) -> bool:
+        """Whether the broker's clock gives the timestamps."""
+        return self.message_timestamp_type == "LogAppendTime"
+
+    @property
+    def roll_ms(self) -> int:
+        """Age at which a segment is closed: a compacted log must not hold records back for longer."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
+
+
+def _check(name: str, value: Any, rules: Mapping[str, Any]) -> None:
+    shown = name.replace("_", ".")
+    if "low" in rules and not rules["low"] <= value <= rules["high"]:
+        raise ValueError(f"{shown} must be {rules['low']} to {rules['high']}, not {value}")
+    if "allowed" in rules:
+        words = {each.strip() for each in value.split(",")} if rules["allowed"] is _POLICIES else {value}
+        if not words <= {*rules["allowed"], *([""] if rules["allowed"] is _POLICIES else [])}:
+            raise ValueError(f"{shown} must be one of {', '.join(rules['allowed'])}, not {value!r}")
+
+
+def _parsed(name: str, text: str, kind: str) -> Any:
+    try:
+        if kind == "bool":
+            return {"true": True, "false": False}[text.strip().lower()]
+        return {"int": int, "float": float}.get(kind, str)(text.strip())
+    except (KeyError, ValueError):
+        raise ValueError(f"{name} must be a {kind}, not {text!r}") from None

@@ -1,0 +1,75 @@
+"""What is made of several calls of DataFiles, so that a power cut does no harm in between."""
+
+from __future__ import annotations
+
+import errno
+import uuid
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from txnkafka.env.data_files import DataFiles
+
+__all__ = ["make_directories", "remove_tree", "unique_name", "write_durably"]
+
+NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # systems differ
+
+
+def unique_name() -> str:
+    """A name that nobody else has."""
+    return uuid.uuid4().hex
+
+
+def write_durably(files: DataFiles, path: str, content: Buffer, *, suffix: str = ".tmp") -> None:
+    """A whole small file, which is there with all of its content or not at all; an older one is replaced.
+
+    It passes through ``path`` with ``suffix``: where several may write at once, each needs its own. Raises
+    OSError; then the old file may be there, or the new one.
+    """
+    fresh = f"{path}{suffix}"
+    if files.exists(fresh):  # left by a crash
+        files.remove(fresh)
+    file = files.create(fresh)
+    try:
+        try:
+            file.write(0, [content])
+            file.sync()
+        finally:
+            file.close()
+        files.rename(fresh, path)
+    except OSError:
+        with suppress(OSError):  # there is one to tell already
+            files.remove(fresh)
+        raise
+    files.sync_directory(files.split(path)[0])
+
+
+def make_directories(files: DataFiles, path: str) -> None:
+    """Make a directory and those above it, durably; one that is there is fine. Raises OSError."""
+    if files.is_directory(path):
+        return
+    parent = files.split(path)[0]
+    make_directories(files, parent)
+    try:
+        files.make_directory(path)
+    except FileExistsError:
+        if not files.is_directory(path):  # nobody else made it meanwhile
+            raise
+    files.sync_directory(parent)
+
+
+def remove_tree(files: DataFiles, path: str) -> None:
+    """Remove a file, or a directory and everything in it; nothing there is fine. Links are not followed.
+    Raises OSError."""
+    try:
+        files.remove(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in NOT_EMPTY:
+            raise
+        for each in files.list(path):
+            remove_tree(files, files.join(path, each.name))
+        files.remove(path)

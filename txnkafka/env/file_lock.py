@@ -1,0 +1,109 @@
+"""Locks on files as Java takes them: POSIX record locks over the whole file, asked for and never waited for.
+
+Such a lock belongs to the process. A second one in the same process would be granted, and closing *any*
+descriptor of the file gives the lock up. So what this process has locked is remembered here by inode, and
+nobody opens such a file here to look at its lock. A child has none of its parent's locks.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+import sys
+import threading
+
+__all__ = ["FileLock", "is_file_locked", "lock_file"]
+
+_held: dict[tuple[int, int], FileLock] = {}
+_guard = threading.Lock()
+
+
+class FileLock:
+    """A lock that this process holds until ``close``, or until it ends."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Let others have it."""
+        with _guard:
+            if self._descriptor >= 0:
+                del _held[_identity(os.fstat(self._descriptor))]
+                self.forget()
+
+    def forget(self) -> None:
+        """Give the descriptor back; in a child that changes nothing for the parent."""
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+
+def lock_file(path: str) -> FileLock | None:
+    """Lock a file, which is made if need be; None when another process or this one has the lock. Raises
+    OSError."""
+    with _guard:
+        if _is_held(path):
+            return None
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                return None
+            raise OSError(error.errno, error.strerror, path) from error
+        lock = _held[_identity(os.fstat(descriptor))] = FileLock(descriptor)
+        return lock
+
+
+def is_file_locked(path: str) -> bool:
+    """Whether another process or this one has locked a file; False when it cannot be opened."""
+    with _guard:
+        if _is_held(path):
+            return True
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            # F_GETLK only asks: taking the lock, even for a moment, could stop a broker that starts just
+            # now.
+            answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _lock_request())
+            return _lock_type(answer) != fcntl.F_UNLCK
+        finally:
+            os.close(descriptor)
+
+
+def _is_held(path: str) -> bool:
+    try:
+        return _identity(os.stat(path)) in _held
+    except OSError:
+        return False
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _lock_request() -> bytes:
+    if sys.platform == "darwin":
+        return struct.pack("@qqihh", 0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
+    return struct.pack("@hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+
+
+def _lock_type(answer: bytes) -> int:
+    if sys.platform == "darwin":
+        return int(struct.unpack_from("@h", answer, 20)[0])
+    return int(struct.unpack_from("@h", answer, 0)[0])
+
+
+def _begin_as_child() -> None:
+    for lock in _held.values():
+        lock.forget()
+    _held.clear()
+    _guard.release()
+
+
+# nobody is between opening and locking when a child begins
+os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_begin_as_child)

@@ -1,0 +1,90 @@
+"""Record batches of magic 2 out of records, compressed or not.
+
+Uncompressed batches are byte for byte what Kafka's MemoryRecordsBuilder writes. Compressed ones have the same
+header fields and records, and the framing of Kafka's writers; how well the bytes in it are compressed is a
+matter of the libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
+
+from txnkafka._core.encode import encode_batch, replace_payload
+from txnkafka._core.record_input import InputColumns, InputRecords
+from txnkafka.record.compression import CompressionType, Compressor
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    InputHeaders: TypeAlias = Iterable[tuple[str | Buffer, Buffer | None]]
+    InputRecord: TypeAlias = (
+        tuple[Buffer | None, Buffer | None, int] | tuple[Buffer | None, Buffer | None, int, InputHeaders]
+    )
+
+__all__ = ["BatchFields", "InputColumns", "InputRecords", "RecordBatchBuilder", "build_batch"]
+
+_HEADER_SIZE = 61
+
+
+class BatchFields(TypedDict, total=False):
+    """What stands in the header of a batch, and which records go into it.
+
+    Records ``start`` to ``stop``, all by default; numbers that are not given are Kafka's for "none".
+    ``log_append_time`` (milliseconds) is the time of all records, ``delete_horizon`` stands in the place of
+    the base timestamp, and ``last_offset`` says where a batch ends that has lost its last records.
+    """
+
+    start: int
+    stop: int | None
+    base_offset: int
+    partition_leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    transactional: bool
+    control: bool
+    log_append_time: int | None
+    delete_horizon: int | None
+    last_offset: int | None
+
+
+class RecordBatchBuilder:
+    """Builds batch after batch with one codec at one level.
+
+    ``compression`` is ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``; ``level`` one of Kafka's for it.
+    """
+
+    __slots__ = ("_compressor",)
+
+    def __init__(self, compression: str | CompressionType = "none", level: int | None = None) -> None:
+        self._compressor = Compressor(compression, level)
+
+    def build(
+        self,
+        records: InputColumns | InputRecords | Iterable[InputRecord],
+        **fields: Unpack[BatchFields],
+    ) -> bytearray:
+        """One whole batch; no records give no bytes.
+
+        ``records`` are columns, or tuples (key, value, timestamp) with headers behind or without: pairs of a
+        name and a value. Raises ValueError for what Kafka's builder refuses, MessageTooLargeError for more
+        than a batch can hold.
+        """
+        batch = encode_batch(records, **fields)
+        codec = self._compressor.codec
+        if codec is CompressionType.NONE or not batch:
+            return batch
+        payload = self._compressor.compress(memoryview(batch)[_HEADER_SIZE:])
+        return replace_payload(batch, payload, codec=codec)
+
+
+def build_batch(
+    records: InputColumns | InputRecords | Iterable[InputRecord],
+    *,
+    compression: str | CompressionType = "none",
+    level: int | None = None,
+    **fields: Unpack[BatchFields],
+) -> bytearray:
+    """One batch by a RecordBatchBuilder of its own."""
+    return RecordBatchBuilder(compression, level).build(records, **fields)

@@ -1,0 +1,450 @@
+"""The log of one partition that is owned: appended to, read, flushed.
+
+For one thread at a time, but for ``LogFlush.run``, which may run beside everything else here.
+
+Invariants. An append that is refused, or that fails, leaves the log as it was: files, epochs, producers.
+Offsets grow by what is appended and are used once. ``log_start_offset <= last_stable_offset <= high_watermark
+<= log_end_offset``, but that the last stable offset may lie below the log start by a part of a batch, as in
+Kafka. After the first I/O error nothing is appended and nothing more is acknowledged; a full disk is no such
+error.
+
+Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from txnkafka._core.encode import assign
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka.env import write_durably
+from txnkafka.errors import KafkaStorageError, RecordListTooLargeError
+from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
+from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
+from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
+from txnkafka.storage.flush import LogFlush
+from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
+from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.storage.leader_epochs import LeaderEpochs
+from txnkafka.storage.older_batches import search_older_batches
+from txnkafka.storage.producer_errors import refusal
+from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.snapshots import ProducerSnapshots
+from txnkafka.storage.transactions import transactions_of
+from txnkafka.storage.verification import NO_GUARD, VerificationState
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from txnkafka._core.producer_rules import Checked
+    from txnkafka.config import LogConfig
+    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.model import TopicPartition
+
+__all__ = ["AppendInfo", "PartitionLog"]
+
+LOG = logging.getLogger("txnkafka.storage")
+_DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+_KEPT_INDEXES = 8  # of closed segments, in memory
+
+
+class AppendInfo(NamedTuple):
+    """What an append is answered with. A duplicate was appended before and has the offsets it got then;
+    ``log_append_time`` is -1 where the producer's timestamps count."""
+
+    first_offset: int
+    last_offset: int
+    log_append_time: int
+    log_start_offset: int
+    is_duplicate: bool
+
+
+class PartitionLog:
+    """The log in ``directory``, as ``storage.recovery`` opens it.
+
+    ``recovery_point`` is where the durable part ends. ``fenced`` is the error after which nothing is taken.
+    """
+
+    def __init__(
+        self, files: DataFiles, directory: str, topic_partition: TopicPartition, config: LogConfig
+    ) -> None:
+        self.files = files
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.config = config
+        self.segments: list[LogSegment] = []
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.recovery_point = 0
+        self.high_watermark = 0
+        self.loaded_ms = 0
+        self.epochs = LeaderEpochs()
+        self.has_kept_epochs = True  # else their file has more, which must go before the next append
+        self.producers = ProducerTable()
+        self.snapshots = ProducerSnapshots(files, directory)
+        self.verification = VerificationState()
+        self.fenced: OSError | None = None
+        self.repairs: list[str] = []  # what was not as it should be, and is now
+        self.roll_jitter_ms = 0
+        self.has_unsynced_names = False
+        self.unsynced_files: list[DataFile] = []  # of segments that were rolled
+        self._preparer = Preparer(config)
+        self._flushing = False
+        self._oldest_unflushed_ms: int | None = None
+        self._was_cut = False  # while a flush was under way
+        self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
+        self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
+        self._doomed: list[tuple[int, list[str]]] = []  # when to remove which files
+        self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
+
+    @property
+    def active(self) -> LogSegment:
+        """The segment that is appended to."""
+        return self.segments[-1]
+
+    # Appending
+
+    def append(
+        self,
+        batch: Buffer,
+        *,
+        now_ms: int,
+        leader_epoch: int = 0,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int = -1,
+        guard: int = NO_GUARD,
+    ) -> AppendInfo:
+        """Append one batch as the leader. A ``bytearray`` is changed in place and written as it is.
+
+        ``transaction_version`` is that of a request for markers, ``guard`` what ``verification`` gave for a
+        transaction's first batch here. Raises ProduceError or CorruptRecordError when the batch is refused,
+        KafkaStorageError when it could not be written.
+        """
+        self.check_usable()
+        content = batch if type(batch) is bytearray else bytearray(batch)
+        prepared = self._preparer.prepare(content, origin, now_ms)
+        if len(prepared.batch) > self.config.segment_bytes:
+            raise RecordListTooLargeError(
+                f"the batch has {len(prepared.batch)} bytes, segment.bytes is {self.config.segment_bytes}"
+            )
+        if prepared.fields.producer_id > NO_PRODUCER_ID:
+            checked = self._check(prepared, origin, transaction_version, guard)
+            if checked.is_duplicate:
+                return AppendInfo(
+                    checked.first_offset, checked.last_offset, checked.timestamp, self.log_start_offset, True
+                )
+            if checked.code:
+                raise refusal(checked, self.topic_partition)
+        return self._write(prepared, leader_epoch, now_ms)
+
+    def _check(
+        self, prepared: Prepared, origin: AppendOrigin, transaction_version: int, guard: int
+    ) -> Checked:
+        """What the producers' state has to say to the batch, older batches included where they decide."""
+        checked = self._ask_producers(prepared, origin, transaction_version, guard)
+        if checked.code and checked.search_below != NO_OFFSET:
+            search_older_batches(self, prepared.fields.producer_id, checked.search_below)
+            checked = self._ask_producers(prepared, origin, transaction_version, guard)
+        return checked
+
+    def _ask_producers(
+        self, prepared: Prepared, origin: AppendOrigin, transaction_version: int, guard: int
+    ) -> Checked:
+        producer_id = prepared.fields.producer_id
+        pending = self.verification.pending(producer_id)
+        return self.producers.check(
+            prepared.batch,
+            0,
+            origin=origin,
+            transaction_version=transaction_version,
+            verified=not self.config.transaction_partition_verification_enable
+            or self.verification.matches(producer_id, guard),
+            lowest_sequence=None if pending is None else pending.lowest_sequence,
+            supports_epoch_bump=pending is not None and pending.supports_epoch_bump,
+        )
+
+    def _write(self, prepared: Prepared, leader_epoch: int, now_ms: int) -> AppendInfo:
+        batch, fields = prepared.batch, prepared.fields
+        first_offset = self.log_end_offset
+        last_offset = first_offset + fields.last_offset_delta
+        try:
+            if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
+                self.roll(now_ms)
+            self._note_epoch(leader_epoch, first_offset)
+            if fields.attributes & ATTRIBUTE_CONTROL:
+                transactions_of(self, self.active)  # from a log that does not have the marker yet
+            assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
+            self.active.append(batch, last_offset, prepared.max_timestamp)
+        except OSError as error:
+            self._failed(error)
+        self.log_end_offset = last_offset + 1
+        if self._oldest_unflushed_ms is None:
+            self._oldest_unflushed_ms = now_ms
+        if fields.producer_id > NO_PRODUCER_ID:
+            self._note_producer(prepared)
+        return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
+
+    def _note_producer(self, prepared: Prepared) -> None:
+        fields = prepared.fields
+        if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
+            self.verification.on_append(
+                fields.producer_id,
+                fields.producer_epoch,
+                is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
+            )
+        completed = self.producers.append(prepared.batch, 0)
+        if completed is not None and completed.is_aborted:
+            transactions_of(self, self.active).add([completed])
+
+    def _should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
+        """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far."""
+        active = self.active
+        if active.size > self.config.segment_bytes - size or not active.fits(last_offset):
+            return True
+        if active.size == 0:
+            return False
+        first = active.first_timestamp()
+        # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
+        waited = now_ms - active.created_ms if first is None or first < 0 else max_timestamp - first
+        return waited > self.config.roll_ms - self.roll_jitter_ms or active.indexes_are_full()
+
+    def _note_epoch(self, leader_epoch: int, offset: int) -> None:
+        if leader_epoch == NO_PARTITION_LEADER_EPOCH:
+            return
+        if leader_epoch == self.epochs.latest and self.has_kept_epochs:
+            return
+        changed = LeaderEpochs(self.epochs.entries)
+        changed.assign(leader_epoch, offset)
+        self.keep_epochs(changed)
+
+    def keep_epochs(self, epochs: LeaderEpochs) -> None:
+        """Let these be the epochs, in the file too. Raises OSError, and nothing is changed."""
+        path = self.files.join(self.directory, LEADER_EPOCH_CHECKPOINT)
+        write_durably(self.files, path, format_leader_epoch_checkpoint(epochs.entries))
+        self.epochs, self.has_kept_epochs = epochs, True
+
+    def roll(self, now_ms: int) -> None:
+        """Close the active segment and begin another one at the log end. Raises OSError; then the log is
+        what it was."""
+        active, base_offset = self.active, self.log_end_offset
+        if active.size == 0 and active.base_offset == base_offset:
+            return  # KAFKA-6388: there is nothing to close
+        active.seal()
+        saved = active.save()
+        self._sync_before_roll()
+        self.snapshots.write(base_offset, self.producers.snapshot())
+        fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
+        fresh.on_repair = self.note
+        fresh.remove_leftovers()
+        fresh.file("log")
+        if self.config.preallocate:
+            fresh.preallocate()
+            active.trim()
+        self.unsynced_files += saved
+        self.has_unsynced_names = True
+        active.unload()
+        self._rolled.append(active)
+        self.segments.append(fresh)
+
+    def _sync_before_roll(self) -> None:
+        """A segment is durable before the next one has a name: after a power cut only the last one may end
+        early. Otherwise what was lost in the middle would look like what compaction leaves."""
+        if self.active.has_unsynced_bytes or self._flushing:
+            try:
+                self.active.sync()
+            except OSError as error:
+                self.fence(error)  # a full disk, too: nobody knows what is there
+                raise
+
+    # Offsets
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where the oldest undecided transaction begins, or the high watermark."""
+        first = self.producers.first_unstable_offset
+        if first is None or first >= self.high_watermark:
+            return self.high_watermark
+        if first < self.log_start_offset:
+            first = self._base_of(self.log_start_offset)
+        return min(first, self.high_watermark)
+
+    def _base_of(self, offset: int) -> int:
+        """The base offset of the batch that holds ``offset``; the offset itself where there is none."""
+        place = self.find(self.segment_of(offset), offset)
+        return offset if place is None else min(place[2], offset)
+
+    def advance_high_watermark(self, offset: int) -> None:
+        """Readers may see what is below ``offset``."""
+        offset = min(offset, self.log_end_offset)
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self.producers.on_high_watermark(offset)
+
+    def segment_of(self, offset: int) -> int:
+        """Number of the segment that would hold ``offset``."""
+        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
+
+    def find(self, number: int, offset: int) -> tuple[int, int, int] | None:
+        """Position, size and base offset of the first batch in a segment that ends at ``offset`` or
+        behind."""
+        segment = self.segments[number]
+        if segment is not self.active and segment not in self._looked_up:
+            self._looked_up.append(segment)
+            if len(self._looked_up) > _KEPT_INDEXES:
+                self._looked_up.pop(0).unload()
+        return segment.find(offset)
+
+    # Flushing
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether something that was appended is not durable."""
+        return self.recovery_point < self.log_end_offset or self.has_unsynced_names
+
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
+        since = self._oldest_unflushed_ms
+        records = self.log_end_offset - self.recovery_point
+        return since is not None and (
+            records >= self.config.flush_messages or now_ms - since >= self.config.flush_ms
+        )
+
+    def begin_flush(self) -> LogFlush:
+        """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
+        if self._flushing:
+            raise ValueError(f"a flush of {self.topic_partition} is under way")
+        self._flushing, self._oldest_unflushed_ms = True, None
+        files = self.unsynced_files
+        if self.active.has_unsynced_bytes:
+            files = [*files, self.active.file("log")]
+            self.active.has_unsynced_bytes = False
+        directories = [self.directory] if self.has_unsynced_names else []
+        self.unsynced_files, self.has_unsynced_names = [], False
+        self._retired, self._rolled = self._rolled, []
+        return LogFlush(self.log_end_offset, files, directories)
+
+    def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
+        """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
+        self._flushing = False
+        for segment in self._retired:
+            if segment is not self.active and segment not in self._rolled:  # a cut brought it back
+                segment.close()
+        was_cut, self._retired, self._was_cut = self._was_cut, [], False
+        if error is not None:
+            self.fence(error)
+        elif self.fenced is None and not was_cut:
+            end_offset = min(flush.end_offset, self.log_end_offset)
+            self.recovery_point = max(self.recovery_point, end_offset)
+            self.advance_high_watermark(end_offset)
+
+    def note_cut(self) -> None:
+        """The log was cut: what a flush under way makes durable says nothing of what comes now."""
+        self._was_cut = self._flushing
+
+    def flush(self) -> None:
+        """Make everything durable, now. Raises KafkaStorageError."""
+        self.check_usable()
+        flush = self.begin_flush()
+        error = None
+        try:
+            flush.run(self.files)
+        except OSError as failed:
+            error = failed
+        self.finish_flush(flush, error)
+        self.check_usable()
+
+    # Deleting
+
+    def delete_files(self, segment: LogSegment, now_ms: int) -> None:
+        """Take the files of a segment out of service, durably: they get the suffix ``.deleted`` and lie there
+        for ``file.delete.delay.ms``. Raises OSError."""
+        renamed = segment.mark_deleted()
+        self.files.sync_directory(self.directory)  # before another goes
+        self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
+        self.unsynced_files = [each for each in self.unsynced_files if not segment.has_open(each)]
+        if segment in self._looked_up:
+            self._looked_up.remove(segment)
+        if self._flushing:
+            self._retired.append(segment)  # the flush has its files
+        else:
+            segment.close()
+
+    def remove_deleted(self, now_ms: int) -> None:
+        """Remove the ``.deleted`` files whose time is up."""
+        while self._doomed and self._doomed[0][0] <= now_ms:
+            for path in self._doomed.pop(0)[1]:
+                with contextlib.suppress(FileNotFoundError):
+                    self.files.remove(path)
+
+    # Failing
+
+    def note(self, text: str) -> None:
+        """Something was not as it should be, and is now."""
+        LOG.warning("%s: %s", self.topic_partition, text)
+        self.repairs.append(text)
+
+    def fence(self, error: OSError) -> None:
+        """Nothing is appended or acknowledged any more."""
+        if self.fenced is None:
+            self.fenced = error
+            LOG.error("%s takes no more appends: %s", self.topic_partition, error)
+
+    def check_usable(self) -> None:
+        """Raises KafkaStorageError when the log is fenced."""
+        if self.fenced is not None:
+            raise KafkaStorageError(
+                f"{self.topic_partition} takes nothing since {self.directory} failed: {self.fenced}. Opening "
+                "the data directory again recovers what was acknowledged"
+            )
+
+    def _failed(self, error: OSError) -> NoReturn:
+        """A write failed. When the disk is full and what was written of it can be taken back, the log goes
+        on; else it is fenced."""
+        if error.errno in _DISK_FULL and self.fenced is None:
+            with contextlib.suppress(OSError):
+                self.active.take_back()
+                raise KafkaStorageError(
+                    f"the disk of {self.directory} is full: nothing was appended to {self.topic_partition}"
+                ) from error
+        self.fence(error)
+        self.check_usable()
+        raise AssertionError("a fenced log is not usable")
+
+    # Closing
+
+    def close(self) -> None:
+        """Make everything durable, what follows from the log included, and give the files back. Raises
+        KafkaStorageError, and the files are given back all the same."""
+        try:
+            self.check_usable()
+            self._save()
+            self.flush()
+        except OSError as error:
+            self.fence(error)
+            self.check_usable()
+        finally:
+            self.close_files()
+
+    def _save(self) -> None:
+        self.active.seal()
+        for segment in self.segments:
+            self.unsynced_files += segment.save()
+        if self.config.preallocate:
+            self.active.trim()
+        if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
+            self.snapshots.write(self.log_end_offset, self.producers.snapshot())
+        self.snapshots.sync()
+        self.has_unsynced_names = True
+
+    def close_files(self) -> None:
+        """Give all files back."""
+        for segment in self.segments:
+            segment.close()
+
+
+def _base_offset(segment: LogSegment) -> int:
+    return segment.base_offset

@@ -1,0 +1,340 @@
+"""Opening the log of a partition: after a clean stop, after a crash, after a crash while opening it.
+
+After a clean stop the files are believed but for the end: the last segment's tail is walked, the snapshot at
+the log end is taken. Otherwise every batch from the recovery point on is checked, the log is cut at the first
+that does not hold, and what follows from the log is made anew. Below the recovery point nothing may be wrong:
+that is CorruptRecordError, and the partition is not opened.
+
+Better than Kafka: a torn tail is cut after a clean stop too, nothing is ever appended behind it; a snapshot
+or a transaction index that is missing never makes transactions disappear; damage below the recovery point is
+never "repaired" by throwing away what follows.
+
+Source: ``LogLoader``, ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.errors import CorruptFileError, CorruptRecordError
+from txnkafka.storage.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
+from txnkafka.storage.interrupted import finish_interrupted
+from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, file_name, parse_segment_file
+from txnkafka.storage.leader_epochs import LeaderEpochs
+from txnkafka.storage.order import NO_LIMIT
+from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.segment import SPARSE, LogSegment
+from txnkafka.storage.segment_check import SegmentEnd, check_segment, walk_tail
+from txnkafka.storage.snapshots import ProducerSnapshots
+from txnkafka.storage.transactions import load_producers, replay, transactions_of
+from txnkafka.storage.txn_index_file import TxnIndexFile
+
+if TYPE_CHECKING:
+    from txnkafka._core.scan import BatchIndex
+    from txnkafka.config import LogConfig
+    from txnkafka.env import DataFiles, DirectoryEntry
+    from txnkafka.model import CompletedTxn, TopicPartition
+
+__all__ = ["OpenedLog", "Start", "open_log"]
+
+_CHECKPOINT_LIMIT = 16 << 20
+LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
+
+
+@dataclass(frozen=True)
+class Start:
+    """What the data directory knows of a partition before it is opened."""
+
+    clean_shutdown: bool = False
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    checks_everything: bool = False  # as if nothing were known to be durable
+    truncates_corrupt: bool = False  # what was durable is given up where it is damaged
+
+
+class OpenedLog(NamedTuple):
+    """A log, and what had to be done to open it: a line for each thing."""
+
+    log: PartitionLog
+    repairs: list[str]
+
+
+def open_log(
+    files: DataFiles,
+    directory: str,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    start: Start,
+    *,
+    now_ms: int,
+) -> OpenedLog:
+    """Open the log in ``directory``, which is made when it is not there, and make what it has durable.
+
+    Raises CorruptRecordError when something below the recovery point is damaged, and OSError.
+    """
+    log = PartitionLog(files, directory, topic_partition, config)
+    log.loaded_ms = now_ms
+    finish_interrupted(files, directory, log.note)
+    try:
+        _find_segments(log, start.log_start_offset, now_ms)
+        kept = _load_epochs(log)
+        _recover(log, start)
+    except CorruptRecordError as error:
+        log.close_files()
+        error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
+        raise
+    log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
+    log.active.file("log")  # there is one from now on
+    log.active.count_anew()
+    _cut_epochs(log, kept, start)
+    _load_producers(log, start)
+    _make_missing(log, start)
+    _make_durable(log, start)
+    return OpenedLog(log, list(log.repairs))
+
+
+def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> None:
+    entries = {entry.name: entry for entry in log.files.list(log.directory) if not entry.is_directory}
+    parsed = {name: each for name in entries if (each := parse_segment_file(name)) and not each.suffix}
+    log.snapshots = ProducerSnapshots.found(log.files, log.directory, entries)
+    bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
+    for name, each in parsed.items():
+        if each.kind == "log":
+            segment = _segment(log, each.base_offset, entries[name])
+            segment.lacks_index = not {file_name(each.base_offset, kind) for kind in SPARSE} <= entries.keys()
+            log.segments.append(segment)
+        elif each.kind != "snapshot" and each.base_offset not in bases:
+            log.files.remove(log.files.join(log.directory, name))  # of a segment whose removal was under way
+    log.segments.sort(key=lambda segment: segment.base_offset)
+    if not log.segments:
+        log.segments.append(
+            LogSegment(log.files, log.directory, log_start_offset, log.config, created_ms=now_ms)
+        )
+        log.has_unsynced_names = True
+
+
+def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry) -> LogSegment:
+    segment = LogSegment(log.files, log.directory, base_offset, log.config, created_ms=entry.modified_ms)
+    segment.on_repair = log.note
+    if entry.size > LARGEST_SEGMENT:
+        raise CorruptRecordError(
+            f"{entry.size} bytes are more than the {LARGEST_SEGMENT} that a segment can have",
+            file=segment.path("log"),
+        )
+    segment.loaded_from(entry.size)
+    return segment
+
+
+def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
+    """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
+    path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
+    try:
+        kept = parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT))
+    except (CorruptFileError, FileNotFoundError) as error:
+        for segment in log.segments:
+            for index in segment.windows():
+                _assign_epochs(log.epochs, index)
+        if isinstance(error, CorruptFileError):
+            log.note(f"{path} is damaged, {error.reason}: made anew from the log")
+        elif log.epochs.entries:  # logs of old brokers have none
+            log.note(f"{path} is not there: made anew from the log")
+        return None
+    log.epochs = LeaderEpochs(kept)
+    return kept
+
+
+def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
+    newest = -1 if epochs.latest is None else epochs.latest
+    if not len(index) or max(index.partition_leader_epoch) <= newest:
+        return
+    for epoch, base_offset in zip(index.partition_leader_epoch, index.base_offset, strict=True):
+        if epoch > newest:
+            epochs.assign(epoch, base_offset)
+            newest = epoch
+
+
+def _recover(log: PartitionLog, start: Start) -> None:
+    """Find the log end. Segments from the recovery point on are checked, unless the stop was clean; where the
+    log is cut, it ends."""
+    end = log.segments[0].base_offset
+    for number in range(_first_checked(log, start), len(log.segments)):
+        segment = log.segments[number]
+        if start.clean_shutdown and not start.checks_everything:
+            found = walk_tail(segment)
+        else:
+            found = _check(log, number, end)
+        end = found.next_offset
+        if found.fault:
+            _cut(log, start, number, found)
+            break
+        if _ends_early(log, number, end, start):
+            _drop_segments(log, number + 1)
+            break
+    log.log_end_offset = end
+    _check_end(log, start)
+    # a clean stop has left nothing that is not durable
+    log.recovery_point = end if start.clean_shutdown else min(start.recovery_point, end)
+    if log.log_end_offset < start.log_start_offset:
+        _begin_at(log, start.log_start_offset)
+
+
+def _ends_early(log: PartitionLog, number: int, end: int, start: Start) -> bool:
+    """Whether offsets are missing behind a segment that was not durable: then its end was lost, and what
+    follows does not follow any more. Compaction leaves such gaps, too."""
+    if start.clean_shutdown or log.config.compact or number + 1 == len(log.segments):
+        return False
+    return start.recovery_point <= end < log.segments[number + 1].base_offset
+
+
+def _first_checked(log: PartitionLog, start: Start) -> int:
+    if start.checks_everything:
+        return 0
+    return len(log.segments) - 1 if start.clean_shutdown else log.segment_of(start.recovery_point)
+
+
+def _check(log: PartitionLog, number: int, end: int) -> SegmentEnd:
+    segment = log.segments[number]
+    limit = log.segments[number + 1].base_offset if number + 1 < len(log.segments) else NO_LIMIT
+    next_offset = max(end, segment.base_offset)
+    return check_segment(segment, next_offset, limit, partial(_assign_epochs, log.epochs))
+
+
+def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> None:
+    """Cut the log where the first batch lies that does not hold. Raises CorruptRecordError when it was
+    durable there."""
+    segment = log.segments[number]
+    path = segment.path("log")
+    if found.next_offset < start.recovery_point and not start.truncates_corrupt:
+        raise refused(
+            f"{found.fault}; the log was durable up to offset {start.recovery_point}",
+            position=found.position,
+            offset=found.next_offset,
+            file=path,
+        )
+    lost = segment.size - found.position + sum(each.size for each in log.segments[number + 1 :])
+    log.note(
+        f"{path} is cut at position {found.position}, offset {found.next_offset}, {lost} bytes go: "
+        f"{found.fault}"
+    )
+    segment.cut_tail(found.position)
+    _drop_segments(log, number + 1)
+
+
+def _check_end(log: PartitionLog, start: Start) -> None:
+    """Raises CorruptRecordError when the log ends, in between two batches, before what was durable, unless
+    all of that was deleted."""
+    end = log.log_end_offset
+    if end >= start.recovery_point or start.log_start_offset >= start.recovery_point:
+        return
+    if not start.truncates_corrupt:
+        raise refused(
+            f"the log ends here, and was durable up to offset {start.recovery_point}",
+            position=log.active.size,
+            offset=end,
+            file=log.active.path("log"),
+        )
+    log.note(f"the log ends at {end}: offsets up to {start.recovery_point - 1}, which were durable, are lost")
+
+
+def refused(reason: str, *, position: int, offset: int, file: str) -> CorruptRecordError:
+    """The error of a log that has lost what was durable."""
+    error = CorruptRecordError(reason, position=position, offset=offset, file=file)
+    error.remedy = (
+        "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
+        "'txnkafka repair --truncate-corrupt' gives up everything from here on"
+    )
+    return error
+
+
+def _begin_at(log: PartitionLog, offset: int) -> None:
+    """The log ends before it begins: nothing of it counts, and no offset below ``offset`` is used again."""
+    log.note(f"the log ends at {log.log_end_offset}, but begins at {offset}: it is empty from there on")
+    created_ms = log.active.created_ms
+    _drop_segments(log, 0)
+    log.segments.append(LogSegment(log.files, log.directory, offset, log.config, created_ms=created_ms))
+    log.has_unsynced_names = True
+    log.log_end_offset = offset
+
+
+def _drop_segments(log: PartitionLog, first: int) -> None:
+    """Segments behind the place where the log was cut do not follow any more."""
+    for segment in reversed(log.segments[first:]):  # a crash in between leaves no hole
+        log.note(f"{segment.path('log')} is removed: the log ends before it")
+        segment.remove()
+        log.has_unsynced_names = True
+    del log.segments[first:]
+
+
+def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) -> None:
+    """The epochs that the log has, in their file too."""
+    log.epochs.truncate_from_start(log.log_start_offset)
+    log.epochs.truncate_from_end(log.log_end_offset)
+    if log.epochs.entries == kept:
+        return
+    if start.clean_shutdown and kept is not None:
+        # a broker that becomes the leader notes its epoch at the log end: nearly every partition has one to
+        # forget, which can wait until something is appended
+        log.has_kept_epochs = False
+    elif kept is not None or log.active.size or len(log.segments) > 1:
+        log.keep_epochs(log.epochs)
+
+
+def _load_producers(log: PartitionLog, start: Start) -> None:
+    """State of all producers at the log end, and the transaction indexes of the segments that were
+    checked."""
+    log.snapshots.remove_above(log.log_end_offset)
+    log.snapshots.remove_strays(segment.base_offset for segment in log.segments)
+    checked = [segment for segment in log.segments if segment.has_new_indexes]
+    begin = checked[0].base_offset if checked else log.log_end_offset
+    log.snapshots.remove_above(begin)
+    loaded = load_producers(log, log.producers, min(begin, log.log_end_offset))
+    completed: list[CompletedTxn] = []
+    if loaded < begin:
+        replay(log, log.producers, loaded, begin, completed)
+    completed.clear()
+    if checked:
+        log.snapshots.remove_above(loaded)  # what a crash has left of them is made anew
+        _replay_checked(log, checked, completed)
+    newest = log.snapshots.newest(log.log_end_offset)
+    if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
+        log.snapshots.write(log.log_end_offset, log.producers.snapshot())
+    log.producers.on_high_watermark(log.log_end_offset)
+
+
+def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: list[CompletedTxn]) -> None:
+    for segment in checked:
+        if segment.base_offset != log.segments[0].base_offset:
+            log.snapshots.write(segment.base_offset, log.producers.snapshot())
+        segment.txn_index = TxnIndexFile(segment.base_offset)
+        for index in segment.windows():
+            log.producers.replay(index, log.log_start_offset, completed)
+        segment.txn_index.add(completed)
+        if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
+            segment.txn_index.replaces_file()
+        completed.clear()
+
+
+def _make_missing(log: PartitionLog, start: Start) -> None:
+    """Where an index has gone, more may have: what follows from such a segment is made now, as in Kafka."""
+    for segment in log.segments:
+        if start.checks_everything or segment.lacks_index:
+            segment.load()
+            transactions_of(log, segment)
+
+
+def _make_durable(log: PartitionLog, start: Start) -> None:
+    """Everything that the log has, and every name, before anybody is told of it."""
+    if start.clean_shutdown and not log.repairs and not log.snapshots.unsynced and not log.needs_flush:
+        log.high_watermark = log.log_end_offset
+        return
+    for segment in log.segments:
+        if segment.has_new_indexes or segment is log.active:
+            transactions_of(log, segment)
+            segment.seal()
+            log.unsynced_files.append(segment.file("log"))
+        log.unsynced_files += segment.save()
+    log.snapshots.sync()
+    log.has_unsynced_names = True
+    log.flush()

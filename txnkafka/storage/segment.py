@@ -1,0 +1,403 @@
+"""One segment of a log that is owned: bytes are appended to it, read from it, cut off it.
+
+The ``.log`` file is the truth. Both indexes and the list of aborted transactions are kept in memory once they
+are needed, and written by ``save``.
+
+Source: ``LogSegment``, ``LocalLog``.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.errors import CorruptRecordError
+from txnkafka.model import NO_TIMESTAMP
+from txnkafka.storage.index import OffsetIndex, OffsetPosition, TimeIndex
+from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.layout import file_name
+from txnkafka.storage.segment_view import Segment
+from txnkafka.storage.txn_index_file import TxnIndexFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from typing_extensions import Buffer
+
+    from txnkafka.config import LogConfig
+    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.storage.layout import FileKind
+
+__all__ = ["DELETED", "SPARSE", "LogSegment"]
+
+LOG = logging.getLogger("txnkafka.storage")
+DELETED = ".deleted"
+SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
+KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
+_INT32_MAX = 2**31 - 1
+_LARGEST_INDEX = 1 << 30
+_READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
+
+
+class LogSegment:
+    """The files of one segment below ``directory``. ``size`` is where the next batch goes."""
+
+    def __init__(
+        self, files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
+    ) -> None:
+        self.files = files
+        self.directory = directory
+        self.base_offset = base_offset
+        self.config = config
+        self.created_ms = created_ms
+        self.size = 0
+        self.rolling_timestamp: int | None = None  # the largest of the first batch
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
+        self.offset_index = IndexFile(OFFSET_ENTRY)
+        self.time_index = IndexFile(TIME_ENTRY)
+        # None until somebody asks: storage.transactions
+        self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
+        self.has_unsynced_bytes = False
+        self.has_new_indexes = False  # made anew from the log, while it was opened
+        self.lacks_index = False  # an index file was not there when it was found
+        self.on_repair: Callable[[str], None] = LOG.warning
+        self._loaded = True
+        self._bytes_since_entry = 0
+        self._open: dict[FileKind, DataFile] = {}
+
+    def path(self, kind: FileKind) -> str:
+        """Where a file of the segment is, or would be."""
+        return self.files.join(self.directory, file_name(self.base_offset, kind))
+
+    def file(self, kind: FileKind) -> DataFile:
+        """The file, open; made when it is not there. Raises OSError."""
+        file = self._open.get(kind)
+        if file is None:
+            path = self.path(kind)
+            file = self.files.open_to_write(path) if self.files.exists(path) else self.files.create(path)
+            self._open[kind] = file
+        return file
+
+    def has_open(self, file: DataFile) -> bool:
+        """Whether this is one of the segment's files."""
+        return any(file is each for each in self._open.values())
+
+    # Appending
+
+    def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
+        """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
+        it was, but for bytes behind ``size``."""
+        size = memoryview(batch).nbytes
+        self.file("log").write(self.size, [batch])
+        self.has_unsynced_bytes = True
+        self.note(self.size, size, last_offset, max_timestamp)
+        self.size += size
+
+    def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Take the next batch of the log into the indexes: an entry for a batch when more than
+        ``index.interval.bytes`` lie between it and the last one that has an entry."""
+        if self.rolling_timestamp is None:
+            self.rolling_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
+        if self._bytes_since_entry > self.config.index_interval_bytes:
+            self.offset_index.append(last_offset - self.base_offset, position)
+            self._add_time_entry()
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += size
+
+    def note_all(self, batches: BatchIndex) -> None:
+        """Take batches of the log into the indexes that are there already."""
+        self._check_reach(batches)
+        columns = (batches.position, batches.size, batches.last_offset, batches.max_timestamp)
+        for position, size, last_offset, max_timestamp in zip(*columns, strict=True):
+            self.note(position, size, last_offset, max_timestamp)
+
+    def _add_time_entry(self) -> None:
+        last = self.time_index.last()
+        if self.max_timestamp > (NO_TIMESTAMP if last is None else last[0]):
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+
+    def fits(self, last_offset: int) -> bool:
+        """Whether an offset can be told relative to the segment's base."""
+        return 0 <= last_offset - self.base_offset <= _INT32_MAX
+
+    def indexes_are_full(self) -> bool:
+        """Whether an index has no room; the last slot of the time index is kept for the segment's end."""
+        offset_slots = self.config.segment_index_bytes // OFFSET_ENTRY.size
+        time_slots = self.config.segment_index_bytes // TIME_ENTRY.size
+        return len(self.offset_index) >= offset_slots or len(self.time_index) >= time_slots - 1
+
+    # Reading
+
+    def read(self, position: int, length: int) -> memoryview:
+        """Bytes of the log, fewer where it ends."""
+        buffer = memoryview(bytearray(max(0, min(length, self.size - position))))
+        return buffer[: self.file("log").read_into(buffer, position)]
+
+    def view(self) -> Segment:
+        """The segment as a reader has it; to be closed."""
+        return Segment(self.files, self.base_offset, {"log": self.path("log")}, self.size)
+
+    def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
+        """Headers of all batches from one batch boundary to another, window by window."""
+        if not self.size:
+            return  # there may be no file yet
+        view = self.view()
+        try:
+            for _, _, index in view.windows(position, self.size if end is None else end):
+                yield index
+        finally:
+            view.close()
+
+    def last_entry(self) -> OffsetPosition | None:
+        """The last entry of the offset index."""
+        self.load()
+        last = self.offset_index.last()
+        return None if last is None else OffsetPosition(self.base_offset + last[0], last[1])
+
+    def batch_before(self, position: int) -> int:
+        """Position of a batch at or before ``position``, as near as the index knows."""
+        self.load()
+        entries = OffsetIndex(self.offset_index.content, self.base_offset)
+        below = bisect_right(range(len(entries)), position, key=lambda each: entries[each].position)
+        return entries[below - 1].position if below else 0
+
+    def find(self, offset: int) -> tuple[int, int, int] | None:
+        """Position, size and base offset of the first batch that ends at ``offset`` or behind it; None when
+        there is none. An index that leads to no batch is made anew. Raises CorruptRecordError."""
+        self.load()
+        for _ in range(2):
+            entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
+            place, position = self._find(offset, entry)
+            if place is not None or position == self.size:
+                return place
+            self.index_again()
+        raise CorruptRecordError(
+            "no whole batch begins here", position=position, offset=offset, file=self.path("log")
+        )
+
+    def _find(self, offset: int, entry: OffsetPosition) -> tuple[tuple[int, int, int] | None, int]:
+        """The place, and up to where it was looked for."""
+        position, length = entry.position, _READ_BYTES
+        while 0 <= position < self.size:
+            data = self.read(position, length)
+            index = scan(data, position=position)
+            if not len(index):
+                if len(data) < length:
+                    break
+                length *= 4
+                continue
+            if 0 < position == entry.position and not _leads_to(entry, index):
+                break
+            found = index.find(offset)
+            if found < len(index):
+                return (index.position[found], index.size[found], index.base_offset[found]), position
+            position = index.end_position
+        return None, position
+
+    def index_again(self) -> None:
+        """Make both indexes from the log."""
+        self.forget_indexes()
+        for index in self.windows():
+            self.note_all(index)
+        self.seal()
+
+    # Keeping
+
+    def seal(self) -> None:
+        """No more appends: the time index gets its last entry."""
+        self._add_time_entry()
+
+    def save(self) -> list[DataFile]:
+        """Write what the indexes have and their files lack; returns the files, to be synced."""
+        written: list[DataFile] = []
+        if self._loaded:
+            for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
+                if not index.is_saved or not self.files.exists(self.path(kind)):
+                    index.save(self.file(kind))
+                    written.append(self.file(kind))
+        if self.txn_index is not None and not self.txn_index.is_saved:
+            self.txn_index.save(self.file("txnindex"))
+            written.append(self.file("txnindex"))
+        return written
+
+    def load(self) -> None:
+        """Have the indexes in memory; where a file is not there, or cannot be right, both are made from the
+        log."""
+        if self._loaded:
+            return
+        self._loaded = True
+        fault = self._read_indexes()
+        if fault:
+            if self.size:
+                self.on_repair(f"{fault}: made anew from the log")
+            self.index_again()
+            return
+        last = self.time_index.last()
+        if last is not None:
+            self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
+
+    def _read_indexes(self) -> str:
+        """What is wrong with the files; nothing when they can be taken."""
+        for kind in SPARSE:
+            if not self.files.exists(self.path(kind)):
+                return f"{self.path(kind)} is not there"
+        self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
+        self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
+        offsets = OffsetIndex(self.offset_index.content, self.base_offset).problems(self.size)
+        times = TimeIndex(self.time_index.content, self.base_offset).problems()
+        for kind, problems in (("index", offsets), ("timeindex", times)):
+            if problems:
+                return f"{self.path(kind)} is damaged, {problems[0].text}"
+        if self.size and not len(self.time_index) and (self.first_timestamp() or 0) > 0:
+            return f"{self.path('timeindex')} is empty"
+        return ""
+
+    def unload(self) -> None:
+        """Give back the memory of indexes that are in their files."""
+        if self._loaded and self.offset_index.is_saved and self.time_index.is_saved:
+            self._loaded = False
+            self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
+
+    def _content(self, kind: FileKind) -> bytes:
+        return self.files.read(self.path(kind), _INT32_MAX)  # not kept open: partitions may be many
+
+    def loaded_from(self, size: int) -> None:
+        """The files are there already, with so many bytes of log."""
+        self.size = size
+        self.txn_index = None
+        self._loaded = False
+
+    def count_anew(self) -> None:
+        """The segment was opened to be appended to: as in Kafka, the next entry of the index is that far from
+        here."""
+        self._bytes_since_entry = 0
+
+    def begin_again(self) -> None:
+        """The log is looked at from its beginning: ``note_all`` makes the indexes."""
+        self._loaded = self.has_new_indexes = True
+        self.forget_indexes()
+
+    def _check_reach(self, batches: BatchIndex) -> None:
+        if len(batches) and not self.fits(batches.last_offset[-1]):
+            raise CorruptRecordError(
+                f"offset {batches.last_offset[-1]} is too far from the segment's base offset for any index; "
+                "Apache Kafka cuts such a segment in two when it starts, here it is not opened",
+                position=batches.position[-1],
+                offset=batches.base_offset[-1],
+                file=self.path("log"),
+            )
+
+    def note_tail(self, batches: BatchIndex) -> None:
+        """These batches end the segment; what is behind the last entry of the time index counts too."""
+        self._check_reach(batches)
+        for last_offset, timestamp in zip(batches.last_offset, batches.max_timestamp, strict=True):
+            if timestamp > self.max_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = timestamp, last_offset
+
+    def first_timestamp(self) -> int | None:
+        """The largest timestamp of the first batch, from which the segment's age counts."""
+        if self.rolling_timestamp is None and self.size:
+            for index in self.windows(0, min(self.size, _READ_BYTES)):
+                self.rolling_timestamp = index.max_timestamp[0] if len(index) else None
+                break
+        return self.rolling_timestamp
+
+    def forget_indexes(self) -> None:
+        """Start over with indexes of nothing; ``note_all`` fills them."""
+        self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
+        self.offset_index.replaces_file()
+        self.time_index.replaces_file()
+        self.rolling_timestamp = None
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
+        self._bytes_since_entry = 0
+
+    def truncate(self, position: int, offset: int) -> None:
+        """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises
+        OSError."""
+        self.load()
+        self.file("log").truncate(position)
+        self.has_unsynced_bytes = True
+        self.size = position
+        self.offset_index.keep_while(offset - self.base_offset, 0)
+        self.time_index.keep_while(offset - self.base_offset, 1)
+        if self.txn_index is not None:
+            self.txn_index.keep_below(offset)
+        self._bytes_since_entry = 0
+        self._find_max_timestamp()
+        if position == 0:
+            self.rolling_timestamp = None
+        # what no entry of the time index covers; Kafka forgets it, and with it how young the segment is
+        for index in self.windows(self.batch_before(position)):
+            self.note_tail(index)
+
+    def _find_max_timestamp(self) -> None:
+        """The last entry of the time index has it, or a batch behind that."""
+        timestamp, relative = self.time_index.last() or (NO_TIMESTAMP, 0)
+        self.max_timestamp, self.max_timestamp_offset = timestamp, self.base_offset + relative
+        entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(self.max_timestamp_offset)
+        for index in self.windows(entry.position):
+            self.note_tail(index)
+
+    def sync(self) -> None:
+        """The log's bytes are durable. Raises OSError."""
+        self.file("log").sync()
+        self.has_unsynced_bytes = False
+
+    def cut_tail(self, position: int) -> None:
+        """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
+        self.file("log").truncate(position)
+        self.size = position
+        self.has_new_indexes = self.has_unsynced_bytes = True
+
+    def take_back(self) -> None:
+        """Cut off what a failed write has left behind the last batch. Raises OSError."""
+        self.file("log").truncate(self.size)
+
+    def preallocate(self) -> None:
+        """Make the file as large as the segment may get. Raises OSError."""
+        self.file("log").truncate(max(self.size, self.config.segment_bytes))
+
+    def trim(self) -> None:
+        """Make the file as large as the log in it. Raises OSError."""
+        self.file("log").truncate(self.size)
+        self.has_unsynced_bytes = True
+
+    def remove_leftovers(self) -> None:
+        """Remove files of this name that nobody knows; a new segment takes their place."""
+        for kind in KINDS:
+            if self.files.exists(self.path(kind)):
+                LOG.warning("%s lay there when its segment began: removed", self.path(kind))
+                self.files.remove(self.path(kind))
+
+    def close(self) -> None:
+        """Give the files back; they are opened again when they are needed."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+    def remove(self) -> None:
+        """Remove the files, the log first. Raises OSError."""
+        self.close()
+        for kind in KINDS:
+            if self.files.exists(self.path(kind)):
+                self.files.remove(self.path(kind))
+
+    def mark_deleted(self) -> list[str]:
+        """Give the files the suffix ``.deleted``, the log first; returns where they are now."""
+        renamed = []
+        for kind in KINDS:
+            path = self.path(kind)
+            if self.files.exists(path):
+                self.files.rename(path, path + DELETED)
+                renamed.append(path + DELETED)
+        return renamed
+
+
+def _leads_to(entry: OffsetPosition, batches: BatchIndex) -> bool:
+    """Whether an index entry can be that of the first of the batches: brokers before 4.0 gave it the last
+    offset of an append of several."""
+    return batches.last_offset[0] <= entry.offset

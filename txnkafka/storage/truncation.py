@@ -1,0 +1,207 @@
+"""Cutting a log: its end, when what came last must not have been; its beginning, when nobody needs it any
+more.
+
+Source: ``UnifiedLog.truncateTo``, ``UnifiedLog.deleteOldSegments``,
+``UnifiedLog.maybeIncrementLogStartOffset``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from txnkafka.errors import OffsetOutOfRangeError
+from txnkafka.model import NO_TIMESTAMP
+from txnkafka.storage.leader_epochs import LeaderEpochs
+from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.transactions import load_producers, replay, transactions_of
+
+if TYPE_CHECKING:
+    from txnkafka.storage.partition_log import PartitionLog
+
+__all__ = ["delete_old_segments", "delete_records", "truncate_to"]
+
+HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
+
+
+def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
+    """Cut everything from ``offset`` on, durably; a batch that holds it goes as a whole, and the log goes on
+    where the batch began: a gap at the end would look like something lost. False when there is nothing to
+    cut. Raises KafkaStorageError.
+
+    Producers, epochs and transactions are what they were when the log ended there; the recovery point and
+    the high watermark go back, too. The recovery point on the disk must have gone back before.
+    """
+    if offset < 0:
+        raise ValueError(f"a log cannot be cut at offset {offset}")
+    log.check_usable()
+    if offset >= log.log_end_offset:
+        return False
+    try:
+        _truncate(log, offset, now_ms)
+    except OSError as error:
+        log.fence(error)
+        log.check_usable()
+    return True
+
+
+def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
+    end = _end_below(log, offset)
+    is_empty = end < log.log_start_offset <= offset  # no offset below the log start is used again
+    end = log.log_start_offset if is_empty else end
+    # what is cut must not come back after a crash as if it had been acknowledged
+    log.recovery_point = min(log.recovery_point, end)
+    log.log_start_offset = min(log.log_start_offset, end)
+    kept = [] if is_empty else [segment for segment in log.segments if segment.base_offset <= end]
+    doomed = log.segments[len(kept) :]
+    if kept:
+        transactions_of(log, kept[-1])
+    else:
+        kept.append(LogSegment(log.files, log.directory, end, log.config, created_ms=now_ms))
+    for segment in reversed(doomed):  # from the end, one after the other, so that a crash leaves no hole
+        log.delete_files(segment, now_ms)
+    log.segments = kept
+    place = kept[-1].find(end)
+    kept[-1].truncate(kept[-1].size if place is None else place[0], end)
+    if not kept[-1].size:
+        kept[-1].created_ms = now_ms
+    log.has_unsynced_names = True
+    log.log_end_offset = end
+    log.high_watermark = min(log.high_watermark, end)
+    _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=end)
+    log.snapshots.remove_above(end)
+    _reload_producers(log, now_ms)
+    log.active.sync()
+    log.files.sync_directory(log.directory)
+    log.recovery_point = end
+    log.note_cut()
+
+
+def _end_below(log: PartitionLog, offset: int) -> int:
+    """Where the last batch ends that lies below ``offset`` as a whole; the segment's base offset without
+    one."""
+    number = log.segment_of(offset)
+    segment = log.segments[number]
+    if offset < segment.base_offset:
+        return offset
+    place = log.find(number, offset)
+    position = segment.size if place is None else place[0]
+    end = segment.base_offset
+    for batches in segment.windows(segment.batch_before(max(0, position - 1)), position):
+        end = batches.last_offset[-1] + 1 if len(batches) else end
+    return end
+
+
+def _cut_epochs(
+    log: PartitionLog, epochs: LeaderEpochs, *, end_offset: int | None = None, start_offset: int | None = None
+) -> None:
+    changed = end_offset is not None and epochs.truncate_from_end(end_offset)
+    changed |= start_offset is not None and epochs.truncate_from_start(start_offset)
+    if changed:
+        log.keep_epochs(epochs)
+
+
+def _reload_producers(log: PartitionLog, now_ms: int) -> None:
+    log.producers.clear()
+    log.loaded_ms = now_ms
+    start = load_producers(log, log.producers, log.log_end_offset)
+    replay(log, log.producers, start, log.log_end_offset, [])
+    if start != log.log_end_offset:
+        log.snapshots.write(log.log_end_offset, log.producers.snapshot())
+    log.producers.on_high_watermark(log.high_watermark)
+
+
+def delete_records(log: PartitionLog, offset: int) -> int:
+    """Let the log begin at ``offset`` (-1: the high watermark); returns where it begins now. The files go
+    with ``delete_old_segments``; until the caller has made the log start durable, nothing is promised.
+
+    Raises OffsetOutOfRangeError above the high watermark.
+    """
+    log.check_usable()
+    wanted = log.high_watermark if offset == HIGH_WATERMARK else offset
+    if not 0 <= wanted <= log.high_watermark:
+        raise OffsetOutOfRangeError(
+            f"{log.topic_partition}: records below {wanted} cannot be deleted, readers see what is below "
+            f"{log.high_watermark}"
+        )
+    if wanted > log.log_start_offset:
+        log.log_start_offset = wanted
+        _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=wanted)
+    return log.log_start_offset
+
+
+def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
+    """Delete what lies below the log start, what is too much (``retention.bytes``) and what is too old
+    (``retention.ms``), oldest first, never behind the high watermark; returns how many segments.
+
+    Open transactions do not protect their data, as in Kafka.
+    """
+    log.check_usable()
+    count = _count_below_log_start(log)
+    if log.config.delete:
+        count = max(count, _count_too_much(log), _count_too_old(log, now_ms))
+    if not count:
+        return 0
+    try:
+        _delete_first(log, count, now_ms)
+    except OSError as error:
+        log.fence(error)
+        log.check_usable()
+    return count
+
+
+def _deletable(log: PartitionLog) -> list[tuple[LogSegment, int]]:
+    """Segments whose end readers have passed, with their ends; the active one too, when it holds
+    something."""
+    ends = [segment.base_offset for segment in log.segments[1:]] + [log.log_end_offset]
+    found = []
+    for segment, end in zip(log.segments, ends, strict=True):
+        if end > log.high_watermark or (segment is log.active and not segment.size):
+            break
+        found.append((segment, end))
+    return found
+
+
+def _count_below_log_start(log: PartitionLog) -> int:
+    closed = [end for segment, end in _deletable(log) if segment is not log.active]
+    return sum(end <= log.log_start_offset for end in closed)
+
+
+def _count_too_much(log: PartitionLog) -> int:
+    if log.config.retention_bytes < 0:
+        return 0
+    excess = sum(segment.size for segment in log.segments) - log.config.retention_bytes
+    count = 0
+    for segment, _ in _deletable(log):
+        excess -= segment.size
+        if excess < 0:
+            break
+        count += 1
+    return count
+
+
+def _count_too_old(log: PartitionLog, now_ms: int) -> int:
+    if log.config.retention_ms < 0:
+        return 0
+    count = 0
+    for segment, _ in _deletable(log):
+        segment.load()
+        youngest = segment.created_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
+        if now_ms - youngest <= log.config.retention_ms:
+            break
+        count += 1
+    return count
+
+
+def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
+    """The log begins behind the first ``count`` segments. When these are all, it goes on in a new one."""
+    if count == len(log.segments):
+        log.roll(now_ms)
+    doomed, log.segments = log.segments[:count], log.segments[count:]
+    log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)
+    _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=log.log_start_offset)
+    for segment in doomed:  # from the beginning, one after the other, so that a crash leaves no hole
+        log.delete_files(segment, now_ms)
+        with contextlib.suppress(FileNotFoundError):
+            log.snapshots.remove(segment.base_offset)
+    log.has_unsynced_names = True

@@ -1,0 +1,44 @@
+"""What is on a disk, by inode, and the changes that were made to it. A file or a directory is an inode, a
+number; names lead to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+__all__ = ["EMPTY_DISK", "NOWHERE", "ROOT", "Change", "Disk"]
+
+ROOT = 0  # the inode of the directory above all others
+NOWHERE = (-1, "")  # no directory, no name
+
+
+class Disk(NamedTuple):
+    """A disk at one moment, all of it durable. Disks share what is in them, so it is never changed."""
+
+    contents: Mapping[int, bytes]
+    names: Mapping[int, Mapping[str, int]]
+    modified_ms: Mapping[int, int]
+    next_inode: int
+
+
+EMPTY_DISK = Disk({}, {ROOT: {}}, {ROOT: 0}, ROOT + 1)
+
+
+class Change(NamedTuple):
+    """One call that changed the disk, or made something on it durable.
+
+    ``kind`` is the name of the call: of a file (``inode``) write, truncate, sync, failed_sync,
+    set_modified_ms; of a name in ``directory`` create, make_directory, rename (from ``source``, a directory
+    and a name), remove; of a directory (``inode``) sync_directory. ``position`` is that of the first byte
+    written, or the size to which a file was truncated.
+    """
+
+    kind: str
+    path: str
+    inode: int
+    modified_ms: int
+    position: int = 0
+    content: bytes = b""
+    directory: int = -1
+    name: str = ""
+    source: tuple[int, str] = NOWHERE

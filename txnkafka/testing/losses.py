@@ -1,0 +1,155 @@
+"""What may be missing of a disk at one moment: every choice among the unsynced writes with every choice among
+the unsynced changes of names, as far as they can matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import product
+from typing import NamedTuple
+
+from txnkafka.testing.disk import ROOT, Change, Disk
+from txnkafka.testing.unsynced import Names, Numbered, Unsynced
+
+__all__ = ["Choice", "Losses"]
+
+SECTOR_BYTES = 512  # what a disk writes whole
+HEADER_BYTES = 61 + 17  # of a batch and the first record: torn at every byte
+
+Choice = tuple[str, int, int]
+"""What is missing, of what, and where it ends; -1 where that is not asked."""
+ALL_KEPT: Choice = ("kept", -1, -1)
+ALL_LOST: Choice = ("lost", -1, -1)
+
+
+class _Tree(NamedTuple):
+    """The names by one choice, the files that they lead to, and a number that differs when they differ."""
+
+    names: Names
+    files: list[int]
+    mark: int
+
+
+class Losses:
+    """The choices at one moment; good until ``unsynced`` goes on."""
+
+    def __init__(self, unsynced: Unsynced) -> None:
+        self._unsynced = unsynced
+        self._kept = dict(unsynced.kept)
+        self._contents = dict(unsynced.contents)
+        self._modified_ms = dict(unsynced.modified_ms)
+        self._trees: dict[Choice, _Tree] = {}
+
+    def choices(self) -> Iterator[tuple[Choice, Choice]]:
+        """Every choice of writes, with a choice of names."""
+        names = list(self._choices_of_names())
+        yield from product(self._choices_of_files(), names)
+        yield from product(self._choices_of_writes(), names[:2])
+
+    def disk(self, writes: Choice, names: Choice) -> tuple[Disk, int]:
+        """The disk by a choice, and a number that differs when what can be seen of it differs."""
+        contents = self._contents_by(writes)
+        if names not in self._trees:
+            self._trees[names] = self._tree(names)
+        tree = self._trees[names]
+        mark = hash((tree.mark, *[contents[inode] for inode in tree.files]))
+        return Disk(contents, tree.names, self._modified_ms, self._unsynced.next_inode), mark
+
+    # Writes
+
+    @cached_property
+    def _uncertain(self) -> dict[int, list[Numbered]]:
+        found = {inode: self._unsynced.uncertain(inode) for inode in self._unsynced.writes}
+        return {inode: writes for inode, writes in found.items() if writes}
+
+    def _choices_of_files(self) -> Iterator[Choice]:
+        """All that was written to some files is missing, or has become zeros."""
+        yield ALL_KEPT
+        if self._uncertain:
+            yield ALL_LOST
+            yield "zeros", -1, -1
+        if len(self._uncertain) > 1:
+            yield from product(("only file", "without file", "zeros in file"), self._uncertain, (-1,))
+
+    def _choices_of_writes(self) -> Iterator[Choice]:
+        """One write is missing, or has become zeros, or ends too early."""
+        for writes in self._uncertain.values():
+            for number, change in writes:
+                yield "without", number, -1
+                if change.kind == "write":
+                    yield "zeros in", number, -1
+                    yield from (("torn", number, end) for end in _ends(change))
+
+    def _contents_by(self, choice: Choice) -> dict[int, bytes]:
+        what, of, end = choice
+        if what == "kept":
+            return self._kept
+        if what == "lost":
+            return self._contents | {inode: self._lost(inode) for inode in self._uncertain}
+        if what == "zeros":
+            return self._kept | {inode: self._zeroed(inode) for inode in self._uncertain}
+        if what == "only file":
+            others = {inode: self._lost(inode) for inode in self._uncertain if inode != of}
+            return self._kept | others
+        if what == "without file":
+            return self._kept | {of: self._lost(of)}
+        if what == "zeros in file":
+            return self._kept | {of: self._zeroed(of)}
+        change = self._changes[of]
+        instead = {"without": None, "zeros in": bytes(len(change.content)), "torn": change.content[:end]}
+        return self._kept | {change.inode: self._unsynced.content(change.inode, {of: instead[what]})}
+
+    @cached_property
+    def _changes(self) -> dict[int, Change]:
+        return {number: change for writes in self._uncertain.values() for number, change in writes}
+
+    def _lost(self, inode: int) -> bytes:
+        return self._unsynced.content(inode, {number: None for number, _ in self._uncertain[inode]})
+
+    def _zeroed(self, inode: int) -> bytes:
+        zeros = {number: bytes(len(change.content)) for number, change in self._uncertain[inode]}
+        return self._unsynced.content(inode, zeros)
+
+    # Names
+
+    def _choices_of_names(self) -> Iterator[Choice]:
+        """None of the changes is missing, all are, or all behind one, or one, or those of one directory."""
+        renamed = self._unsynced.renamed
+        yield ALL_KEPT
+        if renamed:
+            yield ALL_LOST
+        if len(renamed) > 1:
+            yield from (("first", count, -1) for count in range(1, len(renamed)))
+            yield from (("without", number, -1) for number, _ in renamed[:-1])
+        directories = dict.fromkeys(change.directory for _, change in renamed)
+        if len(directories) > 1:
+            yield from product(("only in", "none in"), directories, (-1,))
+
+    def _tree(self, choice: Choice) -> _Tree:
+        names = self._unsynced.names_after(self._renamed_by(choice))
+        directories, files = [ROOT], list[int]()
+        for directory in directories:
+            for inode in names[directory].values():
+                (directories if inode in names else files).append(inode)
+        mark = hash(frozenset((each, frozenset(names[each].items())) for each in directories))
+        return _Tree(names, files, mark)
+
+    def _renamed_by(self, choice: Choice) -> list[Numbered]:
+        renamed = self._unsynced.renamed
+        what, of, _ = choice
+        if what == "kept":
+            return renamed
+        if what == "lost":
+            return []
+        if what == "first":
+            return renamed[:of]
+        if what == "without":
+            return [each for each in renamed if each[0] != of]
+        return [each for each in renamed if (each[1].directory == of) == (what == "only in")]
+
+
+def _ends(change: Change) -> list[int]:
+    """After how many bytes a write may have stopped."""
+    size = len(change.content)
+    sectors = range(SECTOR_BYTES - change.position % SECTOR_BYTES, size, SECTOR_BYTES)
+    return sorted({*range(1, min(size, HEADER_BYTES + 1)), *sectors})

@@ -1,0 +1,244 @@
+"""Files in memory that remember every change in order, and so know what is synced and what is not.
+
+``base`` is what was there, durably, in the beginning, ``journal`` what was changed since. ``crash_states.py``
+makes of both what a power cut may leave.
+"""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+from collections.abc import Iterable
+
+from txnkafka.env import Clock, DirectoryEntry
+from txnkafka.testing.disk import EMPTY_DISK, NOWHERE, ROOT, Change, Disk
+from txnkafka.testing.memory_file import MemoryFile, MemoryLock
+
+__all__ = ["MemoryFiles"]
+
+
+class MemoryFiles:
+    """A file system in memory that begins with what ``base`` holds; the clock, where one is given, says when
+    files are written. Another process, or the same after a crash, is another MemoryFiles."""
+
+    window_bytes = 1 << 20
+    maps_files = False
+
+    def __init__(self, clock: Clock | None = None, base: Disk = EMPTY_DISK) -> None:
+        self.base = base
+        self.journal: list[Change] = []
+        self._clock = clock
+        self._contents: dict[int, bytes | bytearray] = dict(base.contents)
+        self._names = {inode: dict(names) for inode, names in base.names.items()}
+        self._modified_ms = dict(base.modified_ms)
+        self._next_inode = base.next_inode
+        self._locked: set[int] = set()
+
+    def disk(self) -> Disk:
+        """Everything as it is now."""
+        contents = {inode: bytes(content) for inode, content in self._contents.items()}
+        names = {inode: dict(names) for inode, names in self._names.items()}
+        return Disk(contents, names, dict(self._modified_ms), self._next_inode)
+
+    # What a reader calls
+
+    def load(self, path: str, names: Iterable[str]) -> None:
+        """All is here."""
+
+    def list(self, path: str) -> list[DirectoryEntry]:
+        names = self._names.get(self._find(path))
+        if names is None:
+            raise NotADirectoryError(errno.ENOTDIR, "not a directory", path)
+        return [self._entry(name, names[name]) for name in sorted(names)]
+
+    def is_directory(self, path: str) -> bool:
+        return self._inode(path) in self._names
+
+    def exists(self, path: str) -> bool:
+        return self._inode(path) is not None
+
+    def open(self, path: str) -> MemoryFile:
+        inode = self._find(path)
+        if inode not in self._contents:
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return MemoryFile(self, inode, path, writable=False)
+
+    def read(self, path: str, limit: int) -> bytes:
+        content = self._contents[self.open(path).inode]
+        if len(content) > limit:
+            raise OSError(
+                errno.EFBIG, f"{len(content)} bytes, more than the {limit} such a file may have", path
+            )
+        return bytes(content)
+
+    def is_locked(self, path: str) -> bool:
+        return self._inode(path) in self._locked
+
+    def join(self, path: str, *names: str) -> str:
+        return posixpath.join(path, *names)
+
+    def split(self, path: str) -> tuple[str, str]:
+        parent, _, name = (path.rstrip("/") or path).rpartition("/")
+        return parent or ("/" if path.startswith("/") else "."), name
+
+    # What a writer calls
+
+    def create(self, path: str) -> MemoryFile:
+        return MemoryFile(self, self._add("create", path), path)
+
+    def open_to_write(self, path: str) -> MemoryFile:
+        return MemoryFile(self, self.open(path).inode, path)
+
+    def rename(self, source: str, target: str) -> None:
+        inode = self._find(source)
+        old, new = self._place(source), self._place(target)
+        replaced = self._names[new[0]].get(new[1])
+        if replaced == inode:
+            return
+        if self._is_above(inode, new[0]):
+            raise OSError(errno.EINVAL, f"{source} cannot be moved into itself", target)
+        if replaced is not None:
+            self._check_replacement(inode, replaced, target)
+        del self._names[old[0]][old[1]]
+        self._names[new[0]][new[1]] = inode
+        self._note("rename", target, inode, directory=new[0], name=new[1], source=old)
+
+    def remove(self, path: str) -> None:
+        inode = self._find(path)
+        directory, name = self._place(path)
+        if self._names.get(inode):
+            raise OSError(errno.ENOTEMPTY, "the directory is not empty", path)
+        del self._names[directory][name]
+        self._note("remove", path, inode, directory=directory, name=name)
+
+    def make_directory(self, path: str) -> None:
+        self._add("make_directory", path)
+
+    def sync_directory(self, path: str) -> None:
+        inode = self._find(path)
+        if inode not in self._names:
+            raise NotADirectoryError(errno.ENOTDIR, "not a directory", path)
+        self._note("sync_directory", path, inode)
+
+    def lock(self, path: str) -> MemoryLock | None:
+        inode = self._inode(path)
+        if inode in self._locked:
+            return None
+        if inode is None:
+            inode = self._add("create", path)
+        self._locked.add(inode)
+        return MemoryLock(self._locked, inode)
+
+    def set_modified_ms(self, path: str, ms: int) -> None:
+        inode = self._find(path)
+        self._modified_ms[inode] = ms
+        self._note("set_modified_ms", path, inode)
+
+    # What an open file calls
+
+    def content(self, inode: int) -> bytes | bytearray:
+        """What is in a file now."""
+        return self._contents[inode]
+
+    def write(self, file: MemoryFile, position: int, written: bytes) -> None:
+        """Write into a file."""
+        content = self._changed(file)
+        if position > len(content):
+            content.extend(bytes(position - len(content)))
+        content[position : position + len(written)] = written
+        self._note("write", file.path, file.inode, position, written)
+
+    def truncate(self, file: MemoryFile, size: int) -> None:
+        """Cut a file or fill it up with zeros."""
+        content = self._changed(file)
+        if size < len(content):
+            del content[size:]
+        else:
+            content.extend(bytes(size - len(content)))
+        self._note("truncate", file.path, file.inode, size)
+
+    def sync(self, file: MemoryFile, failed: bool = False) -> None:
+        """Content and size are durable; or, when it failed, what was not yet may be lost even if a later
+        sync succeeds."""
+        self._note("failed_sync" if failed else "sync", file.path, file.inode)
+
+    def _changed(self, file: MemoryFile) -> bytearray:
+        content = self._contents[file.inode]
+        if isinstance(content, bytes):  # which other disks may share
+            content = self._contents[file.inode] = bytearray(content)
+        self._touch(file.inode)
+        return content
+
+    # Names
+
+    def _inode(self, path: str) -> int | None:
+        inode: int | None = ROOT
+        for name in posixpath.normpath(path).split("/"):
+            if name not in ("", "."):
+                inode = self._names.get(inode, {}).get(name) if inode is not None else None
+        return inode
+
+    def _find(self, path: str) -> int:
+        inode = self._inode(path)
+        if inode is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file or directory", path)
+        return inode
+
+    def _place(self, path: str) -> tuple[int, str]:
+        """The directory that a name is in, and the name."""
+        parent, name = posixpath.split(posixpath.normpath(path))
+        directory = self._find(parent)
+        if directory not in self._names or not name:
+            raise NotADirectoryError(errno.ENOTDIR, "not a directory", parent)
+        return directory, name
+
+    def _add(self, kind: str, path: str) -> int:
+        if self.exists(path):
+            raise FileExistsError(errno.EEXIST, "exists already", path)
+        directory, name = self._place(path)
+        inode = self._next_inode
+        self._next_inode += 1
+        if kind == "create":
+            self._contents[inode] = b""
+        else:
+            self._names[inode] = {}
+        self._names[directory][name] = inode
+        self._touch(inode)
+        self._note(kind, path, inode, directory=directory, name=name)
+        return inode
+
+    def _is_above(self, inode: int, directory: int) -> bool:
+        below = self._names.get(inode, {}).values()
+        return inode == directory or any(self._is_above(each, directory) for each in below)
+
+    def _check_replacement(self, inode: int, replaced: int, target: str) -> None:
+        if inode in self._names and replaced not in self._names:
+            raise NotADirectoryError(errno.ENOTDIR, "not a directory", target)
+        if inode not in self._names and replaced in self._names:
+            raise IsADirectoryError(errno.EISDIR, "is a directory", target)
+        if self._names.get(replaced):
+            raise OSError(errno.ENOTEMPTY, "the directory is not empty", target)
+
+    def _entry(self, name: str, inode: int) -> DirectoryEntry:
+        size = len(self._contents.get(inode, b""))
+        return DirectoryEntry(name, inode in self._names, size, self._modified_ms[inode])
+
+    def _touch(self, inode: int) -> None:
+        self._modified_ms[inode] = 0 if self._clock is None else self._clock.now_ms()
+
+    def _note(
+        self,
+        kind: str,
+        path: str,
+        inode: int,
+        position: int = 0,
+        content: bytes = b"",
+        *,
+        directory: int = -1,
+        name: str = "",
+        source: tuple[int, str] = NOWHERE,
+    ) -> None:
+        modified_ms = self._modified_ms[inode]
+        self.journal.append(
+            Change(kind, path, inode, modified_ms, position, content, directory, name, source)
+        )
