@@ -1,4 +1,4 @@
-# What the header of one batch says, and how it is read. Whoever calls this initializes CRCs when it is loaded.
+# What the header of one batch says, and how it is read. Who calls this initializes CRCs when it is loaded.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_varint, read_varlong

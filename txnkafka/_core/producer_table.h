@@ -385,9 +385,9 @@ NUMBER_OF(16)
 NUMBER_OF(32)
 NUMBER_OF(64)
 
-/* Of many batches nearly all are the next one, plain, in sequence, of a producer that has no transaction. Such
- * a batch of a client is taken in, and the rest of the rules would say the same. 0, and nothing is changed, for
- * all others. The header is that of a whole batch. */
+/* Of many batches nearly all are plain and the next in sequence of a producer that has no transaction. Such a
+ * batch of a client is taken in here, as all the rules together would; 0, and nothing is changed, for others.
+ * The header is that of a whole batch of magic 2. */
 static inline int take_next(producer *p, const uint8_t *header) {
     int32_t sequence = take_i32(header + 53), delta = take_i32(header + 23);
     uint32_t last_sequence = ((uint32_t)sequence + (uint32_t)delta) & INT32_MAX;
