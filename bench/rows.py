@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench import processes, writing
+from bench import processes, producers, writing
 from bench.appending import append_contests, durable_contests
 from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
@@ -113,6 +113,7 @@ def contests(plan: Plan) -> list[Contest]:
     found += [_verify(plan), _cat(plan), *writing.contests(plan)]
     found += [*append_contests(plan.append, plan.rounds), *durable_contests(plan.flushes, plan.rounds)]
     found += [*recovery(plan.verify, plan.start_rounds), *opening(plan.partitions, plan.start_rounds)]
+    found += producers.contests(plan)
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 
