@@ -91,9 +91,9 @@ def open_log(
     """
     log = PartitionLog(files, directory, topic_partition, config)
     log.loaded_ms = now_ms
-    finish_interrupted(files, directory, log.note)
+    entries = finish_interrupted(files, directory, log.note)
     try:
-        _find_segments(log, start.log_start_offset, now_ms)
+        _find_segments(log, entries, start.log_start_offset, now_ms)
         kept = _load_epochs(log)
         _recover(log, start)
     except CorruptRecordError as error:
@@ -111,8 +111,10 @@ def open_log(
     return OpenedLog(log, list(log.repairs))
 
 
-def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> None:
-    entries = {entry.name: entry for entry in log.files.list(log.directory) if not entry.is_directory}
+def _find_segments(
+    log: PartitionLog, listed: list[DirectoryEntry], log_start_offset: int, now_ms: int
+) -> None:
+    entries = {entry.name: entry for entry in listed}
     parsed = {name: each for name in entries if (each := parse_segment_file(name)) and not each.suffix}
     log.snapshots = ProducerSnapshots.found(log.files, log.directory, entries)
     bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
@@ -357,16 +359,21 @@ def _make_missing(log: PartitionLog, start: Start) -> None:
 
 
 def _make_durable(log: PartitionLog, start: Start) -> None:
-    """Everything that the log has, and every name, before anybody is told of it."""
-    if start.clean_shutdown and not log.repairs and not log.snapshots.unsynced and not log.needs_flush:
-        log.high_watermark = log.log_end_offset
-        return
+    """Everything that the log has, before anybody is told of it. What follows from the active segment is made
+    again after every crash, and need not be on the disk."""
+    if log.log_end_offset > (start.recovery_point or 0) and not start.clean_shutdown:
+        log.unsynced_files.append(log.active.file("log"))
+        log.has_unsynced_names = True
     for segment in log.segments:
-        if segment.has_new_indexes or segment is log.active:
+        if segment is not log.active and segment.has_new_indexes:
             transactions_of(log, segment)
             segment.seal()
             log.unsynced_files.append(segment.file("log"))
-        log.unsynced_files += segment.save()
-    log.snapshots.sync()
-    log.has_unsynced_names = True
-    log.flush()
+        if segment is not log.active or log.repairs:
+            log.unsynced_files += segment.save()
+    if log.repairs or log.unsynced_files:
+        log.snapshots.sync()
+        log.has_unsynced_names = True
+    if log.needs_flush:
+        log.flush()
+    log.high_watermark = log.log_end_offset
