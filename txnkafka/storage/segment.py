@@ -61,6 +61,7 @@ class LogSegment:
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
         self.has_new_indexes = False  # made anew from the log, while it was opened
+        self.is_new = True  # no file was there
         self.lacks_index = False  # an index file was not there when it was found
         self.on_repair: Callable[[str], None] = LOG.warning
         self._loaded = True
@@ -268,6 +269,7 @@ class LogSegment:
     def loaded_from(self, size: int) -> None:
         """The files are there already, with so many bytes of log."""
         self.size = size
+        self.is_new = False
         self.txn_index = None
         self._loaded = False
 
