@@ -84,7 +84,7 @@ class Twins:
         guards: tuple[int, int] = (0, 0),
     ) -> Answer:
         """Append to both. ``guards`` are theirs and ours."""
-        before = len(self.theirs["bases"])
+        before = self.theirs
         self.theirs = self._kafka.ask(
             "append",
             batch=base64.b64encode(batch).decode(),
@@ -96,19 +96,19 @@ class Twins:
         )
         theirs = _answer_of(self.theirs)
         ours = self._append_ours(batch, origin, leader_epoch, transaction_version, guards[1])
-        is_duplicate = self.theirs["end"] > theirs.last_offset + 1 or theirs.code
+        is_written = self.theirs["end"] > before["end"]
         if ours.code == 0 and theirs.code in FORGOTTEN:
             # found in the log, below what Kafka remembers
             assert ours[:3] == self._appended[_identity(batch)][:3]
-        elif is_duplicate:
+        elif not is_written:
             # after a restart Kafka takes the time of the producer's last batch for it
             assert ours[:3] == theirs[:3], self.theirs
         else:
             assert ours == theirs, self.theirs
-        if is_duplicate:
-            self._follow_refusal(theirs, leader_epoch, before)
-        else:
+        if is_written:
             self._appended[_identity(batch)] = theirs
+        else:
+            self._follow_refusal(theirs, leader_epoch, len(before["bases"]))
         self._agree("append")
         return theirs
 
@@ -160,7 +160,9 @@ class Twins:
         self._agree("high watermark")
 
     def truncate(self, offset: int) -> None:
-        """Cut the end."""
+        """Cut the end, at the beginning of a batch: Kafka would leave a gap."""
+        place = self.ours.find(self.ours.segment_of(offset), offset)
+        offset = offset if place is None else min(place[2], offset)
         self._directory.truncate(PARTITION, offset, now_ms=self.now_ms)
         self.theirs = self._kafka.ask("truncate", offset=offset, now=self.now_ms)
         for producer_id in self._verifying - {*self.theirs["verifying"]}:
