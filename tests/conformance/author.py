@@ -15,7 +15,7 @@ from txnkafka.record.builder import build_batch
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.partition_log import PartitionLog
 
-__all__ = ["CODECS", "Author"]
+__all__ = ["CODECS", "EPOCH", "Author"]
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 EPOCH = 5
@@ -134,7 +134,9 @@ class Author:
         self, batch: bytes, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
     ) -> tuple[int, int]:
         if isinstance(self._place, Wire):
-            return self._place.produce(self.partition, batch, transactional_id="any" if batch[22] & 16 else None)
+            return self._place.produce(
+                self.partition, batch, transactional_id="any" if batch[22] & 16 else None
+            )
         epoch = max(0, self.log.epochs.latest or 0)
         try:
             info = self.log.append(

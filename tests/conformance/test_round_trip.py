@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as Asked
+from kafka.admin import AbortTransactionSpec
 
-from tests.conformance.author import CODECS, Author
+from tests.conformance.author import CODECS, EPOCH, Author
 from tests.conformance.broker import KafkaBroker
 from tests.conformance.clients import Clients
 from tests.conformance.crashed import crashed
 from tests.conformance.kafka_log import compiled
 from tests.conformance.wire import Wire
-from tests.conformance.written import Record
+from tests.conformance.written import Marker, Record
 from txnkafka import TopicPartition
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles, SystemClock
@@ -43,6 +44,7 @@ TOPICS = {"ours": 8, "stamped": 1, "crashed": CRASHES}
 LEVELS = ("read_committed", "read_uncommitted")
 
 Authors = dict[TopicPartition, Author]
+Described = dict[TopicPartition, list[tuple[int, ...]]]
 
 
 def opened(kafka: KafkaBroker) -> DataDirectory:
@@ -97,7 +99,9 @@ def write_cut(author: Author, directory: DataDirectory) -> None:
     """Cut inside a transaction that had ended, and continued."""
     write_transactions(author, directory)
     middle = author.written.end // 2
-    author.cut(lambda offset: directory.truncate(author.partition, offset, now_ms=SystemClock().now_ms()), middle)
+    author.cut(
+        lambda offset: directory.truncate(author.partition, offset, now_ms=SystemClock().now_ms()), middle
+    )
     author.send()
     author.send(202, transactional=True)
 
@@ -138,15 +142,22 @@ WRITERS = {
 # What is compared
 
 
-def check_served(kafka: KafkaBroker, authors: Authors, producers: Mapping[TopicPartition, list[ProducerStateEntry]]) -> None:
+def check_served(
+    kafka: KafkaBroker, authors: Authors, producers: Mapping[TopicPartition, list[ProducerStateEntry]]
+) -> None:
     """The broker has said nothing about the partitions, serves all records, and knows the same producers."""
     bad = [line for line in kafka.said() if (" WARN " in line or " ERROR " in line) and _names_one(line)]
     assert bad == []
+    check_consumed(kafka, authors)
+    assert described(kafka, authors) == {each: sorted(map(_told, producers[each])) for each in authors}
+
+
+def check_consumed(kafka: KafkaBroker, authors: Authors) -> None:
+    """Kafka's own consumer gets exactly what was written."""
     found = consumed(kafka)
     for partition, author in authors.items():
         for level in LEVELS:
             assert found.get((level, partition), []) == author.written.consumed(level), (level, partition)
-    assert described(kafka, authors) == {each: sorted(map(_told, producers[each])) for each in authors}
 
 
 def _names_one(line: str) -> bool:
@@ -174,14 +185,16 @@ def _bytes(text: str) -> bytes | None:
     return None if text == "-" else base64.b64decode(text[1:])
 
 
-def described(kafka: KafkaBroker, authors: Authors) -> dict[TopicPartition, list[tuple[int, ...]]]:
+def described(kafka: KafkaBroker, authors: Authors) -> Described:
     """DescribeProducers."""
     admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
     try:
         found = admin.describe_producers([Asked(*each) for each in authors])
     finally:
         admin.close()
-    return {TopicPartition(*each): sorted(map(tuple, state.active_producers)) for each, state in found.items()}
+    return {
+        TopicPartition(*each): sorted(map(tuple, state.active_producers)) for each, state in found.items()
+    }
 
 
 def _told(entry: ProducerStateEntry) -> tuple[int, ...]:
@@ -217,11 +230,10 @@ def all_producers(directory: DataDirectory) -> dict[TopicPartition, list[Produce
 
 def go_on(author: Author) -> None:
     """The same producers write on, transactions that were open end, others begin."""
-    author.check_sequences()
     number = author.partition.partition
     author.send(codec=CODECS[number % 5])
     author.send(100)
-    for producer_id in (200, 300, 400):
+    for producer_id in (200, 201, 202, 300, 400):
         if author.is_open(producer_id):
             author.end(producer_id, commit=number % 2 == 0)
     author.send(200, transactional=True)
@@ -229,8 +241,70 @@ def go_on(author: Author) -> None:
     author.end(200, commit=number % 3 == 0)
 
 
-def test_back_and_forth(kafka: KafkaBroker, tmp_path: Path) -> None:
+def go_on_at(kafka: KafkaBroker, authors: Authors) -> None:
+    """All authors write through the broker; it knows what they have sent last, too."""
+    wire = Wire(kafka.bootstrap_servers)
+    for partition, author in authors.items():
+        if partition.topic != "stamped":  # whose times only the broker knows
+            author.to(wire)
+            author.check_sequences()
+            go_on(author)
+    wire.close()
+
+
+def go_on_here(directory: DataDirectory, authors: Authors) -> None:
+    """All authors write through us; every second log begins a new segment."""
+    for partition, author in authors.items():
+        author.to(directory.logs[partition])
+        if author.check_sequences() and partition.partition % 2:
+            author.log.roll(SystemClock().now_ms())
+        go_on(author)
+
+
+def taken_over(kafka: KafkaBroker, authors: Authors, known: Described) -> DataDirectory:
+    """What the broker has left, with everything that it knew."""
     directory = opened(kafka)
+    for partition, author in authors.items():
+        log = directory.logs[partition]
+        assert (log.log_start_offset, log.log_end_offset) == (author.written.start, author.written.end)
+        assert sorted(map(_told, log.producers.entries())) == known[partition], partition
+    return directory
+
+
+def test_back_and_forth(kafka: KafkaBroker) -> None:
+    directory = opened(kafka)
+    authors, producers = write_all(directory)
+    directory.close()
+    add_crashed(kafka, authors, producers)
+    kafka.start()
+    check_served(kafka, authors, producers)
+
+    go_on_at(kafka, authors)
+    known = described(kafka, authors)
+    kafka.stop()
+    directory = taken_over(kafka, authors, known)
+    assert directory.repairs == []
+    go_on_here(directory, authors)
+    shorten(directory, authors[TopicPartition("ours", MIXED)])
+    producers = all_producers(directory)
+    directory.close()
+    kafka.start()
+    check_served(kafka, authors, producers)
+
+    go_on_at(kafka, authors)
+    known = described(kafka, authors)
+    kafka.kill()
+    directory = taken_over(kafka, authors, known)
+    go_on_here(directory, authors)
+    producers = all_producers(directory)
+    killed(directory)
+    kafka.start()
+    check_served(kafka, authors, producers)
+    abort_hanging(kafka, authors)
+
+
+def write_all(directory: DataDirectory) -> tuple[Authors, dict[TopicPartition, list[ProducerStateEntry]]]:
+    """Every partition but those that will be replaced."""
     authors = {each: Author(each, log_append_time=each.topic == "stamped") for each in directory.logs}
     for partition, author in authors.items():
         author.to(directory.logs[partition])
@@ -238,11 +312,41 @@ def test_back_and_forth(kafka: KafkaBroker, tmp_path: Path) -> None:
             WRITERS[partition.partition](author, directory)
         elif partition.topic == "stamped":
             write_transactions(author, directory)
-    producers = all_producers(directory)
-    directory.close()
+    return authors, all_producers(directory)
+
+
+def add_crashed(
+    kafka: KafkaBroker, authors: Authors, producers: dict[TopicPartition, list[ProducerStateEntry]]
+) -> None:
+    """Crash images after our recovery take the places of empty logs."""
     for partition in [each for each in authors if each.topic == "crashed"]:
         found = crashed(partition, partition.partition, SMALL)
         found.put(kafka.log_dir / str(partition))
         authors[partition], producers[partition] = found.author, found.producers
-    kafka.start()
-    check_served(kafka, authors, producers)
+
+
+def shorten(directory: DataDirectory, author: Author) -> None:
+    """DeleteRecords in a log that Kafka has written to."""
+    author.log.flush()
+    author.written.start = author.written.end - 20
+    directory.delete_records(author.partition, author.written.start)
+    directory.maintain(SystemClock().now_ms())
+
+
+def killed(directory: DataDirectory) -> None:
+    """Nothing is closed; the system gives back the lock of a process that ends."""
+    for log in directory.logs.values():
+        log.close_files()
+    directory._lock.close()
+
+
+def abort_hanging(kafka: KafkaBroker, authors: Authors) -> None:
+    """Transactions that nobody will end are ended as operators do it; then all is decided."""
+    admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+    for partition, author in authors.items():
+        for producer_id in (200, 201, 202, 300, 301, 400, 401):
+            if author.is_open(producer_id):
+                admin.abort_transaction(AbortTransactionSpec(Asked(*partition), producer_id, EPOCH, 1))
+                author.written.add(Marker(author.written.end, producer_id, False))
+    admin.close()
+    check_consumed(kafka, authors)

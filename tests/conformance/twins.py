@@ -145,7 +145,12 @@ class Twins:
         self._verified.add(producer_id)
         try:
             ours = self.ours.verification.maybe_start(
-                self.ours.producers, producer_id, epoch, sequence, supports_epoch_bump=bump, now_ms=self.now_ms
+                self.ours.producers,
+                producer_id,
+                epoch,
+                sequence,
+                supports_epoch_bump=bump,
+                now_ms=self.now_ms,
             )
         except KafkaError as error:
             assert error.code == self.theirs["code"]
@@ -268,9 +273,7 @@ class Twins:
         assert self.theirs["code"] == 0, self.theirs
 
     def _open_ours(self) -> DataDirectory:
-        return DataDirectory(
-            LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms
-        )
+        return DataDirectory(LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms)
 
     def _agree(self, step: str) -> None:
         ours = self.ours
@@ -352,7 +355,9 @@ def _names(directory: Path) -> set[str]:
 def _producers(snapshot: bytes, idle_since_ms: int) -> list[ProducerStateEntry]:
     """As a set: Kafka writes them in the order of a hash map."""
     entries = parse_producer_snapshot(snapshot)
-    return sorted(each for each in entries if each.last_timestamp > idle_since_ms or each.has_open_transaction)
+    return sorted(
+        each for each in entries if each.last_timestamp > idle_since_ms or each.has_open_transaction
+    )
 
 
 def _is_old_snapshot(name: str, log_start: int) -> bool:
