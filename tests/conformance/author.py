@@ -1,4 +1,4 @@
-"""Somebody who writes to one partition, through our log or through a broker, and knows what he has written."""
+"""Somebody who writes to one partition, through our log or a broker, and knows what he has written."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Author:
         return self.written.is_open(producer_id)
 
     def check_sequences(self) -> int:
-        """What every producer has sent last is known, what would leave a gap is refused; how many producers."""
+        """What a producer has sent last is known, what would leave a gap is refused; how many producers."""
         for producer_id, (batch, first) in self._last.items():
             if producer_id < 0 or not self._is_newest(producer_id, first):
                 continue

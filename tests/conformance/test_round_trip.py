@@ -1,4 +1,5 @@
-"""A data directory goes from Kafka to us and back: each takes over what the other has left, stopped or killed.
+"""A data directory goes from Kafka to us and back: each takes over what the other has left, stopped or
+killed.
 
 Every time the broker has it, Kafka's own consumer reads all of it, DescribeProducers tells who is known, and
 producers go on where they were. One story, told in order.
@@ -9,7 +10,6 @@ from __future__ import annotations
 import base64
 import subprocess
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient

@@ -1,6 +1,15 @@
-"""Two logs that get the same: Kafka's UnifiedLog and ours. Every answer is compared, and the files in the end.
+"""Two logs that get the same: Kafka's UnifiedLog and ours. Answers are compared, and the files in the end.
 
-What differs by design is in DIVERGENCES.md, and is the only thing that is put right here.
+What differs by design stands in DIVERGENCES.md; it is the only thing that is put right here:
+
+- a batch that is refused by its producer's state, or is a duplicate: Kafka has noted the leader epoch and
+  rolled the segment by then; ours follows with ``_follow_refusal``;
+- a duplicate that Kafka does not remember any more: ours finds it in the log;
+- a cut inside a batch: Kafka leaves a gap, ours none, so it is moved to the batch's beginning;
+- after a cut Kafka forgets verifications of producers whose batches it replays;
+- snapshots at or below the log start, which Kafka removes; the order of a snapshot's entries, which is that
+  of a hash map; producers in it that are idle for long;
+- an empty ``.txnindex``, which Kafka leaves where everything was cut off.
 """
 
 from __future__ import annotations
@@ -19,13 +28,13 @@ from txnkafka.env import LocalDataFiles
 from txnkafka.errors import KafkaError
 from txnkafka.storage import ProducerStateEntry, parse_producer_snapshot
 from txnkafka.storage.append import AppendOrigin
-from txnkafka.storage.checkpoint import parse_offset_checkpoint
+from txnkafka.storage.checkpoint import format_partition_metadata, parse_offset_checkpoint
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.layout import RECOVERY_POINT_CHECKPOINT
+from txnkafka.storage.layout import PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT, file_name
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.truncation import delete_old_segments
 
-__all__ = ["Answer", "Twins", "differences"]
+__all__ = ["START_MS", "Answer", "Twins", "differences"]
 
 PARTITION = TopicPartition("twin", 0)
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
@@ -45,9 +54,11 @@ class Answer(NamedTuple):
 
 
 class Twins:
-    """``theirs`` is Kafka's state after the last step, as KafkaLog gives it. The clock of both is ``now_ms``."""
+    """``theirs`` is Kafka's state after the last step, from KafkaLog; ``now_ms`` is the clock of both."""
 
-    def __init__(self, kafka: KafkaLog, directory: Path, config: Mapping[str, object]) -> None:
+    def __init__(
+        self, kafka: KafkaLog, directory: Path, config: Mapping[str, object], *, log: bytes = b""
+    ) -> None:
         self.now_ms = START_MS
         self.theirs: dict[str, Any] = {}
         self.refusals = 0
@@ -58,10 +69,13 @@ class Twins:
         self._restarts = 0
         self._verified: set[int] = set()
         self._appended: dict[bytes, Answer] = {}  # by what tells a batch from others
-        self._open_theirs(clean=True, recovery_point=0, log_start=0)
+        if log:
+            self._begin_with(log)
+        self._open_theirs(clean=not log, recovery_point=0, log_start=0)
         self._directory = self._open_ours()
-        self._directory.create(PARTITION, TOPIC_ID, now_ms=self.now_ms)
-        self._agree("create")
+        if not log:
+            self._directory.create(PARTITION, TOPIC_ID, now_ms=self.now_ms)
+        self.advance_high_watermark(self.ours.high_watermark)
 
     @property
     def ours(self) -> PartitionLog:
@@ -133,6 +147,7 @@ class Twins:
         have not; here we follow, so that the files can be compared."""
         self.refusals += 1
         if theirs.code in OF_PRODUCERS or theirs.code == 0:
+            assert len(self.ours.segments) == segments
             self.ours._note_epoch(leader_epoch, self.ours.log_end_offset)
             if len(self.theirs["bases"]) > segments:
                 self.ours.roll(self.now_ms)
@@ -143,8 +158,11 @@ class Twins:
             "verify", producer=producer_id, epoch=epoch, sequence=sequence, bump=bump, now=self.now_ms
         )
         self._verified.add(producer_id)
-        try:
-            ours = self.ours.verification.maybe_start(
+        guard = 0
+
+        def start() -> None:
+            nonlocal guard
+            guard = self.ours.verification.maybe_start(
                 self.ours.producers,
                 producer_id,
                 epoch,
@@ -152,11 +170,10 @@ class Twins:
                 supports_epoch_bump=bump,
                 now_ms=self.now_ms,
             )
-        except KafkaError as error:
-            assert error.code == self.theirs["code"]
-            return 0, 0
-        assert bool(ours) == bool(self.theirs["guard"])
-        return self.theirs["guard"], ours
+
+        assert _code(start) == self.theirs["code"]
+        assert bool(guard) == bool(self.theirs.get("guard"))
+        return self.theirs.get("guard", 0), guard
 
     def advance_high_watermark(self, offset: int) -> None:
         """Readers see what is below."""
@@ -249,6 +266,12 @@ class Twins:
         assert found == []
 
     # Both sides
+
+    def _begin_with(self, log: bytes) -> None:
+        for directory in (self._theirs_at, self._ours_at / str(PARTITION)):
+            directory.mkdir(parents=True)
+            (directory / PARTITION_METADATA).write_bytes(format_partition_metadata(TOPIC_ID))
+            (directory / file_name(0, "log")).write_bytes(log)
 
     def _reopen(self, *, clean: bool, recovery_point: int) -> None:
         log_start = self.theirs["start"]
