@@ -1,4 +1,4 @@
-"""Records to batches: ours from columns and from Python records, aiokafka's builder from the same Python records.
+"""Records to batches: ours from columns and from Python records, aiokafka's builder from the latter.
 
 A side makes the same batch again and again, as a producer fills batch after batch; its columns are there
 already, as from Arrow or from decoding. Batches stay small and hot: what is compared is the encoding.
@@ -10,6 +10,7 @@ import random
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -134,8 +135,8 @@ def _encode(shape: Shape, rounds: int) -> Contest:
     def sides() -> Sequence[Side]:
         columns = columns_of(records)
         return [
-            EncodeSide("columns", records, lambda: encode_batch(columns)),
-            EncodeSide("python records", records, lambda: encode_batch(records)),
+            EncodeSide("columns", records, partial(encode_batch, columns)),
+            EncodeSide("python records", records, partial(encode_batch, records)),
             EncodeSide("aiokafka", records, aiokafka_encoder(records)),
         ]
 
@@ -143,9 +144,7 @@ def _encode(shape: Shape, rounds: int) -> Contest:
         Comparison(side, "aiokafka", goal)
         for side, goal in zip(("columns", "python records"), shape.goals, strict=True)
     ]
-    return Contest(
-        f"encode {shape.name}", "records", lambda: rounded(shape), sides, comparisons, rounds
-    )
+    return Contest(f"encode {shape.name}", "records", lambda: rounded(shape), sides, comparisons, rounds)
 
 
 def rounded(shape: Shape) -> int:
@@ -167,7 +166,7 @@ def _change(rounds: int) -> Contest:
 
         return [
             EncodeSide("set_producer", records, in_place),
-            EncodeSide("encoded again", records, lambda: encode_batch(columns, **fields)),
+            EncodeSide("encoded again", records, partial(encode_batch, columns, **fields)),
         ]
 
     return Contest(

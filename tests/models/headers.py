@@ -62,7 +62,8 @@ def _encode(header: BatchHeader) -> bytes:
         "max_timestamp": header.max_timestamp,
     }
     if header.attributes & CONTROL:
-        return end_marker(header.control_type, coordinator_epoch=header.coordinator_epoch, **fields)
+        fields |= {"coordinator_epoch": header.coordinator_epoch, "timestamp": header.max_timestamp}
+        return end_marker(header.control_type, **fields)
     records = [PlainRecord(None, None, header.base_timestamp) for _ in range(header.count)]
     fields |= {
         "base_sequence": header.base_sequence,

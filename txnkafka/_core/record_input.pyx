@@ -14,7 +14,7 @@ from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
 
-cdef extern from "encode.h" nogil:
+cdef extern from "encode_input.h" nogil:
     enum:
         ENCODE_COLUMN
         ENCODE_HEADERS

@@ -11,7 +11,7 @@ Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, unique_name, write_durably
@@ -248,15 +248,20 @@ class DataDirectory:
 
     def flush(self) -> None:
         """Make everything appended durable, of all logs at once."""
-        for log in self.logs.values():
-            if log.needs_flush and log.fenced is None:
+        self._flush([log for log in self.logs.values() if log.needs_flush])
+
+    def _flush(self, logs: Iterable[PartitionLog]) -> None:
+        for log in logs:
+            if log.fenced is None:
                 self.tickets.take(log)
         flush = self.tickets.begin()
         if flush is not None:
             self.tickets.finish(flush, flush.run())
 
     def maintain(self, now_ms: int) -> None:
-        """What is to be done now and then: retention, idle producers, deleted files, checkpoints."""
+        """What is to be done now and then: flushes that are due, retention, idle producers, deleted files,
+        checkpoints."""
+        self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
         for log in self.logs.values():
             if log.fenced is None:
                 delete_old_segments(log, now_ms)

@@ -83,6 +83,7 @@ class PartitionLog:
         self.high_watermark = 0
         self.loaded_ms = 0
         self.epochs = LeaderEpochs()
+        self.has_kept_epochs = True  # else their file has more, which must go before the next append
         self.producers = ProducerTable()
         self.snapshots = ProducerSnapshots(files, directory)
         self.verification = VerificationState()
@@ -93,6 +94,7 @@ class PartitionLog:
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._preparer = Preparer(config)
         self._flushing = False
+        self._oldest_unflushed_ms: int | None = None
         self._was_cut = False  # while a flush was under way
         self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
         self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
@@ -180,6 +182,8 @@ class PartitionLog:
         except OSError as error:
             self._failed(error)
         self.log_end_offset = last_offset + 1
+        if self._oldest_unflushed_ms is None:
+            self._oldest_unflushed_ms = now_ms
         if fields.producer_id > NO_PRODUCER_ID:
             self._note_producer(prepared)
         return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
@@ -209,18 +213,19 @@ class PartitionLog:
         return waited > self.config.roll_ms - self.roll_jitter_ms or active.indexes_are_full()
 
     def _note_epoch(self, leader_epoch: int, offset: int) -> None:
-        if leader_epoch == self.epochs.latest or leader_epoch == NO_PARTITION_LEADER_EPOCH:
+        if leader_epoch == NO_PARTITION_LEADER_EPOCH:
             return
-        before = self.epochs.entries
-        changed = LeaderEpochs(before)
-        if changed.assign(leader_epoch, offset):
-            self.keep_epochs(changed)
+        if leader_epoch == self.epochs.latest and self.has_kept_epochs:
+            return
+        changed = LeaderEpochs(self.epochs.entries)
+        changed.assign(leader_epoch, offset)
+        self.keep_epochs(changed)
 
     def keep_epochs(self, epochs: LeaderEpochs) -> None:
         """Let these be the epochs, in the file too. Raises OSError, and nothing is changed."""
         path = self.files.join(self.directory, LEADER_EPOCH_CHECKPOINT)
         write_durably(self.files, path, format_leader_epoch_checkpoint(epochs.entries))
-        self.epochs = epochs
+        self.epochs, self.has_kept_epochs = epochs, True
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin another one at the log end. Raises OSError; then the log is
@@ -230,6 +235,8 @@ class PartitionLog:
             return  # KAFKA-6388: there is nothing to close
         active.seal()
         saved = active.save()
+        if self.config.preallocate:
+            active.trim()
         self._sync_before_roll()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
@@ -238,7 +245,6 @@ class PartitionLog:
         fresh.file("log")
         if self.config.preallocate:
             fresh.preallocate()
-            active.trim()
         self.unsynced_files += saved
         self.has_unsynced_names = True
         active.unload()
@@ -300,11 +306,19 @@ class PartitionLog:
         """Whether something that was appended is not durable."""
         return self.recovery_point < self.log_end_offset or self.has_unsynced_names
 
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
+        since = self._oldest_unflushed_ms
+        records = self.log_end_offset - self.recovery_point
+        return since is not None and (
+            records >= self.config.flush_messages or now_ms - since >= self.config.flush_ms
+        )
+
     def begin_flush(self) -> LogFlush:
         """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
         if self._flushing:
             raise ValueError(f"a flush of {self.topic_partition} is under way")
-        self._flushing = True
+        self._flushing, self._oldest_unflushed_ms = True, None
         files = self.unsynced_files
         if self.active.has_unsynced_bytes:
             files = [*files, self.active.file("log")]
@@ -318,7 +332,8 @@ class PartitionLog:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
         self._flushing = False
         for segment in self._retired:
-            segment.close()
+            if segment is not self.active and segment not in self._rolled:  # a cut brought it back
+                segment.close()
         was_cut, self._retired, self._was_cut = self._was_cut, [], False
         if error is not None:
             self.fence(error)

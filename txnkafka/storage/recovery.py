@@ -19,13 +19,13 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptFileError, CorruptRecordError
-from txnkafka.storage.checkpoint import parse_leader_epoch_checkpoint
+from txnkafka.storage.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
 from txnkafka.storage.interrupted import finish_interrupted
-from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, parse_segment_file
+from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, file_name, parse_segment_file
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.order import NO_LIMIT
 from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.segment import SPARSE, LogSegment
 from txnkafka.storage.segment_check import SegmentEnd, check_segment, walk_tail
 from txnkafka.storage.snapshots import ProducerSnapshots
 from txnkafka.storage.transactions import load_producers, replay, transactions_of
@@ -79,7 +79,7 @@ def open_log(
     finish_interrupted(files, directory, log.note)
     try:
         _find_segments(log, start.log_start_offset, now_ms)
-        _load_epochs(log)
+        kept = _load_epochs(log)
         _recover(log, start)
     except CorruptRecordError as error:
         log.close_files()
@@ -88,8 +88,9 @@ def open_log(
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
     log.active.file("log")  # there is one from now on
     log.active.count_anew()
-    _cut_epochs(log)
+    _cut_epochs(log, kept, start)
     _load_producers(log, start)
+    _make_missing(log, start)
     _make_durable(log, start)
     return OpenedLog(log, list(log.repairs))
 
@@ -101,7 +102,9 @@ def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> Non
     bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
     for name, each in parsed.items():
         if each.kind == "log":
-            log.segments.append(_segment(log, each.base_offset, entries[name]))
+            segment = _segment(log, each.base_offset, entries[name])
+            segment.lacks_index = not {file_name(each.base_offset, kind) for kind in SPARSE} <= entries.keys()
+            log.segments.append(segment)
         elif each.kind != "snapshot" and each.base_offset not in bases:
             log.files.remove(log.files.join(log.directory, name))  # of a segment whose removal was under way
     log.segments.sort(key=lambda segment: segment.base_offset)
@@ -124,16 +127,22 @@ def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry) -> LogS
     return segment
 
 
-def _load_epochs(log: PartitionLog) -> None:
+def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
+    """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
     try:
-        log.epochs = LeaderEpochs(parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT)))
+        kept = parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT))
     except (CorruptFileError, FileNotFoundError) as error:
-        if isinstance(error, CorruptFileError):
-            log.note(f"{path} is damaged ({error}): made anew from the log")
         for segment in log.segments:
             for index in segment.windows():
                 _assign_epochs(log.epochs, index)
+        if isinstance(error, CorruptFileError):
+            log.note(f"{path} is damaged, {error.reason}: made anew from the log")
+        elif log.epochs.entries:  # logs of old brokers have none
+            log.note(f"{path} is not there: made anew from the log")
+        return None
+    log.epochs = LeaderEpochs(kept)
+    return kept
 
 
 def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
@@ -209,7 +218,7 @@ def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> Non
         f"{path} is cut at position {found.position}, offset {found.next_offset}, {lost} bytes go: "
         f"{found.fault}"
     )
-    segment.truncate(found.position, found.next_offset)
+    segment.cut_tail(found.position)
     _drop_segments(log, number + 1)
 
 
@@ -231,9 +240,7 @@ def _check_end(log: PartitionLog, start: Start) -> None:
 
 def refused(reason: str, *, position: int, offset: int, file: str) -> CorruptRecordError:
     """The error of a log that has lost what was durable."""
-    error = CorruptRecordError(
-        f"{reason}. The partition is not opened", position=position, offset=offset, file=file
-    )
+    error = CorruptRecordError(reason, position=position, offset=offset, file=file)
     error.remedy = (
         "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
         "'txnkafka repair --truncate-corrupt' gives up everything from here on"
@@ -260,12 +267,17 @@ def _drop_segments(log: PartitionLog, first: int) -> None:
     del log.segments[first:]
 
 
-def _cut_epochs(log: PartitionLog) -> None:
-    path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
-    before = list(log.epochs.entries)
-    log.epochs.truncate_from_end(log.log_end_offset)
+def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) -> None:
+    """The epochs that the log has, in their file too."""
     log.epochs.truncate_from_start(log.log_start_offset)
-    if log.epochs.entries != before or (log.epochs.entries and not log.files.exists(path)):
+    log.epochs.truncate_from_end(log.log_end_offset)
+    if log.epochs.entries == kept:
+        return
+    if start.clean_shutdown and kept is not None:
+        # a broker that becomes the leader notes its epoch at the log end: nearly every partition has one to
+        # forget, which can wait until something is appended
+        log.has_kept_epochs = False
+    elif kept is not None or log.active.size or len(log.segments) > 1:
         log.keep_epochs(log.epochs)
 
 
@@ -283,6 +295,7 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
         replay(log, log.producers, loaded, begin, completed)
     completed.clear()
     if checked:
+        log.snapshots.remove_above(loaded)  # what a crash has left of them is made anew
         _replay_checked(log, checked, completed)
     newest = log.snapshots.newest(log.log_end_offset)
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
@@ -303,6 +316,14 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
         completed.clear()
 
 
+def _make_missing(log: PartitionLog, start: Start) -> None:
+    """Where an index has gone, more may have: what follows from such a segment is made now, as in Kafka."""
+    for segment in log.segments:
+        if start.checks_everything or segment.lacks_index:
+            segment.load()
+            transactions_of(log, segment)
+
+
 def _make_durable(log: PartitionLog, start: Start) -> None:
     """Everything that the log has, and every name, before anybody is told of it."""
     if start.clean_shutdown and not log.repairs and not log.snapshots.unsynced and not log.needs_flush:
@@ -312,7 +333,8 @@ def _make_durable(log: PartitionLog, start: Start) -> None:
         if segment.has_new_indexes or segment is log.active:
             transactions_of(log, segment)
             segment.seal()
-            log.unsynced_files += [*segment.save(), segment.file("log")]
+            log.unsynced_files.append(segment.file("log"))
+        log.unsynced_files += segment.save()
     log.snapshots.sync()
     log.has_unsynced_names = True
     log.flush()

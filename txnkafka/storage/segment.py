@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.layout import FileKind
 
-__all__ = ["DELETED", "LogSegment"]
+__all__ = ["DELETED", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
 DELETED = ".deleted"
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
+_LARGEST_INDEX = 1 << 30
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
@@ -60,6 +61,7 @@ class LogSegment:
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
         self.has_new_indexes = False  # made anew from the log, while it was opened
+        self.lacks_index = False  # an index file was not there when it was found
         self.on_repair: Callable[[str], None] = LOG.warning
         self._loaded = True
         self._bytes_since_entry = 0
@@ -261,7 +263,7 @@ class LogSegment:
             self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
 
     def _content(self, kind: FileKind) -> bytes:
-        return self.files.read(self.path(kind), _INT32_MAX)
+        return self.files.read(self.path(kind), _INT32_MAX)  # not kept open: partitions may be many
 
     def loaded_from(self, size: int) -> None:
         """The files are there already, with so many bytes of log."""
@@ -328,6 +330,9 @@ class LogSegment:
         self._find_max_timestamp()
         if position == 0:
             self.rolling_timestamp = None
+        # what no entry of the time index covers; Kafka forgets it, and with it how young the segment is
+        for index in self.windows(self.batch_before(position)):
+            self.note_tail(index)
 
     def _find_max_timestamp(self) -> None:
         """The last entry of the time index has it, or a batch behind that."""
@@ -341,6 +346,12 @@ class LogSegment:
         """The log's bytes are durable. Raises OSError."""
         self.file("log").sync()
         self.has_unsynced_bytes = False
+
+    def cut_tail(self, position: int) -> None:
+        """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
+        self.file("log").truncate(position)
+        self.size = position
+        self.has_new_indexes = self.has_unsynced_bytes = True
 
     def take_back(self) -> None:
         """Cut off what a failed write has left behind the last batch. Raises OSError."""
