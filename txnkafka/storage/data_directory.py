@@ -229,10 +229,12 @@ class DataDirectory:
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
         """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
-        goes back, else what is missing after a crash would be taken for damage."""
+        and the log start go back, else what is missing after a crash would be taken for damage, or what is
+        appended for deleted."""
         log = self.logs[partition]
-        if offset < log.recovery_point:
-            log.recovery_point = offset
+        if 0 <= offset < max(log.recovery_point, log.log_start_offset):
+            log.recovery_point = min(log.recovery_point, offset)
+            log.log_start_offset = min(log.log_start_offset, offset)
             self.checkpoint()
         return truncate_to(log, offset, now_ms=now_ms)
 
