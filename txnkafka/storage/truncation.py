@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.leader_epochs import LeaderEpochs
@@ -70,6 +71,7 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.active.sync()
     log.files.sync_directory(log.directory)
     log.recovery_point = offset
+    log.advance_high_watermark(offset)  # all of it is durable
     log.note_cut()
 
 
@@ -178,6 +180,7 @@ def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
     """The log begins behind the first ``count`` segments. When these are all, it goes on in a new one."""
     if count == len(log.segments):
         log.roll(now_ms)
+    _keep_producers(log, log.segments[count].base_offset)
     doomed, log.segments = log.segments[:count], log.segments[count:]
     log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)
     _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=log.log_start_offset)
@@ -186,3 +189,14 @@ def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             log.snapshots.remove(segment.base_offset)
     log.has_unsynced_names = True
+
+
+def _keep_producers(log: PartitionLog, offset: int) -> None:
+    """Have what is known of producers at ``offset`` durably: the log below goes, and nothing else tells it."""
+    if offset not in log.snapshots.offsets:
+        table = ProducerTable()
+        replay(log, table, load_producers(log, table, offset), offset, [])
+        log.snapshots.write(offset, table.snapshot())
+    if log.snapshots.unsynced:
+        log.snapshots.sync()
+        log.files.sync_directory(log.directory)
