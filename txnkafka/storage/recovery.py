@@ -126,19 +126,23 @@ def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry) -> LogS
 def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
     """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
+    damage = "is not there or empty"  # as Kafka makes it for a log without epochs
     try:
-        kept = parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT))
-    except (CorruptFileError, FileNotFoundError) as error:
-        for segment in log.segments:
-            for index in segment.windows():
-                _assign_epochs(log.epochs, index)
-        if isinstance(error, CorruptFileError):
-            log.note(f"{path} is damaged, {error.reason}: made anew from the log")
-        elif log.epochs.entries:  # logs of old brokers have none
-            log.note(f"{path} is not there: made anew from the log")
-        return None
-    log.epochs = LeaderEpochs(kept)
-    return kept
+        content = log.files.read(path, _CHECKPOINT_LIMIT)
+        if content:
+            kept = parse_leader_epoch_checkpoint(content)
+            log.epochs = LeaderEpochs(kept)
+            return kept
+    except FileNotFoundError:
+        pass
+    except CorruptFileError as error:
+        damage = f"is damaged, {error.reason}"
+    for segment in log.segments:
+        for index in segment.windows():
+            _assign_epochs(log.epochs, index)
+    if log.epochs.entries or "damaged" in damage:  # logs of old brokers have none
+        log.note(f"{path} {damage}: made anew from the log")
+    return None
 
 
 def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
@@ -306,7 +310,7 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
             log.snapshots.write(segment.base_offset, log.producers.snapshot())
         segment.txn_index = TxnIndexFile(segment.base_offset)
         for index in segment.windows():
-            log.producers.replay(index, log.log_start_offset, completed)
+            log.producers.replay(index, segment.base_offset, completed)
         segment.txn_index.add(completed)
         if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
             segment.txn_index.replaces_file()

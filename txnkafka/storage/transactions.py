@@ -69,7 +69,7 @@ def _add_from_log(log: PartitionLog, segment: LogSegment, index: TxnIndexFile) -
     replay(log, table, start, segment.base_offset, completed)
     completed.clear()
     for batches in segment.windows():
-        table.replay(batches, log.log_start_offset, completed)
+        table.replay(batches, segment.base_offset, completed)
     known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
     missing = [each for each in completed if each.is_aborted and each.last_offset > known]
     if missing and index.is_saved:
@@ -103,17 +103,17 @@ def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> 
 def replay(
     log: PartitionLog, table: ProducerTable, start: int, end: int, completed: list[CompletedTxn]
 ) -> None:
-    """Take the batches in [start, end) into ``table``, but for what lies below the log start."""
-    first = max(start, log.log_start_offset)
+    """Take the batches in [start, end) into ``table``, those below the log start too as long as they are there:
+    what is known of producers does not depend on when the log was opened."""
     for number in range(log.segment_of(start), len(log.segments)):
         segment = log.segments[number]
         if segment.base_offset >= end:
             return
-        place = segment.find(first) if segment.base_offset < first else (0, 0, 0)
+        place = segment.find(start) if segment.base_offset < start else (0, 0, 0)
         if place is None:
             continue
         for batches in segment.windows(place[0]):
             count = batches.find(end)
             if count < len(batches):
                 batches.truncate(count, "end", "")
-            table.replay(batches, first, completed)
+            table.replay(batches, start, completed)
