@@ -190,8 +190,14 @@ class Sequence:
         self._twins.roll()
 
     def _truncate(self) -> None:
-        end = self._twins.theirs["end"]
-        self._twins.truncate(self._rng.randint(max(self._twins.theirs["start"], end - 40), end))
+        start, end = self._twins.theirs["start"], self._twins.theirs["end"]
+        if self._is_whole():
+            self._twins.truncate(self._rng.randint(max(start, end - 40), end))
+
+    def _is_whole(self) -> bool:
+        """Whether the log begins with a segment: of what lies below its start Kafka remembers more or less,
+        as it happens."""
+        return bool(self._twins.theirs["start"] == self._twins.theirs["bases"][0])
 
     def _delete_records(self) -> None:
         start, end = self._twins.theirs["start"], self._twins.theirs["hw"]
@@ -211,9 +217,7 @@ class Sequence:
 
     def _crash(self) -> None:
         self._twins.retain()
-        theirs = self._twins.theirs
-        # below the start it is a matter of luck what Kafka replays
-        if theirs["start"] == theirs["bases"][0]:
+        if self._is_whole():
             self._twins.crash(lose_recovery_point=self._rng.random() < 0.5)
 
     def _append(self, batch: bytes, **how: object) -> Answer:

@@ -28,7 +28,7 @@ KINDS = {
     "verified": {"transaction_partition_verification_enable": True},
     "by-time": {"segment_bytes": 1 << 20, "segment_ms": 3000, "retention_ms": 60_000},
     "by-size": {"retention_bytes": 9000},
-    "full-indexes": {"segment_bytes": 1 << 20, "segment_index_bytes": 48, "index_interval_bytes": 0},
+    "full-indexes": {"segment_bytes": 1 << 20, "segment_index_bytes": 48, "index_interval_bytes": 60},
     "append-time": {"message_timestamp_type": "LogAppendTime", "segment_ms": 3000},
     "uncompressed": {"compression_type": "uncompressed"},
     "preallocated": {"preallocate": True},

@@ -17,13 +17,13 @@ from txnkafka._core.scan import scan
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.errors import KafkaError
-from txnkafka.storage import parse_producer_snapshot
+from txnkafka.storage import ProducerStateEntry, parse_producer_snapshot
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.checkpoint import parse_offset_checkpoint
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.layout import RECOVERY_POINT_CHECKPOINT
 from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.truncation import delete_old_segments, truncate_to
+from txnkafka.storage.truncation import delete_old_segments
 
 __all__ = ["Answer", "Twins", "differences"]
 
@@ -56,6 +56,7 @@ class Twins:
         self._options = {f"config.{_kafka_name(name)}": value for name, value in config.items()}
         self._theirs_at, self._ours_at = directory / "theirs" / str(PARTITION), directory / "ours"
         self._restarts = 0
+        self._verified: set[int] = set()
         self._appended: dict[bytes, Answer] = {}  # by what tells a batch from others
         self._open_theirs(clean=True, recovery_point=0, log_start=0)
         self._directory = self._open_ours()
@@ -66,6 +67,10 @@ class Twins:
     def ours(self) -> PartitionLog:
         """Our log, open."""
         return self._directory.logs[PARTITION]
+
+    @property
+    def _verifying(self) -> set[int]:
+        return {each for each in self._verified if self.ours.verification.pending(each)}
 
     # Steps
 
@@ -137,6 +142,7 @@ class Twins:
         self.theirs = self._kafka.ask(
             "verify", producer=producer_id, epoch=epoch, sequence=sequence, bump=bump, now=self.now_ms
         )
+        self._verified.add(producer_id)
         try:
             ours = self.ours.verification.maybe_start(
                 self.ours.producers, producer_id, epoch, sequence, supports_epoch_bump=bump, now_ms=self.now_ms
@@ -154,9 +160,13 @@ class Twins:
         self._agree("high watermark")
 
     def truncate(self, offset: int) -> None:
-        """Cut the end. Our log makes it durable, so that readers see all of it."""
-        truncate_to(self.ours, offset, now_ms=self.now_ms)
+        """Cut the end."""
+        self._directory.truncate(PARTITION, offset, now_ms=self.now_ms)
         self.theirs = self._kafka.ask("truncate", offset=offset, now=self.now_ms)
+        for producer_id in self._verifying - {*self.theirs["verifying"]}:
+            # Kafka forgets them for the batches that it replays
+            self.ours.verification.on_append(producer_id, -1, is_control=False)
+        # until it is told again, Kafka's last stable offset waits for transactions below the high watermark
         self.advance_high_watermark(self.ours.high_watermark)
 
     def delete_records(self, offset: int) -> None:
@@ -223,7 +233,12 @@ class Twins:
         self.ours.remove_deleted(1 << 62)
         directory.close()
         assert self._kafka.ask("close")["code"] == 0
-        found = differences(self._theirs_at, self._ours_at / str(PARTITION), self.theirs["start"])
+        found = differences(
+            self._theirs_at,
+            self._ours_at / str(PARTITION),
+            log_start=self.theirs["start"],
+            idle_since_ms=self.now_ms - self._config.producer_id_expiration_ms,
+        )
         assert found == []
 
     # Both sides
@@ -233,7 +248,9 @@ class Twins:
         self._open_theirs(clean=clean, recovery_point=recovery_point, log_start=log_start)
         self._directory = self._open_ours()
         assert self._directory.refused == {}
-        self.advance_high_watermark(self.ours.log_end_offset)
+        self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
+        # Kafka does not load idle producers; here those that are replayed go at the next opportunity
+        self.expire()
 
     def _open_theirs(self, *, clean: bool, recovery_point: int, log_start: int) -> None:
         self.theirs = self._kafka.ask(
@@ -262,6 +279,7 @@ class Twins:
             "lso": ours.last_stable_offset,
             "bases": [segment.base_offset for segment in ours.segments],
             "epochs": [list(each) for each in ours.epochs.entries],
+            "verifying": sorted(self._verifying),
             "producers": sorted(
                 [
                     each.producer_id,
@@ -304,8 +322,9 @@ def _answer_of(found: Mapping[str, Any]) -> Answer:
     return Answer(0, found["first"], found["last"], found["time"])
 
 
-def differences(theirs: Path, ours: Path, log_start: int = -1) -> list[str]:
-    """Names of files that only one has, and of those that differ."""
+def differences(theirs: Path, ours: Path, *, log_start: int, idle_since_ms: int) -> list[str]:
+    """Names of files that only one has, and of those that differ; producers that were idle since then do not
+    count."""
     their_names, our_names = _names(theirs), _names(ours)
     # Kafka removes them when it opens the log; they may know more producers than the log
     our_names -= {name for name in our_names - their_names if _is_old_snapshot(name, log_start)}
@@ -314,8 +333,7 @@ def differences(theirs: Path, ours: Path, log_start: int = -1) -> list[str]:
     for name in sorted(their_names & our_names):
         contents = [(path / name).read_bytes() for path in (theirs, ours)]
         if name.endswith(".snapshot"):
-            # Kafka writes the entries in the order of a hash map
-            entries = [sorted(parse_producer_snapshot(each)) for each in contents]
+            entries = [_producers(each, idle_since_ms) for each in contents]
             if entries[0] != entries[1]:
                 found.append(f"{name}: {entries[0]} and {entries[1]}")
         elif contents[0] != contents[1]:
@@ -327,6 +345,12 @@ def _names(directory: Path) -> set[str]:
     """But for lists of aborted transactions that were cut to nothing: Kafka leaves the empty file."""
     files = directory.iterdir()
     return {each.name for each in files if each.suffix != ".txnindex" or each.stat().st_size}
+
+
+def _producers(snapshot: bytes, idle_since_ms: int) -> list[ProducerStateEntry]:
+    """As a set: Kafka writes them in the order of a hash map."""
+    entries = parse_producer_snapshot(snapshot)
+    return sorted(each for each in entries if each.last_timestamp > idle_since_ms or each.has_open_transaction)
 
 
 def _is_old_snapshot(name: str, log_start: int) -> bool:

@@ -56,4 +56,6 @@ REFERENCES = [
     Reference(log_workloads.deleted_records, check_logs, states=500, failures=400),
     Reference(log_workloads.retention, check_logs, states=500, failures=400),
     Reference(log_workloads.clean_restarts, check_logs, states=500, failures=400),
+    Reference(log_workloads.full_disk, check_logs, states=500, failures=400),
+    Reference(log_workloads.deletions, check_logs, states=500, failures=400),
 ]

@@ -22,7 +22,12 @@ from txnkafka.env import LocalFileSystem
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.logdir.verify import verify
 from txnkafka.model import IsolationLevel, TopicPartition
-from txnkafka.storage import parse_producer_snapshot
+from txnkafka.storage import (
+    EpochEntry,
+    ProducerStateEntry,
+    parse_leader_epoch_checkpoint,
+    parse_producer_snapshot,
+)
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.log_read import read
 from txnkafka.storage.partition_log import PartitionLog
@@ -192,3 +197,97 @@ def remembered(described: list[Json], now_ms: int) -> list[Json]:
 
 def producers(log: PartitionLog) -> list[Json]:
     return sorted(map(producer_row, log.producers.entries()), key=lambda each: each["producer_id"])
+
+
+# What an owner does not look for when it starts: closed segments are looked at when they are read, and what
+# Kafka believes is believed. `txnkafka repair --full` looks at all of it.
+STILL_WRONG = {
+    "clean_bad_index": {"bad-index"},
+    "clean_bad_timeindex": {"bad-timeindex"},
+    "clean_bad_txnindex": {"bad-txnindex"},
+    "clean_flip_last_payload": {"corrupt-batch"},
+    "clean_lying_index": {"bad-index"},
+    "clean_lying_txnindex": {"txnindex-contradicts-log"},
+    "clean_missing_segment": {"missing-segment"},
+    "clean_no_partition_metadata": {"missing-partition-metadata"},
+    "clean_no_txnindex": {"missing-txnindex"},
+    "clean_torn_tail": {"snapshot-beyond-log-end", "recovery-point-beyond-log-end", "torn-tail"},  # refused
+    "clean_torn_txnindex": {"bad-txnindex"},
+    "crash_flip_last_epoch": {"leader-epoch-mismatch"},
+    "crash_flip_old_payload": {"corrupt-batch"},
+    "crash_no_txnindex": {"missing-txnindex"},
+    "crash_repeated_tail": {"repeated-batch"},
+}
+KILLED = [each for each in cases() if each.meta.get("crash_image") and not each.refused]
+each_killed = pytest.mark.parametrize("case", KILLED, ids=lambda case: case.name)
+# The broker leaves these as they were: below the recovery point it looks at nothing.
+NOT_REWRITTEN = {"crash_no_txnindex"}
+
+
+@each_killed
+def test_recovery_leaves_the_files_that_the_brokers_own_left(case: Case) -> None:
+    assert case.recovered is not None
+    files, root = overlay(), str(case.logs)
+    opened(files, root, case.recorded_at_ms).close()
+    for partition in case.partitions():
+        if f"{case.name}/logs" in OWNER and partition == DAMAGED:
+            continue
+        ours = contents(files, f"{root}/{partition}")
+        theirs = contents(files, f"{case.recovered}/{partition}")
+        kinds = (".log",) if case.name in NOT_REWRITTEN else (".log", ".txnindex")
+        differing = {name for name in changed(ours, theirs) if name.endswith(kinds)}
+        assert {name for name in differing if ours.get(name) or theirs.get(name)} == set()  # empty is absent
+        end_offset = case.facts(partition)["high_watermark"]
+        if case.name != "crash_flip_last_epoch":  # the next leader's epoch is lower, and takes all others away
+            assert _epochs(ours, end_offset) == _epochs(theirs, end_offset)
+        assert _snapshot(ours, end_offset) == _snapshot(theirs, end_offset)
+
+
+def _epochs(files: dict[str, bytes], end_offset: int) -> list[EpochEntry]:
+    """Without that of the broker which became the leader after its recovery, and has written nothing yet."""
+    entries = parse_leader_epoch_checkpoint(files["leader-epoch-checkpoint"])
+    return [each for each in entries if each.start_offset < end_offset]
+
+
+def _snapshot(files: dict[str, bytes], end_offset: int) -> list[ProducerStateEntry]:
+    content = files.get(f"{end_offset:020}.snapshot")
+    return [] if content is None else sorted(parse_producer_snapshot(content))
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_recovered_twice_is_recovered_once(case: Case) -> None:
+    """Each owner dies as soon as it has opened the directory."""
+    files, root = overlay(), str(case.logs)
+    now_ms = case.meta["recorded_at_ms"] or 0
+    opened(files, root, now_ms)
+    die(files)
+    if (case.logs / ".kafka_cleanshutdown").exists():  # believed as it was; from now on it is recovered
+        opened(files, root, now_ms)
+        die(files)
+    once = contents(files, root)
+    assert opened(files, root, now_ms).repairs == []
+    assert changed(once, contents(files, root)) == set()
+
+
+def die(files: OverlayFiles) -> None:
+    """What a killed process leaves: files as they are, and no lock."""
+    files.__dict__["_locked"].clear()
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_what_was_opened_and_closed_is_sound_and_stays_as_it_is(case: Case) -> None:
+    files, root = overlay(), str(case.logs)
+    now_ms = case.meta["recorded_at_ms"] or 0
+    found = opened(files, root, now_ms)
+    found.close()
+    assert files.exists(f"{root}/.kafka_cleanshutdown") == (not found.refused)
+    before = contents(files, root)
+    again = opened(files, root, now_ms)
+    again.close()
+    assert again.repairs == []
+    assert again.refused.keys() == found.refused.keys()
+    assert changed(before, contents(files, root)) <= {"recovery-point-offset-checkpoint"}
+    report = verify(LogDir(root, file_system=files))
+    assert {each.code for each in report.findings if each.severity != "note"} == STILL_WRONG.get(case.name, set())
+
+

@@ -27,7 +27,7 @@ from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
 from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.flush import LogFlush
-from txnkafka.storage.headers import ATTRIBUTE_CONTROL
+from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.older_batches import search_older_batches
@@ -174,8 +174,6 @@ class PartitionLog:
         try:
             if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
                 self.roll(now_ms)
-            if fields.attributes & ATTRIBUTE_CONTROL:
-                transactions_of(self, self.active)  # while the marker is not among them
             self._note_epoch(leader_epoch, first_offset)
             if fields.attributes & ATTRIBUTE_CONTROL:
                 transactions_of(self, self.active)  # from a log that does not have the marker yet
@@ -192,11 +190,12 @@ class PartitionLog:
 
     def _note_producer(self, prepared: Prepared) -> None:
         fields = prepared.fields
-        self.verification.on_append(
-            fields.producer_id,
-            fields.producer_epoch,
-            is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
-        )
+        if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
+            self.verification.on_append(
+                fields.producer_id,
+                fields.producer_epoch,
+                is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
+            )
         completed = self.producers.append(prepared.batch, 0)
         if completed is not None and completed.is_aborted:
             transactions_of(self, self.active).add([completed])
@@ -332,7 +331,8 @@ class PartitionLog:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
         self._flushing = False
         for segment in self._retired:
-            segment.close()
+            if segment is not self.active and segment not in self._rolled:  # a cut brought it back
+                segment.close()
         was_cut, self._retired, self._was_cut = self._was_cut, [], False
         if error is not None:
             self.fence(error)

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.storage.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
 from txnkafka.storage.interrupted import finish_interrupted
-from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, parse_segment_file
+from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, file_name, parse_segment_file
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.order import NO_LIMIT
 from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.segment import SPARSE, LogSegment
 from txnkafka.storage.segment_check import SegmentEnd, check_segment, walk_tail
 from txnkafka.storage.snapshots import ProducerSnapshots
 from txnkafka.storage.transactions import load_producers, replay, transactions_of
@@ -87,8 +87,10 @@ def open_log(
         raise
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
     log.active.file("log")  # there is one from now on
+    log.active.count_anew()
     _cut_epochs(log, kept, start)
     _load_producers(log, start)
+    _make_missing(log, start)
     _make_durable(log, start)
     return OpenedLog(log, list(log.repairs))
 
@@ -100,7 +102,9 @@ def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> Non
     bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
     for name, each in parsed.items():
         if each.kind == "log":
-            log.segments.append(_segment(log, each.base_offset, entries[name]))
+            segment = _segment(log, each.base_offset, entries[name])
+            segment.lacks_index = not {file_name(each.base_offset, kind) for kind in SPARSE} <= entries.keys()
+            log.segments.append(segment)
         elif each.kind != "snapshot" and each.base_offset not in bases:
             log.files.remove(log.files.join(log.directory, name))  # of a segment whose removal was under way
     log.segments.sort(key=lambda segment: segment.base_offset)
@@ -218,7 +222,7 @@ def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> Non
         f"{path} is cut at position {found.position}, offset {found.next_offset}, {lost} bytes go: "
         f"{found.fault}"
     )
-    segment.truncate(found.position, found.next_offset)
+    segment.cut_tail(found.position)
     _drop_segments(log, number + 1)
 
 
@@ -240,9 +244,7 @@ def _check_end(log: PartitionLog, start: Start) -> None:
 
 def refused(reason: str, *, position: int, offset: int, file: str) -> CorruptRecordError:
     """The error of a log that has lost what was durable."""
-    error = CorruptRecordError(
-        f"{reason}. The partition is not opened", position=position, offset=offset, file=file
-    )
+    error = CorruptRecordError(reason, position=position, offset=offset, file=file)
     error.remedy = (
         "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
         "'txnkafka repair --truncate-corrupt' gives up everything from here on"
@@ -271,8 +273,8 @@ def _drop_segments(log: PartitionLog, first: int) -> None:
 
 def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) -> None:
     """The epochs that the log has, in their file too."""
-    log.epochs.truncate_from_end(log.log_end_offset)
     log.epochs.truncate_from_start(log.log_start_offset)
+    log.epochs.truncate_from_end(log.log_end_offset)
     if log.epochs.entries == kept:
         return
     if start.clean_shutdown and kept is not None:
@@ -290,6 +292,7 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
     log.snapshots.remove_strays(segment.base_offset for segment in log.segments)
     checked = [segment for segment in log.segments if segment.has_new_indexes]
     begin = checked[0].base_offset if checked else log.log_end_offset
+    log.snapshots.remove_above(begin)
     loaded = load_producers(log, log.producers, min(begin, log.log_end_offset))
     completed: list[CompletedTxn] = []
     if loaded < begin:
@@ -317,6 +320,14 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
         completed.clear()
 
 
+def _make_missing(log: PartitionLog, start: Start) -> None:
+    """Where an index has gone, more may have: what follows from such a segment is made now, as in Kafka."""
+    for segment in log.segments:
+        if start.checks_everything or segment.lacks_index:
+            segment.load()
+            transactions_of(log, segment)
+
+
 def _make_durable(log: PartitionLog, start: Start) -> None:
     """Everything that the log has, and every name, before anybody is told of it."""
     if start.clean_shutdown and not log.repairs and not log.snapshots.unsynced and not log.needs_flush:
@@ -326,7 +337,8 @@ def _make_durable(log: PartitionLog, start: Start) -> None:
         if segment.has_new_indexes or segment is log.active:
             transactions_of(log, segment)
             segment.seal()
-            log.unsynced_files += [*segment.save(), segment.file("log")]
+            log.unsynced_files.append(segment.file("log"))
+        log.unsynced_files += segment.save()
     log.snapshots.sync()
     log.has_unsynced_names = True
     log.flush()

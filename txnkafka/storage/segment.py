@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.layout import FileKind
 
-__all__ = ["DELETED", "LogSegment"]
+__all__ = ["DELETED", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
 DELETED = ".deleted"
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
+_LARGEST_INDEX = 1 << 30
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
@@ -60,6 +61,7 @@ class LogSegment:
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
         self.has_new_indexes = False  # made anew from the log, while it was opened
+        self.lacks_index = False  # an index file was not there when it was found
         self.on_repair: Callable[[str], None] = LOG.warning
         self._loaded = True
         self._bytes_since_entry = 0
@@ -206,10 +208,8 @@ class LogSegment:
     # Keeping
 
     def seal(self) -> None:
-        """No more appends, or only after it was opened again: the time index gets its last entry, and bytes
-        are counted anew."""
+        """No more appends: the time index gets its last entry."""
         self._add_time_entry()
-        self._bytes_since_entry = 0
 
     def save(self) -> list[DataFile]:
         """Write what the indexes have and their files lack; returns the files, to be synced."""
@@ -263,13 +263,18 @@ class LogSegment:
             self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
 
     def _content(self, kind: FileKind) -> bytes:
-        return self.files.read(self.path(kind), _INT32_MAX)
+        return self.files.read(self.path(kind), _INT32_MAX)  # not kept open: partitions may be many
 
     def loaded_from(self, size: int) -> None:
         """The files are there already, with so many bytes of log."""
         self.size = size
         self.txn_index = None
         self._loaded = False
+
+    def count_anew(self) -> None:
+        """The segment was opened to be appended to: as in Kafka, the next entry of the index is that far from
+        here."""
+        self._bytes_since_entry = 0
 
     def begin_again(self) -> None:
         """The log is looked at from its beginning: ``note_all`` makes the indexes."""
@@ -341,6 +346,12 @@ class LogSegment:
         """The log's bytes are durable. Raises OSError."""
         self.file("log").sync()
         self.has_unsynced_bytes = False
+
+    def cut_tail(self, position: int) -> None:
+        """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
+        self.file("log").truncate(position)
+        self.size = position
+        self.has_new_indexes = self.has_unsynced_bytes = True
 
     def take_back(self) -> None:
         """Cut off what a failed write has left behind the last batch. Raises OSError."""

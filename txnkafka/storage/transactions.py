@@ -46,9 +46,12 @@ def _from_file(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
     if not segment.files.exists(path):
         return TxnIndexFile(segment.base_offset)
     entries, problems = parse_txn_index(segment.files.read(path, _LARGEST), segment.base_offset)
-    if not problems:
+    fault = problems[0].text if problems else ""
+    if any(each.first_offset == each.last_offset for each in entries):
+        fault = "an aborted transaction has no data"  # zeros look like one
+    if not fault:
         return TxnIndexFile(segment.base_offset, entries)
-    log.note(f"{path} is damaged ({problems[0].text}): made anew from the log")
+    log.note(f"{path} is damaged, {fault}: made anew from the log")
     index = TxnIndexFile(segment.base_offset)
     index.replaces_file()
     return index

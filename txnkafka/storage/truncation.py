@@ -27,7 +27,8 @@ HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
 
 def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     """Cut everything from ``offset`` on, durably; a batch that holds it goes as a whole, and the log goes on
-    at ``offset`` all the same. False when there is nothing to cut. Raises KafkaStorageError.
+    where the batch began: a gap at the end would look like something lost. False when there is nothing to
+    cut. Raises KafkaStorageError.
 
     Producers, epochs and transactions are what they were when the log ended there; the recovery point and
     the high watermark go back, too. The recovery point on the disk must have gone back before.
@@ -46,33 +47,50 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
 
 
 def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
+    end = _end_below(log, offset)
+    is_empty = end < log.log_start_offset <= offset  # no offset below the log start is used again
+    end = log.log_start_offset if is_empty else end
     # what is cut must not come back after a crash as if it had been acknowledged
-    log.recovery_point = min(log.recovery_point, offset)
-    log.log_start_offset = min(log.log_start_offset, offset)
-    doomed = [segment for segment in log.segments if segment.base_offset > offset]
-    kept = [segment for segment in log.segments if segment.base_offset <= offset]
+    log.recovery_point = min(log.recovery_point, end)
+    log.log_start_offset = min(log.log_start_offset, end)
+    kept = [] if is_empty else [segment for segment in log.segments if segment.base_offset <= end]
+    doomed = log.segments[len(kept) :]
     if kept:
         transactions_of(log, kept[-1])
     else:
-        kept.append(LogSegment(log.files, log.directory, offset, log.config, created_ms=now_ms))
+        kept.append(LogSegment(log.files, log.directory, end, log.config, created_ms=now_ms))
     for segment in reversed(doomed):  # from the end, one after the other, so that a crash leaves no hole
         log.delete_files(segment, now_ms)
     log.segments = kept
-    place = kept[-1].find(offset)
-    kept[-1].truncate(kept[-1].size if place is None else place[0], offset)
+    place = kept[-1].find(end)
+    kept[-1].truncate(kept[-1].size if place is None else place[0], end)
     if not kept[-1].size:
         kept[-1].created_ms = now_ms
     log.has_unsynced_names = True
-    log.log_end_offset = offset
-    log.high_watermark = min(log.high_watermark, offset)
-    _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
-    log.snapshots.remove_above(offset)
+    log.log_end_offset = end
+    log.high_watermark = min(log.high_watermark, end)
+    _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=end)
+    log.snapshots.remove_above(end)
     _reload_producers(log, now_ms)
     log.active.sync()
     log.files.sync_directory(log.directory)
-    log.recovery_point = offset
-    log.advance_high_watermark(offset)  # all of it is durable
+    log.recovery_point = end
     log.note_cut()
+
+
+def _end_below(log: PartitionLog, offset: int) -> int:
+    """Where the last batch ends that lies below ``offset`` as a whole; the segment's base offset without
+    one."""
+    number = log.segment_of(offset)
+    segment = log.segments[number]
+    if offset < segment.base_offset:
+        return offset
+    place = log.find(number, offset)
+    position = segment.size if place is None else place[0]
+    end = segment.base_offset
+    for batches in segment.windows(segment.batch_before(max(0, position - 1)), position):
+        end = batches.last_offset[-1] + 1 if len(batches) else end
+    return end
 
 
 def _cut_epochs(

@@ -9,6 +9,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
@@ -46,6 +48,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 public final class KafkaLog {
     private final ManualTime time = new ManualTime();
     private final Map<Integer, VerificationGuard> guards = new HashMap<>();
+    private final Set<Long> verified = new TreeSet<>();
     private UnifiedLog log;
 
     public static void main(String[] arguments) throws IOException {
@@ -134,6 +137,7 @@ public final class KafkaLog {
         int expiration = Integer.parseInt(config.remove("producer.id.expiration.ms"));
         boolean verify = Boolean.parseBoolean(config.remove("transaction.partition.verification.enable"));
         guards.clear();
+        verified.clear();
         log = UnifiedLog.create(
             new File(options.get("directory")), new LogConfig(config),
             Long.parseLong(options.get("log_start")), Long.parseLong(options.get("recovery_point")),
@@ -155,6 +159,7 @@ public final class KafkaLog {
     }
 
     private String verify(Map<String, String> options) {
+        verified.add(Long.parseLong(options.get("producer")));
         VerificationGuard guard = log.maybeStartTransactionVerification(
             Long.parseLong(options.get("producer")), Integer.parseInt(options.get("sequence")),
             Short.parseShort(options.get("epoch")), Boolean.parseBoolean(options.get("bump")));
@@ -172,10 +177,12 @@ public final class KafkaLog {
                 each.coordinatorEpoch(), each.currentTxnStartOffset()).toString());
         List<String> epochs = log.leaderEpochCache().epochEntries().stream()
             .map(each -> "[" + each.epoch() + "," + each.startOffset() + "]").toList();
+        List<Long> verifying = verified.stream()
+            .filter(each -> log.verificationGuard(each) != VerificationGuard.SENTINEL).toList();
         List<Long> bases = log.logSegments().stream().map(LogSegment::baseOffset).toList();
         return "\"start\":" + log.logStartOffset() + ",\"end\":" + log.logEndOffset()
             + ",\"hw\":" + log.highWatermark() + ",\"lso\":" + log.lastStableOffset()
             + ",\"recovery_point\":" + log.recoveryPoint() + ",\"bases\":" + bases
-            + ",\"epochs\":" + epochs + ",\"producers\":" + producers;
+            + ",\"epochs\":" + epochs + ",\"verifying\":" + verifying + ",\"producers\":" + producers;
     }
 }

@@ -10,7 +10,7 @@ import pytest
 from tests.models.builder import legacy_entry
 from tests.models.crc32c import crc32c
 from tests.models.fetch_filter import decode_any
-from tests.unit.storage.logs import NOW, data, marker
+from tests.unit.storage.client import NOW, data, marker
 from txnkafka._core.encode import replace_payload
 from txnkafka._core.scan import scan
 from txnkafka.config import LogConfig

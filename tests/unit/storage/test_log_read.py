@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.storage.logs import Log, data
+from tests.unit.storage.client import Log, data
 from txnkafka._core.scan import scan
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import IsolationLevel

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from tests.unit.storage.logs import NOW, PATH, Log, data, marker, opened
+from tests.unit.storage.client import NOW, PATH, Log, data, marker, opened
 from txnkafka._core.scan import scan
 from txnkafka.errors import (
     InvalidProducerEpochError,

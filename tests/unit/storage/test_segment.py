@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.storage.logs import NOW, PATH, data
+from tests.unit.storage.client import NOW, PATH, data
 from txnkafka.config import LogConfig
 from txnkafka.env import make_directories
 from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from tests.unit.storage.logs import NOW, PATH, Log
+from tests.unit.storage.client import NOW, PATH, Log
 from txnkafka.env import make_directories
 from txnkafka.storage import parse_producer_snapshot
 from txnkafka.storage.snapshots import ProducerSnapshots

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from tests.unit.storage.logs import NOW, PATH, Log, data, opened
+from tests.unit.storage.client import NOW, PATH, Log, data, opened
 from txnkafka.errors import KafkaStorageError, OffsetOutOfRangeError, OutOfOrderSequenceError
 from txnkafka.storage.log_read import read
 from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
