@@ -1,7 +1,8 @@
 """The log of a partition, the slow and obvious way: a list of batches; everything else follows from it.
 
 Nothing is forgotten here but what is cut off: what retention deletes is below ``log_start``, yet what it says
-of producers holds. ``high_watermark`` is where the flushed part ends.
+of producers holds. ``durable`` is where what is on the disk for certain ends, ``high_watermark`` where readers
+stop.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class PartitionLogModel:
 
     def __init__(self, expiration_ms: int, now_ms: int) -> None:
         self.batches: list[Batch] = []
-        self.log_start = self.log_end = self.high_watermark = 0
+        self.log_start = self.log_end = self.high_watermark = self.durable = 0
         self.expiration_ms, self.now_ms = expiration_ms, now_ms
 
     # What happens to it
@@ -99,12 +100,18 @@ class PartitionLogModel:
         return batch
 
     def flush(self) -> None:
-        self.high_watermark = self.log_end
+        self.high_watermark = self.durable = self.log_end
 
     def truncate(self, offset: int) -> None:
+        """At the end of a batch."""
         self.batches = [batch for batch in self.batches if batch.last_offset < offset]
-        self.log_end = self.high_watermark = offset
+        self.log_end = self.durable = offset
+        self.high_watermark = min(self.high_watermark, offset)
         self.log_start = min(self.log_start, offset)
+
+    def end_below(self, offset: int) -> int | None:
+        """Where the last batch ends that lies below ``offset`` as a whole."""
+        return max((b.last_offset + 1 for b in self.batches if b.last_offset < offset), default=None)
 
     # What it says of producers
 

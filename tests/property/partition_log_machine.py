@@ -76,7 +76,6 @@ class PartitionLogMachine(RuleBasedStateMachine):
         )  # fmt: skip
         self.written = self.coordinator_epoch = self.leader_epoch = self.next_producer_id = 0
         self.lowest_stable = 0
-        self.knows_epochs = True
         self.reloaded_at = 0  # what lies below is known from files only
         self.senders = [self._sender() for _ in range(4)]
         self.files = MemoryFiles(ModelClock(self.model))
@@ -89,7 +88,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     def _open(self) -> DataDirectory:
         directory = DataDirectory(self.files, "/data", lambda topic: self.config, now_ms=self.model.now_ms)
-        assert not directory.refused
+        assert directory.refused == {}
         return directory
 
     # Appending
@@ -234,21 +233,17 @@ class PartitionLogMachine(RuleBasedStateMachine):
     def roll(self) -> None:
         self.log.roll(self.model.now_ms)
 
-    @rule(back=st.integers(1, 12), whole=st.booleans())
-    def truncate(self, back: int, whole: bool) -> None:
-        offset = max(self.model.log_end - back, 0)
-        if whole:
-            offset = max((b.base_offset for b in self.model.batches if b.base_offset <= offset), default=0)
-        if offset < self.log.segments[0].base_offset:
+    @rule(back=st.integers(1, 12))
+    def truncate(self, back: int) -> None:
+        """Inside a batch, that goes as a whole."""
+        offset, first = max(self.model.log_end - back, 0), self.log.segments[0].base_offset
+        end = max(self.model.end_below(offset) or 0, first)
+        if offset < first or (end < self.model.log_start <= offset):
             return  # nobody cuts what is deleted
-        # an epoch that began with a batch that goes keeps its beginning when the end stays behind that
-        self.knows_epochs &= offset in {0, *(batch.last_offset + 1 for batch in self.model.batches)}
         self.directory.truncate(PARTITION, offset, now_ms=self.model.now_ms)
         if offset < self.model.log_end:
-            self.model.truncate(offset)
+            self.model.truncate(end)
             self._reloaded()
-        self.append_plain(1)  # so that the end is one of a batch, and stays where it is
-        self.flush()
 
     @rule(back=st.integers(0, 12))
     def delete_records(self, back: int) -> None:
@@ -307,9 +302,9 @@ class PartitionLogMachine(RuleBasedStateMachine):
         self.directory = self._open()
         self.log = self.directory.logs[PARTITION]
         end = self.log.log_end_offset
-        assert self.model.high_watermark <= end <= self.model.log_end
-        self.lowest_stable = min(self.lowest_stable, self.model.last_stable_offset)
+        assert self.model.durable <= end <= self.model.log_end
         self.model.truncate(end)
+        self.model.flush()
         self._reloaded()
 
     def _lose_derived_file(self, number: int, emptied: bool) -> None:
@@ -360,12 +355,12 @@ class PartitionLogMachine(RuleBasedStateMachine):
     def _offsets_agree(self) -> None:
         log, model = self.log, self.model
         assert (log.log_start_offset, log.log_end_offset) == (model.log_start, model.log_end)
-        assert log.recovery_point == log.high_watermark == model.high_watermark
+        assert (log.recovery_point, log.high_watermark) == (model.durable, model.high_watermark)
         assert log.last_stable_offset == model.last_stable_offset <= log.log_end_offset
         assert log.last_stable_offset >= self.lowest_stable
         self.lowest_stable = log.last_stable_offset
         epochs = [each for each in log.epochs.entries if each[1] < log.log_end_offset]
-        assert epochs == model.epochs() or not self.knows_epochs
+        assert epochs == model.epochs()
 
     def _producers_agree(self) -> None:
         """In memory, and in every snapshot: state at an offset is that of the log below it."""

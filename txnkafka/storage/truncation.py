@@ -20,7 +20,7 @@ from txnkafka.storage.transactions import load_producers, replay, transactions_o
 if TYPE_CHECKING:
     from txnkafka.storage.partition_log import PartitionLog
 
-__all__ = ["delete_old_segments", "delete_records", "truncate_to"]
+__all__ = ["delete_old_segments", "delete_records", "end_below", "truncate_to"]
 
 HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
 
@@ -47,7 +47,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
 
 
 def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
-    end = _end_below(log, offset)
+    end = end_below(log, offset)
     is_empty = end < log.log_start_offset <= offset  # no offset below the log start is used again
     end = log.log_start_offset if is_empty else end
     # what is cut must not come back after a crash as if it had been acknowledged
@@ -78,7 +78,7 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.note_cut()
 
 
-def _end_below(log: PartitionLog, offset: int) -> int:
+def end_below(log: PartitionLog, offset: int) -> int:
     """Where the last batch ends that lies below ``offset`` as a whole; the segment's base offset without
     one."""
     number = log.segment_of(offset)

@@ -9,7 +9,6 @@ from txnkafka._core.scan import scan
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import IsolationLevel
 from txnkafka.storage.log_read import LogRead, read
-from txnkafka.storage.truncation import truncate_to
 
 COMMITTED, UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
 SIZE = len(data(count=2))
@@ -36,8 +35,7 @@ def test_ul_41_where_each_kind_of_reader_stops() -> None:
 
 def test_ul_68_gaps_and_ends() -> None:
     log = Log()
-    log.plain(4)
-    truncate_to(log.log, 2, now_ms=log.now_ms)  # inside the batch, which goes
+    log.log.log_end_offset = 2  # as after compaction
     log.plain()
     log.log.flush()
     assert offsets(read(log.log, 0, max_bytes=100)) == [(2, 3)]
