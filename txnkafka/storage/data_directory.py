@@ -40,7 +40,7 @@ from txnkafka.storage.layout import (
 from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
 from txnkafka.storage.recovery import Repair, Start, open_log
 from txnkafka.storage.topic_id import topic_id_from_bytes
-from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
+from txnkafka.storage.truncation import delete_old_segments, delete_records, end_below, truncate_to
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
@@ -261,10 +261,15 @@ class DataDirectory:
         """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
         goes back, else what is missing after a crash would be taken for damage."""
         log = self.logs[partition]
-        if offset < log.recovery_point:
-            log.recovery_point = offset
+        end = end_below(log, max(offset, 0))
+        if end < log.recovery_point:
+            log.recovery_point = end
             self.checkpoint()
-        return truncate_to(log, offset, now_ms=now_ms)
+        before = log.log_start_offset
+        was_cut = truncate_to(log, offset, now_ms=now_ms)
+        if log.log_start_offset != before:
+            self._write_log_starts()  # else what is appended below the old one would be taken for deleted
+        return was_cut
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
