@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench import processes
-from bench.appending import append_contests, durable_contests
+from bench import appending, processes, recovering, writing
 from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
 from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
 from bench.parts import ChecksumPart, CodecPart, MapPart, WalkPart
 from bench.peers import AiokafkaSide, KafkaPythonSide
-from bench.recovering import opening, recovery
 from bench.segments import MIB, Input, linked, ready
 from bench.served import served
 from bench.spark import SparkSide
@@ -70,7 +68,7 @@ FULL = Plan(
     spark=512 * MIB,
     spark_cores=(1, 2),
     spark_rounds=3,
-    spark_warm_seconds=20,
+    spark_warm_seconds=12,
     spark_all=True,
     rounds=9,
     process_rounds=9,
@@ -110,9 +108,8 @@ def contests(plan: Plan) -> list[Contest]:
     found += [_compressed(plan, shape, codec) for shape in plan.compressed_shapes for codec in CODECS]
     found.append(_scan(plan))
     found += [_committed(plan, percent) for percent in plan.aborted]
-    found += [_verify(plan), _cat(plan)]
-    found += [*append_contests(plan.append, plan.rounds), *durable_contests(plan.flushes, plan.rounds)]
-    found += [*recovery(plan.verify, plan.start_rounds), *opening(plan.partitions, plan.start_rounds)]
+    found += [_verify(plan), _cat(plan), *writing.contests(plan)]
+    found += [*appending.contests(plan), *recovering.contests(plan)]
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 
@@ -258,11 +255,11 @@ SPARK_WORK = (
     ("export", "export", "export to Parquet", 3.0),
 )
 # those that are also run on two cores, and those of a quick run
-SPARK_SCALING = ("sql", "scan", "aggregate", "export")
+SPARK_SCALING = ("sql", "aggregate", "export")
 # those beside which the mere way into the JVM is measured, and those with twice the data: a job of Spark's
 # costs some 50 ms of CPU whatever it reads
 SPARK_CROSSING = ("sql", "value", "noop", "scan", "scan value")
-SPARK_TWICE = ("aggregate", "search")
+SPARK_TWICE = ("aggregate",)
 FINDINGS_PARTITIONS = 8
 FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
 

@@ -22,7 +22,7 @@ __all__ = ["SparkSide", "tree_cpu_seconds"]
 
 ROOT = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
-WARM_RUNS = 4
+WARM_RUNS = 3
 
 
 class SparkSide:

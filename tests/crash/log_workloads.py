@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.crash.explore import Promises
 from tests.crash.partition_promises import CONFIG, NOW, Partition, opened
 from txnkafka.env import Clock, DataFiles
+
+SHORT = replace(CONFIG, retention_ms=1000)
 
 __all__ = [
     "appends",
@@ -68,6 +72,7 @@ def truncations(files: DataFiles, clock: Clock, promises: Promises) -> None:
     for number in range(5):
         partition.append(f"t{number}")
     partition.flush()
+    directory.checkpoint()
     partition.truncate(8)
     partition.append("new")
     partition.flush()
@@ -97,7 +102,7 @@ def deleted_records(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 def retention(files: DataFiles, clock: Clock, promises: Promises) -> None:
     """Everything is too old: the log goes on in a new segment, and no offset is used twice."""
-    directory = opened(files, _SHORT)
+    directory = opened(files, SHORT)
     partition = Partition(directory, promises)
     for number in range(6):
         partition.append(f"o{number}", producer_id=7)
@@ -119,6 +124,3 @@ def clean_restarts(files: DataFiles, clock: Clock, promises: Promises) -> None:
         end = partition.log.log_end_offset
         directory.close()
         promises.acknowledge(("end", partition.key, end))
-
-
-_SHORT = CONFIG.__class__(segment_bytes=420, index_interval_bytes=100, retention_ms=1000, file_delete_delay_ms=0)

@@ -1,9 +1,9 @@
 """What a partition's log promises, and whether what is left of one keeps it.
 
-A workload appends through ``Partition``, which notes every attempt and every acknowledgement. ``check_logs`` opens
-what is left, and wants: a log that is some state the partition was in, no older than what was acknowledged;
-exactly the transactions of it committed, aborted and open that its markers say; and a second opening that finds
-nothing to do.
+A workload appends through ``Partition``, which notes every attempt and every acknowledgement. ``check_logs``
+opens what is left, and wants: a log that is some state the partition was in, no older than what was
+acknowledged; exactly the transactions of it committed, aborted and open that its markers say; and a second
+opening that finds nothing to do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.log_read import read
 from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.truncation import delete_old_segments, truncate_to
+from txnkafka.storage.truncation import delete_old_segments
 
 __all__ = ["CONFIG", "NOW", "PATH", "Partition", "check_logs", "opened"]
 
@@ -71,7 +71,9 @@ class Partition:
         self.log: PartitionLog = directory.logs[self.key]
         self._sequences: dict[int, int] = {}
 
-    def append(self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2) -> None:
+    def append(
+        self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2
+    ) -> None:
         sequence = self._sequences.get(producer_id, 0) if producer_id >= 0 else -1
         values = [(b"key", f"{text}-{i}".encode(), NOW + i, []) for i in range(records)]
         batch = encode_batch(
@@ -112,7 +114,7 @@ class Partition:
 
     def truncate(self, offset: int) -> None:
         self._promises.attempt(("truncate", self.key, offset))
-        truncate_to(self.log, offset, now_ms=NOW)
+        self.directory.truncate(self.key, offset, now_ms=NOW)
         self._promises.acknowledge(("truncate", self.key, offset))
 
     def delete_records(self, offset: int) -> None:
@@ -224,6 +226,7 @@ def _check_transactions(log: PartitionLog, found: Sequence[Entry]) -> None:
     offset = log.log_start_offset
     while offset < stable:
         answer = read(log, offset, max_bytes=1 << 20, isolation_level=IsolationLevel.READ_COMMITTED)
-        told |= {(each.producer_id, each.first_offset, each.last_offset) for each in answer.aborted_transactions}
+        for each in answer.aborted_transactions or ():
+            told.add((each.producer_id, each.first_offset, each.last_offset))
         offset = scan(answer.records)[-1].last_offset + 1
     assert {each for each in aborted if each[1] < stable} <= told, (aborted, told)

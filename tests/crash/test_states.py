@@ -6,11 +6,12 @@ from __future__ import annotations
 import pytest
 
 from tests.conftest import LONG
-from tests.crash.explore import explore, fail_each_call
+from tests.crash.explore import FAULTS, explore, fail_each_call
 from tests.crash.workloads import REFERENCES, Reference
 
-STATES = None if LONG else 5000
-TWICE, BELOW = (20_000, 50) if LONG else (200, 10)
+STATES = None if LONG else 4000
+TWICE, BELOW = (20_000, 50) if LONG else (100, 10)
+ONCE = FAULTS if LONG else FAULTS[::2]
 
 each_workload = pytest.mark.parametrize("reference", REFERENCES, ids=lambda each: each.workload.__name__)
 
@@ -28,4 +29,6 @@ def test_a_second_power_cut(reference: Reference) -> None:
 
 @each_workload
 def test_calls_that_fail(reference: Reference) -> None:
-    fail_each_call(reference.workload, reference.check, at_least=reference.failures)
+    least = reference.failures * len(ONCE) // len(FAULTS)
+    limit = 3 if LONG else 1
+    fail_each_call(reference.workload, reference.check, at_least=least, limit=limit, faults=ONCE)

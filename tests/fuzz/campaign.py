@@ -11,6 +11,7 @@ from tests.fuzz.codecs import GZIP, LZ4, SNAPPY, ZSTD
 from tests.fuzz.decoding import BATCH
 from tests.fuzz.derived_files import CHECKPOINT, INDEX, SNAPSHOT, TIME_INDEX, TXN_INDEX
 from tests.fuzz.directory import DIRECTORY
+from tests.fuzz.encoding import CHANGE, COLUMNS
 from tests.fuzz.engine import Limits, Report, Target
 from tests.fuzz.isolation import fuzz_isolated
 from tests.fuzz.log_records import LOG_RECORD
@@ -20,7 +21,7 @@ __all__ = ["CORPUS", "FINDINGS", "TARGETS", "corpus_of", "describe", "run"]
 
 CORPUS = Path(__file__).with_name("corpus")
 FINDINGS = Path(__file__).resolve().parents[2] / "build" / "fuzz"
-_RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT)
+_RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS)
 _FILES = (INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT, CHECKPOINT, LOG_RECORD, DIRECTORY)
 TARGETS = {target.name: target for target in (*_RECORDS, *_FILES)}
 

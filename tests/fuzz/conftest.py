@@ -5,9 +5,19 @@ from __future__ import annotations
 import pytest
 
 from tests.fuzz.guard import protection_gap, sanitizer_is_loaded
-from txnkafka._core import columns, crc32c, decode, legacy, read_committed, scan, text
+from txnkafka._core import (
+    columns,
+    crc32c,
+    decode,
+    encode,
+    legacy,
+    read_committed,
+    record_input,
+    scan,
+    text,
+)
 
-COMPILED = (columns, crc32c, decode, legacy, read_committed, scan, text)
+COMPILED = (columns, crc32c, decode, encode, legacy, read_committed, record_input, scan, text)
 LINES = pytest.StashKey[list[str]]()
 
 

@@ -16,6 +16,7 @@ from tests.damage.image import SEGMENTS, image, log
 from tests.fuzz import directory, log_records
 from tests.fuzz.campaign import CORPUS
 from tests.fuzz.codecs import CODECS
+from tests.fuzz.encoding import column_seeds
 from tests.golden.cases import cases, unpacked
 from tests.models.builder import Batch, PlainRecord, encode_record, end_marker
 from tests.models.fetch_filter import decode_any, scan_log
@@ -190,6 +191,8 @@ def all_seeds() -> dict[str, Seeds]:
         | {
             "batch": chain(batch_seeds(), golden_slices("log")),
             "text": batch_seeds(),
+            "change": batch_seeds(),
+            "columns": iter(column_seeds().items()),
             "record": record_seeds(),
             "checkpoint": checkpoint_seeds(),
             "log-record": log_record_seeds(),

@@ -150,11 +150,13 @@ def test_a_sound_log_has_no_anomalies(case: Case, partition: TopicPartition) -> 
 
 
 def table_rows(table: ProducerTable) -> tuple[list[Any], list[tuple[int, int]]]:
-    return table.entries(), [(each.producer_id, each.current_txn_first_offset) for each in table.open_transactions()]
+    transactions = table.open_transactions()
+    return table.entries(), [(each.producer_id, each.current_txn_first_offset) for each in transactions]
 
 
 def state_rows(state: ProducerState) -> tuple[list[Any], list[tuple[int, int]]]:
-    return state.entries(), [(each.producer_id, each.first_offset) for each in state.open_transactions]
+    transactions = state.open_transactions
+    return state.entries(), [(each.producer_id, each.first_offset) for each in transactions]
 
 
 @partitions

@@ -62,8 +62,12 @@ def _encode(header: BatchHeader) -> bytes:
         "max_timestamp": header.max_timestamp,
     }
     if header.attributes & CONTROL:
-        return end_marker(header.control_type, coordinator_epoch=header.coordinator_epoch, **fields)
+        fields |= {"coordinator_epoch": header.coordinator_epoch, "timestamp": header.max_timestamp}
+        return end_marker(header.control_type, **fields)
     records = [PlainRecord(None, None, header.base_timestamp) for _ in range(header.count)]
-    fields |= {"base_sequence": header.base_sequence}
+    fields |= {
+        "base_sequence": header.base_sequence,
+        "last_offset_delta": header.last_offset - header.base_offset,
+    }
     transactional = bool(header.attributes & TRANSACTIONAL)
     return Batch(records=records, transactional=transactional, **fields).encode()

@@ -1,7 +1,8 @@
-"""Producer state of a partition, the slow and obvious way: Kafka's classes for it, without their checks.
+"""Producer state of a partition, the slow and obvious way: Kafka's classes for it.
 
-org.apache.kafka.storage.internals.log: ProducerStateManager, ProducerAppendInfo, ProducerStateEntry, in the
-way they replay a log. ``write_snapshot`` is ProducerStateManager.writeSnapshot.
+org.apache.kafka.storage.internals.log: ProducerStateManager, ProducerAppendInfo, ProducerStateEntry,
+UnifiedLog.analyzeAndValidateProducerState. ``check`` is what a leader does before an append, ``update`` what
+the append or a replay changes. ``write_snapshot`` is ProducerStateManager.writeSnapshot.
 """
 
 from __future__ import annotations
@@ -9,19 +10,52 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tests.models.crc32c import crc32c
 from tests.models.record_batch import CONTROL, TRANSACTIONAL, BatchHeader
 
-__all__ = ["ProducerStateManager", "write_snapshot"]
+__all__ = ["CachedBatch", "ProducerStateManager", "Request", "write_snapshot"]
+
+REPLICATION, COORDINATOR, CLIENT = range(3)
+LARGEST = 2**31 - 1
+
+
+class CachedBatch(NamedTuple):
+    """What is remembered of a batch."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+
+class Request(NamedTuple):
+    """What a leader knows of an append beside its batch."""
+
+    origin: int
+    transaction_version: int = -1
+    verified: bool = True
+    lowest_sequence: int | None = None
+    supports_epoch_bump: bool = False
+
+
+def increment(sequence: int, by: int) -> int:
+    for _ in range(by):
+        sequence = 0 if sequence == LARGEST else sequence + 1
+    return sequence
+
+
+def last_sequence_of(batch: BatchHeader) -> int:
+    if batch.base_sequence < 0:
+        return -1
+    return increment(batch.base_sequence, batch.last_offset - batch.base_offset)
 
 
 @dataclass
 class _Entry:
     producer_epoch: int
-    batches: list[tuple[int, int, int]] = field(
-        default_factory=list
-    )  # last sequence, last offset, offset delta
+    batches: list[CachedBatch] = field(default_factory=list)  # at most five
     coordinator_epoch: int = -1
     last_timestamp: int = -1
     current_txn_first_offset: int = -1
@@ -40,6 +74,62 @@ class ProducerStateManager:
         self.ongoing: dict[int, int] = {}  # first offset → producer id
         self.completed: list[tuple[int, int, int, bool, int]] = []
 
+    def check(self, batch: BatchHeader, request: Request) -> int | CachedBatch:
+        """The error code, 0 when the batch may be appended, or the batch that it repeats."""
+        if batch.producer_id < 0:
+            return 0
+        known = self.entries.get(batch.producer_id)
+        entry = known or _Entry(-1)
+        same_epoch = entry.producer_epoch == batch.producer_epoch
+        if request.origin == CLIENT and same_epoch and batch.base_sequence >= 0:
+            for cached in entry.batches:
+                same_size = cached.offset_delta == batch.last_offset - batch.base_offset
+                if same_size and cached.last_sequence == last_sequence_of(batch):
+                    return cached
+        in_transaction = same_epoch and entry.current_txn_first_offset != -1
+        if batch.attributes & TRANSACTIONAL and request.origin != REPLICATION and not in_transaction:
+            if known and batch.producer_epoch < known.producer_epoch:
+                return 47
+            if not batch.attributes & CONTROL and not request.verified:
+                return 48
+        if batch.attributes & CONTROL:
+            return self._check_marker(entry, batch, request)
+        return self._check_data(entry, batch, request)
+
+    def _check_marker(self, entry: _Entry, batch: BatchHeader, request: Request) -> int:
+        if request.origin == REPLICATION:
+            return 0
+        if request.transaction_version == -1:
+            return -1
+        is_retry = entry.current_txn_first_offset == -1 or batch.producer_epoch == 32767
+        if batch.producer_epoch == entry.producer_epoch and request.transaction_version == 2 and not is_retry:
+            return 47
+        if batch.producer_epoch < entry.producer_epoch:
+            return 47
+        return 52 if batch.coordinator_epoch < entry.coordinator_epoch else 0
+
+    def _check_data(self, entry: _Entry, batch: BatchHeader, request: Request) -> int:
+        if request.origin != REPLICATION and batch.producer_epoch < entry.producer_epoch:
+            return 47
+        if request.origin == CLIENT and not self._in_sequence(entry, batch, request):
+            return 45
+        is_plain = not batch.attributes & TRANSACTIONAL
+        return 48 if entry.current_txn_first_offset != -1 and is_plain else 0
+
+    def _in_sequence(self, entry: _Entry, batch: BatchHeader, request: Request) -> bool:
+        sequence = batch.base_sequence
+        if request.lowest_sequence is not None:
+            if request.supports_epoch_bump and sequence != 0 and not entry.batches:
+                return False
+            if sequence > request.lowest_sequence:
+                return False
+        if entry.producer_epoch == -1:
+            return True
+        if entry.producer_epoch != batch.producer_epoch:
+            return sequence == 0
+        last = entry.batches[-1].last_sequence if entry.batches else -1
+        return sequence == increment(last, 1)
+
     def update(self, batch: BatchHeader) -> None:
         if batch.producer_id < 0:
             return
@@ -52,10 +142,8 @@ class ProducerStateManager:
     def _append(self, entry: _Entry, batch: BatchHeader) -> None:
         entry.set_epoch(batch.producer_epoch)
         offset_delta = batch.last_offset - batch.base_offset
-        last_sequence = batch.base_sequence
-        for _ in range(offset_delta):
-            last_sequence = 0 if last_sequence == 2**31 - 1 else last_sequence + 1
-        entry.batches.append((last_sequence, batch.last_offset, offset_delta))
+        cached = CachedBatch(last_sequence_of(batch), batch.last_offset, offset_delta, batch.max_timestamp)
+        entry.batches = [*entry.batches[-4:], cached]
         entry.last_timestamp = batch.max_timestamp
         if batch.attributes & TRANSACTIONAL and entry.current_txn_first_offset == -1:
             entry.current_txn_first_offset = batch.base_offset
@@ -76,11 +164,16 @@ class ProducerStateManager:
         entry.current_txn_first_offset = -1
         entry.last_timestamp = batch.max_timestamp
 
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """Of transactions that are open, or whose markers are not below the high watermark."""
+        unreplicated = [first for _, first, last, _, _ in self.completed if last >= high_watermark]
+        return min([*self.ongoing, *unreplicated], default=None)
+
     def rows(self) -> list[tuple[int, ...]]:
         """Fields of each producer in the order of txnkafka's entries."""
         return [
             (producer_id, entry.producer_epoch, entry.coordinator_epoch, entry.last_timestamp,
-             entry.current_txn_first_offset, *(entry.batches[-1] if entry.batches else (-1, -1, 0)))
+             entry.current_txn_first_offset, *(entry.batches[-1][:3] if entry.batches else (-1, -1, 0)))
             for producer_id, entry in sorted(self.entries.items())
         ]  # fmt: skip
 

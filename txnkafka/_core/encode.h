@@ -10,48 +10,13 @@
 #ifndef TXNKAFKA_ENCODE_H
 #define TXNKAFKA_ENCODE_H
 
-#include "record.h"
+#include "encode_blocks.h"
 
-#define ENCODE_SLACK 160 /* bytes that the fast path may scribble on behind the record's first byte and data */
 #define MAX_BATCH_SIZE 0x7fffffffll /* Kafka's buffers have no more */
-
-enum encode_error {
-    ENCODE_OK = 0,
-    ENCODE_COLUMN,    /* the offsets of a binary column go back or past its data */
-    ENCODE_HEADERS,   /* the same of header_offsets */
-    ENCODE_TIMESTAMP, /* below -1 */
-    ENCODE_OFFSET,    /* not above the one before, below the base offset, or too far from it */
-    ENCODE_SIZE,      /* more than a batch can hold */
-    ENCODE_CHANGED,   /* between the two passes */
-};
-
-struct encode_field {
-    const uint8_t *data;
-    int64_t length; /* -1: null */
-};
-
-/* Byte strings: as Arrow has them, or where `fields` is set, one by one. */
-struct encode_column {
-    const void *offsets; /* NULL: everything is null */
-    const uint8_t *data, *validity;
-    int64_t size;
-    int wide; /* offsets are int64, else int32 */
-    const struct encode_field *fields;
-};
-
-struct encode_input {
-    struct encode_column keys, values, header_keys, header_values;
-    const int64_t *timestamps;
-    const int64_t *offsets;     /* NULL: one after the other from the base offset on */
-    const void *header_offsets; /* NULL: no headers */
-    int wide_header_offsets;
-    int64_t header_count;
-    int64_t start, stop; /* the records to write */
-    int64_t base_offset, base_timestamp;
-};
 
 struct encode_result {
     int64_t size, max_timestamp, last_offset_delta, failed; /* `failed`: the record with the error */
+    struct kept_blocks kept;
 };
 
 struct encode_record {
@@ -62,11 +27,6 @@ struct encode_record {
 };
 
 TXNKAFKA_INLINE uint64_t zigzag_of(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
-
-/* Nine sixty-fourths of the bits, rounded up: exact from 1 to 64 bits. */
-TXNKAFKA_INLINE uint64_t varint_size(uint64_t z) {
-    return ((uint64_t)(64 - __builtin_clzll(z | 1)) * 9 + 64) >> 6;
-}
 
 TXNKAFKA_INLINE uint8_t *put_varint(uint8_t *p, uint64_t z) {
     for (; z >= 0x80; z >>= 7) *p++ = (uint8_t)z | 0x80;
@@ -88,30 +48,6 @@ TXNKAFKA_INLINE uint8_t *put_length(uint8_t *p, uint64_t z) {
     uint16_t word = (uint16_t)small_varint(z, &bits);
     memcpy(p, &word, 2);
     return p + bits / 8;
-}
-
-/* Exactly n bytes; short ones without a call. */
-TXNKAFKA_INLINE void copy_exactly(uint8_t *to, const uint8_t *from, size_t n) {
-    if (n > 32 || n < 4) {
-        memcpy(to, from, n);
-    } else if (n >= 16) {
-        uint64_t a[2], b[2];
-        memcpy(a, from, 16);
-        memcpy(b, from + n - 16, 16);
-        memcpy(to, a, 16);
-        memcpy(to + n - 16, b, 16);
-    } else {
-        size_t half = n >= 8 ? 8 : 4;
-        uint64_t a, b;
-        memcpy(&a, from, half);
-        memcpy(&b, from + n - half, half);
-        memcpy(to, &a, half);
-        memcpy(to + n - half, &b, half);
-    }
-}
-
-TXNKAFKA_INLINE int64_t offset_at(const void *offsets, int wide, int64_t i) {
-    return wide ? ((const int64_t *)offsets)[i] : ((const int32_t *)offsets)[i];
 }
 
 TXNKAFKA_INLINE int take_field(const struct encode_column *column, int64_t i, struct encode_field *field) {
@@ -183,133 +119,6 @@ TXNKAFKA_INLINE int take_record(const struct encode_input *input, const struct e
         return ENCODE_SIZE;
     record->body = 1 + varint_size(record->timestamp_delta) + varint_size(record->offset_delta) +
                    field_size(&record->key) + field_size(&record->value) + headers;
-    return ENCODE_OK;
-}
-
-/* Bulk writers mostly have: int32 offsets, nothing null, no headers, no gaps between offsets. Of such plain
- * columns, records whose lengths and timestamp delta fit into two bytes and whose offset delta fits into
- * three are small. Their sizes are comparisons instead of logarithms, their lengths are looked up, and one
- * word holds everything before the key. */
-#define SMALL_FIELD   2048
-#define SMALL_LENGTH  (2 * SMALL_FIELD + 16)
-#define SMALL_DELTA   (1 << 14)
-#define SMALL_RECORDS (1 << 20)
-#define SMALL_BLOCK   256
-
-static uint16_t length_varints[SMALL_LENGTH]; /* as they lie in memory, little end first */
-
-static inline void fill_length_varints(void) {
-    for (unsigned n = 0; n < SMALL_LENGTH; n++) {
-        unsigned bits;
-        length_varints[n] = (uint16_t)small_varint(2 * n, &bits);
-    }
-}
-
-static inline int is_plain(const struct encode_input *input) {
-    const struct encode_column *keys = &input->keys, *values = &input->values;
-    return keys->offsets && values->offsets && !keys->validity && !values->validity && !keys->wide &&
-           !values->wide && !input->offsets && !input->header_offsets &&
-           offset_at(keys->offsets, 0, input->start) >= 0 && offset_at(values->offsets, 0, input->start) >= 0 &&
-           offset_at(keys->offsets, 0, input->stop) <= keys->size &&
-           offset_at(values->offsets, 0, input->stop) <= values->size;
-}
-
-struct plain_columns {
-    const uint32_t *key_offsets, *value_offsets;
-    const int64_t *timestamps;
-    uint64_t base_timestamp;
-};
-
-struct small_record {
-    uint32_t key_at, value_at, key, value; /* where they begin, lengths */
-    uint32_t timestamp_delta;              /* zigzag */
-    uint32_t body, size;
-    int64_t timestamp;
-};
-
-TXNKAFKA_INLINE struct plain_columns plain_columns_of(const struct encode_input *input) {
-    struct plain_columns columns = {
-        (const uint32_t *)input->keys.offsets + input->start,
-        (const uint32_t *)input->values.offsets + input->start,
-        input->timestamps + input->start,
-        (uint64_t)input->base_timestamp,
-    };
-    return columns;
-}
-
-/* Record number n, whose offset delta takes so many bytes; 0 where it is not small, or wrong. */
-TXNKAFKA_INLINE int take_small(const struct plain_columns *columns, int64_t n, uint32_t offset_bytes,
-                               struct small_record *record) {
-    record->key_at = columns->key_offsets[n];
-    record->value_at = columns->value_offsets[n];
-    uint32_t key = record->key = columns->key_offsets[n + 1] - record->key_at;
-    uint32_t value = record->value = columns->value_offsets[n + 1] - record->value_at;
-    record->timestamp = columns->timestamps[n];
-    uint64_t delta = zigzag_of((int64_t)((uint64_t)record->timestamp - columns->base_timestamp));
-    record->timestamp_delta = (uint32_t)delta;
-    record->body = 5 + (delta >= 0x80) + offset_bytes + (key >= 0x40) + (value >= 0x40) + key + value;
-    record->size = record->body + 1 + (record->body >= 0x40);
-    return TXNKAFKA_LIKELY((key | value) < SMALL_FIELD && delta < SMALL_DELTA && record->timestamp >= -1);
-}
-
-/* Bytes of offset deltas of small records: they change twice, so columns are worked through in three runs. */
-TXNKAFKA_INLINE int64_t same_offset_bytes(int64_t n, int64_t count, uint32_t *offset_bytes) {
-    *offset_bytes = (uint32_t)varint_size((uint64_t)n << 1);
-    int64_t end = n >= SMALL_RECORDS ? n : (int64_t)1 << (7 * *offset_bytes - 1);
-    return end < count ? end : count;
-}
-
-/* Adds up small records from number n on; returns the number of the first of a block that has another. Without
- * a way out of the inner loop the compiler takes several records at once. */
-static inline int64_t measure_small(const struct encode_input *input, int64_t n, uint64_t *total) {
-    const struct plain_columns columns = plain_columns_of(input);
-    const uint32_t *keys = columns.key_offsets, *values = columns.value_offsets;
-    const int64_t count = input->stop - input->start;
-    uint32_t offset_bytes;
-    for (int64_t end; (end = same_offset_bytes(n, count, &offset_bytes)) > n;) {
-        if (end > n + SMALL_BLOCK) end = n + SMALL_BLOCK;
-        uint32_t large = 0, sum = 0;
-        for (int64_t i = n; i < end; i++) {
-            int32_t key = (int32_t)(keys[i + 1] - keys[i]), value = (int32_t)(values[i + 1] - values[i]);
-            uint64_t delta = (uint64_t)columns.timestamps[i] - columns.base_timestamp;
-            uint32_t before = (uint32_t)(((uint64_t)columns.timestamps[i] + 1) >> 63); /* -1 */
-            int32_t low = (int32_t)delta, sign = low >> 31;
-            int32_t zigzag = (int32_t)((uint32_t)low << 1) ^ sign;
-            large |= (uint32_t)(key | value) / SMALL_FIELD | (uint32_t)zigzag / SMALL_DELTA |
-                     ((uint32_t)(delta >> 32) ^ (uint32_t)sign) | before;
-            int32_t body =
-                5 + (int32_t)offset_bytes + (zigzag > 0x7f) + (key > 0x3f) + (value > 0x3f) + key + value;
-            sum += (uint32_t)(body + 1 + (body > 0x3f));
-        }
-        if (large) break;
-        *total += sum;
-        n = end;
-    }
-    return n;
-}
-
-/* The first pass: the bytes of all records. */
-static inline int records_size(const struct encode_input *input, struct encode_result *result) {
-    const struct encode_input local = *input;
-    const int plain = is_plain(input);
-    int64_t last_delta = -1, timestamp, block_end = 0;
-    uint64_t total = 0;
-    struct encode_record record;
-    for (int64_t i = local.start; i < local.stop; i++) {
-        if (plain && i >= block_end) {
-            i = local.start + measure_small(input, i - local.start, &total);
-            block_end = i + SMALL_BLOCK;
-            last_delta = i - local.start - 1;
-            if (i == local.stop) break;
-        }
-        int error = take_record(input, &local, i, &last_delta, &timestamp, &record);
-        total += varint_size(record.body << 1) + record.body;
-        if (TXNKAFKA_UNLIKELY(error || total > MAX_BATCH_SIZE)) {
-            result->failed = i;
-            return error ? error : ENCODE_SIZE;
-        }
-    }
-    result->size = (int64_t)total;
     return ENCODE_OK;
 }
 
@@ -390,79 +199,30 @@ static inline uint8_t *put_headers(uint8_t *p, const uint8_t *end, const struct 
     return p == end ? p : NULL;
 }
 
-TXNKAFKA_INLINE uint8_t *put_small_length(uint8_t *p, uint32_t n) {
-    memcpy(p, &length_varints[n], 2);
-    return p + 1 + (n >= 0x40);
-}
-
-/* The offset delta n as it lies in memory, little end first. */
-TXNKAFKA_INLINE uint64_t offset_varint(int64_t n, const uint32_t offset_bytes) {
-    uint64_t z = (uint64_t)n << 1;
-    if (offset_bytes == 1) return z;
-    if (offset_bytes == 2) return (z & 0x7f) | 0x80 | z >> 7 << 8;
-    return (z & 0x7f) | 0x8080 | (z >> 7 & 0x7f) << 8 | z >> 14 << 16;
-}
-
-TXNKAFKA_INLINE void copy_small(uint8_t *to, const uint8_t *data, uint32_t at, uint32_t n, int64_t roomy_end) {
-    if (TXNKAFKA_LIKELY((int64_t)at + n <= roomy_end))
-        copy_bytes(to, data + at, n, 1);
-    else
-        copy_exactly(to, data + at, n);
-}
-
-struct small_run { /* where to write small records, and from what */
-    uint8_t *p;
-    const uint8_t *end, *keys, *values;
-    int64_t key_size, value_size, largest;
-    struct plain_columns columns;
-};
-
-/* Small records from number n to stop, as long as ENCODE_SLACK bytes behind each may be scribbled on; returns
- * the number of the next. */
-TXNKAFKA_INLINE int64_t put_run(struct small_run *run, int64_t n, int64_t stop, const uint32_t offset_bytes) {
-    const struct plain_columns columns = run->columns;
-    const uint8_t *keys = run->keys, *values = run->values, *end = run->end - ENCODE_SLACK;
-    const int64_t key_size = run->key_size, value_size = run->value_size;
-    int64_t largest = run->largest;
-    uint8_t *p = run->p;
-    struct small_record record;
-    for (; n < stop && take_small(&columns, n, offset_bytes, &record); n++) {
-        if (TXNKAFKA_UNLIKELY(end - p < (int64_t)record.size ||
-                              (int64_t)record.key_at + record.key > key_size ||
-                              (int64_t)record.value_at + record.value > value_size))
-            break;
-        unsigned bits, shift = record.body >= 0x40 ? 24 : 16; /* length and attributes */
-        uint64_t word = length_varints[record.body] | small_varint(record.timestamp_delta, &bits) << shift;
-        word |= offset_varint(n, offset_bytes) << (shift + bits);
-        memcpy(p, &word, 8);
-        p = put_small_length(p + (shift + bits) / 8 + offset_bytes, record.key);
-        copy_small(p, keys, record.key_at, record.key, key_size - COLUMN_SLACK);
-        p = put_small_length(p + record.key, record.value);
-        copy_small(p, values, record.value_at, record.value, value_size - COLUMN_SLACK);
-        p += record.value;
-        *p++ = 0;
-        if (record.timestamp > largest) largest = record.timestamp;
+/* The first pass: the bytes of all records. */
+static inline int records_size(const struct encode_input *input, struct encode_result *result) {
+    const struct encode_input local = *input;
+    const int plain = is_plain(input);
+    int64_t last_delta = -1, timestamp, block_end = 0;
+    uint64_t total = 0;
+    struct encode_record record;
+    result->kept.count = 0;
+    for (int64_t i = local.start; i < local.stop; i++) {
+        if (plain && i >= block_end) {
+            i = local.start + measure_chosen(input, i - local.start, &total, &result->kept);
+            block_end = i + SMALL_BLOCK;
+            last_delta = i - local.start - 1;
+            if (i == local.stop) break;
+        }
+        int error = take_record(input, &local, i, &last_delta, &timestamp, &record);
+        total += varint_size(record.body << 1) + record.body;
+        if (TXNKAFKA_UNLIKELY(error || total > MAX_BATCH_SIZE)) {
+            result->failed = i;
+            return error ? error : ENCODE_SIZE;
+        }
     }
-    run->largest = largest;
-    run->p = p;
-    return n;
-}
-
-/* As many small records as there are from number n on; returns the number of the next. */
-static inline int64_t put_small_records(uint8_t **p, const uint8_t *end, const struct encode_input *input,
-                                        int64_t n, int64_t *max_timestamp) {
-    struct small_run run = {*p, end, input->keys.data, input->values.data, input->keys.size,
-                            input->values.size, *max_timestamp, plain_columns_of(input)};
-    uint32_t offset_bytes;
-    for (int64_t stop; (stop = same_offset_bytes(n, input->stop - input->start, &offset_bytes)) > n;) {
-        n = offset_bytes == 1   ? put_run(&run, n, stop, 1)
-            : offset_bytes == 2 ? put_run(&run, n, stop, 2)
-                                : put_run(&run, n, stop, 3);
-        if (n < stop) break;
-    }
-    *max_timestamp = run.largest;
-    *p = run.p;
-    return n;
+    result->size = (int64_t)total;
+    return ENCODE_OK;
 }
 
 /* The second pass: result->size bytes at p. */
@@ -470,11 +230,12 @@ static inline int put_records(uint8_t *p, const struct encode_input *input, stru
     const struct encode_input local = *input;
     const int plain = is_plain(input);
     const uint8_t *end = p + result->size;
-    int64_t last_delta = -1, timestamp, max_timestamp = -1;
+    int64_t last_delta = -1, timestamp, max_timestamp = -1, block_end = 0;
     struct encode_record record;
     for (int64_t i = local.start; i < local.stop; i++) {
-        if (plain) {
-            i = local.start + put_small_records(&p, end, input, i - local.start, &max_timestamp);
+        if (plain && i >= block_end) {
+            i = local.start + put_chosen(&p, end, input, i - local.start, &max_timestamp, &result->kept);
+            block_end = i + SMALL_BLOCK;
             last_delta = i - local.start - 1;
             if (i == local.stop) break;
         }

@@ -2,10 +2,10 @@ from collections.abc import Iterable
 
 from typing_extensions import Buffer
 
-from txnkafka._core.record_input import InputRecord, RecordInput
+from txnkafka._core.record_input import RecordInput, _InputRecord
 
 def encode_batch(
-    records: RecordInput | Iterable[InputRecord],
+    records: RecordInput | Iterable[_InputRecord],
     *,
     start: int = 0,
     stop: int | None = None,

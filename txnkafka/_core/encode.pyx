@@ -48,7 +48,7 @@ cdef extern from "encode.h" nogil:
         int64_t last_offset_delta
         int64_t failed
 
-    void fill_length_varints()
+    void choose_blocks()
     int records_size(const encode_input* input, encode_result* result)
     int put_records(uint8_t* p, const encode_input* input, encode_result* result)
 
@@ -58,7 +58,7 @@ cdef extern from "crc32c_shift.h" nogil:
 
 crc_initialize()
 crc_fill_shifts()
-fill_length_varints()
+choose_blocks()
 
 cdef enum:
     LOG_OVERHEAD = 12               # base offset and length: the length counts what follows them

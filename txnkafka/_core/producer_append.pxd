@@ -16,7 +16,6 @@ from txnkafka._core.producer_table cimport (
     producer_table,
     table_add,
     table_at,
-    table_place,
     txn_close,
     txn_open,
 )
@@ -35,7 +34,8 @@ cdef struct Ended:
     bint is_aborted
 
 
-cdef inline void apply_data(producer_table* t, uint32_t place, producer* p, const BatchEntry* e) noexcept nogil:
+cdef inline void apply_data(producer_table* t, uint32_t place, const BatchEntry* e) noexcept nogil:
+    cdef producer* p = table_at(t, place)
     cdef known_batch batch
     if p.epoch != e.producer_epoch:
         forget_batches(p)
@@ -52,7 +52,9 @@ cdef inline void apply_data(producer_table* t, uint32_t place, producer* p, cons
             p.emptied_first_offset = e.base_offset
 
 
-cdef inline int apply_marker(producer_table* t, producer* p, const BatchEntry* e, ended_txn* ended) noexcept nogil:
+cdef inline int apply_marker(
+    producer_table* t, producer* p, const BatchEntry* e, ended_txn* ended
+) noexcept nogil:
     ended.first_offset = p.txn_first_offset if p.emptied_first_offset < 0 else p.emptied_first_offset
     ended.last_offset = e.base_offset
     if ended.first_offset >= 0:
@@ -70,26 +72,24 @@ cdef inline int apply_marker(producer_table* t, producer* p, const BatchEntry* e
     return ended.first_offset >= 0
 
 
-cdef inline int apply(producer_table* t, const BatchEntry* e, ended_txn* ended) noexcept nogil:
-    """Take in a batch that is in the log. -1 without memory, which changes nothing; 1 when a transaction
-    ended, which ``ended`` says; else 0."""
-    cdef uint32_t place
-    cdef producer* p
+cdef inline int apply(
+    producer_table* t, uint32_t place, const BatchEntry* e, ended_txn* ended
+) noexcept nogil:
+    """Take in a batch of the producer at ``place``. -1 without memory, which changes nothing; 1 when a
+    transaction ended, which ``ended`` says; else 0."""
     if e.producer_id < 0:
         return 0
     if e.attributes & ATTRIBUTE_CONTROL and (
         not e.count or (e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT)
     ):
         return 0                    # emptied by the cleaner, or nothing that ends a transaction
-    place = table_place(t, e.producer_id)
     if place == NO_PLACE:
         if table_add(t, e.producer_id, e.producer_epoch) == NULL:
             return -1
         place = t.count - 1
-    p = table_at(t, place)
     if e.attributes & ATTRIBUTE_CONTROL:
-        return apply_marker(t, p, e, ended)
-    apply_data(t, place, p, e)
+        return apply_marker(t, table_at(t, place), e, ended)
+    apply_data(t, place, e)
     return 0
 
 
@@ -105,7 +105,7 @@ cdef inline void tell(producer_table* t, const BatchEntry* e, Ended* ended) noex
 cdef inline void remember(producer* p, const BatchEntry* e) noexcept nogil:
     """Put a batch before those known, unless it is one of them or of another epoch, before which nothing
     counts."""
-    cdef known_batch batch = known_at(p, 0)[0]
+    cdef known_batch batch = known_at(p, 0)
     if e.last_offset > batch.last_offset - batch.offset_delta - 1:
         return
     if e.producer_epoch != p.epoch:

@@ -1,7 +1,7 @@
 # What a leading broker takes of a producer: its rules in its order (ProducerAppendInfo, UnifiedLog).
 from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t
 
-from txnkafka._core.producer_table cimport known_at, known_batch, newest_batch, producer
+from txnkafka._core.producer_table cimport find_batch, known_batch, newest_batch, producer
 from txnkafka._core.scan cimport (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_TRANSACTIONAL,
@@ -56,7 +56,7 @@ cdef class Checked:
     cdef readonly str text
 
 cdef Checked may_be_written()
-cdef Checked duplicate(const known_batch* batch)
+cdef Checked duplicate(const known_batch batch)
 cdef Checked refusal(Verdict verdict, producer* p, const BatchEntry* e)
 cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept
 cdef object state_entry(producer* p)
@@ -71,21 +71,15 @@ cdef inline int32_t last_sequence_of(const BatchEntry* e) noexcept nogil:
     return <int32_t>(last & INT32_MAX)
 
 
-cdef inline int32_t first_sequence_of(const known_batch* batch) noexcept nogil:
+cdef inline int32_t first_sequence_of(const known_batch batch) noexcept nogil:
     return <int32_t>((<int64_t>batch.last_sequence - batch.offset_delta) & INT32_MAX)
 
 
-cdef inline known_batch* find_duplicate(producer* p, const BatchEntry* e) noexcept nogil:
-    cdef unsigned int i
-    cdef known_batch* batch
-    cdef int32_t last_sequence = last_sequence_of(e)
+cdef inline int find_duplicate(const producer* p, const BatchEntry* e) noexcept nogil:
+    """Number of the batch known that this one repeats, or -1."""
     if p.epoch != e.producer_epoch or e.base_sequence < 0:
-        return NULL
-    for i in range(p.known):
-        batch = known_at(p, i)
-        if batch.last_sequence == last_sequence and first_sequence_of(batch) == e.base_sequence:
-            return batch
-    return NULL
+        return -1
+    return find_batch(p, last_sequence_of(e), <int32_t>(e.last_offset - e.base_offset))
 
 
 cdef inline Verdict judge_sequence(producer* p, const BatchEntry* e, const Request* r) noexcept nogil:
@@ -129,8 +123,8 @@ cdef inline Verdict judge_marker(producer* p, const BatchEntry* e, const Request
         return FINE
     if r.transaction_version < 0:
         return NO_VERSION
-    # With transaction version 2 a marker has the epoch after that of the data. The same epoch again is a retry
-    # of one that was written, if no transaction is open; the last epoch there is cannot be followed.
+    # With transaction version 2 a marker has the epoch after that of the data. The same epoch again is a
+    # retry of one that was written, if no transaction is open; the last epoch there is cannot be followed.
     if e.producer_epoch < epoch or (
         e.producer_epoch == epoch and r.transaction_version >= 2
         and p != NULL and p.txn_first_offset >= 0 and epoch != LATEST_EPOCH

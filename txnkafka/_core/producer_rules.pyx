@@ -1,6 +1,8 @@
 """What came of checking a batch, in Kafka's codes and in words; the rules themselves are in the .pxd file."""
 cimport cython
 
+from txnkafka._core.producer_table cimport known_at
+
 from txnkafka.model import ProducerStateEntry
 
 # What is said of each verdict.
@@ -26,9 +28,9 @@ _TEXTS = (
 cdef class Checked:
     """What ``check`` says of a batch: ``code`` is Kafka's error code, 0 when the batch may be written.
 
-    A duplicate has code 0 too: it is not written, ``first_offset``, ``last_offset`` and ``timestamp`` are those
-    of the batch in the log. ``text`` is what to say of an error. With ``search_below`` not -1, the batch may be
-    a duplicate of one that lies below that offset, where a snapshot does not remember it.
+    A duplicate has code 0 too: it is not written, ``first_offset``, ``last_offset`` and ``timestamp`` are
+    those of the batch in the log. ``text`` is what to say of an error. With ``search_below`` not -1, the
+    batch may be a duplicate of one that lies below that offset, where a snapshot does not remember it.
     """
 
     def __cinit__(self):
@@ -48,7 +50,7 @@ cdef Checked may_be_written():
     return MAY_BE_WRITTEN
 
 
-cdef Checked duplicate(const known_batch* batch):
+cdef Checked duplicate(const known_batch batch):
     cdef Checked checked = Checked.__new__(Checked)
     checked.is_duplicate = True
     checked.first_offset = batch.last_offset - batch.offset_delta
@@ -76,7 +78,7 @@ cdef Checked refusal(Verdict verdict, producer* p, const BatchEntry* e):
 cdef object state_entry(producer* p):
     cdef known_batch last = known_batch(-1, 0, -1, -1)
     if p.known:
-        last = newest_batch(p)[0]
+        last = newest_batch(p)
     return ProducerStateEntry(
         p.producer_id, p.epoch, p.coordinator_epoch, p.last_timestamp, p.txn_first_offset,
         last.last_sequence, last.last_offset, last.offset_delta,
@@ -86,7 +88,7 @@ cdef object state_entry(producer* p):
 cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept:
     """Below which offset a batch like this one may lie in the log, or -1: it is of the producer's epoch, its
     sequence lies behind those known, and there may have been more of them than a snapshot holds."""
-    cdef known_batch* oldest
+    cdef known_batch oldest
     if p == NULL or not p.partial or e.producer_epoch != p.epoch or e.base_sequence < 0:
         return -1
     oldest = known_at(p, 0)

@@ -11,8 +11,8 @@ typedef struct {
     uint32_t place;
 } sort_key;
 
-/* Byte by byte, the last first, which keeps what is equal as it lies; bytes that are the same in all keys cost
- * a look only. `keys` has room for twice `count`; returns the half where the order is. */
+/* Byte by byte, the last first, which keeps what is equal as it lies; bytes that are the same in all keys
+ * cost a look only. `keys` has room for twice `count`; returns the half where the order is. */
 static inline sort_key *sort_keys(sort_key *keys, size_t count) {
     sort_key *from = keys, *to = keys + count;
     uint64_t differ = 0;
@@ -51,12 +51,12 @@ NUMBERS_OF(32)
 NUMBERS_OF(64)
 
 static inline uint8_t *put_entry(uint8_t *to, const producer *p) {
-    const known_batch *last = p->known ? &p->batches[p->newest] : NULL;
+    known_batch last = p->known ? newest_batch(p) : (known_batch){-1, 0, -1, -1};
     to = put_i64(to, p->producer_id);
     to = put_i16(to, p->epoch);
-    to = put_i32(to, last ? last->last_sequence : -1);
-    to = put_i64(to, last ? last->last_offset : -1);
-    to = put_i32(to, last ? last->offset_delta : 0);
+    to = put_i32(to, last.last_sequence);
+    to = put_i64(to, last.last_offset);
+    to = put_i32(to, last.offset_delta);
     to = put_i64(to, p->last_timestamp);
     to = put_i32(to, p->coordinator_epoch);
     return put_i64(to, p->txn_first_offset);
@@ -129,7 +129,7 @@ static inline void remove_expired(producer_table *t, int64_t now_ms, int64_t exp
     t->expired += before - t->count;
 }
 
-/* Of equal timestamps the smaller producer ids go first: the table does not show in what order it was filled. */
+/* Of equal timestamps the smaller producer ids go first: the order in which they came does not show. */
 static inline void remove_oldest(producer_table *t, sort_key *keys, uint32_t number) {
     size_t idle = 0;
     for (uint32_t place = 0; place < t->count; place++)

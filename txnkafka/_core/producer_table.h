@@ -1,13 +1,13 @@
 /* The producers of one partition: where each stands, which transactions are open, which ended lately.
  *
- * Producers lie without gaps in chunks that never move; the first chunk alone grows, so that a partition with
- * one producer costs a kilobyte. An open-addressed index of eight bytes a cell finds them: half a hash, whose
- * first bits are the cell where the search begins, and the place of the producer. Where a producer is removed
- * the last one moves in. A producer costs 168 bytes and 11 to 21 bytes of index.
+ * Producers lie without gaps in chunks that never move; the first chunk alone grows, so that a partition
+ * with one producer costs a kilobyte. An open-addressed index of eight bytes a cell finds them: half a hash,
+ * whose first bits are the cell where the search begins, and the place of the producer. Where a producer is
+ * removed the last one moves in. A producer costs 168 bytes and 11 to 21 bytes of index.
  *
  * Open transactions are a list through the producers in order of their first offsets; they come at its end.
- * Of transactions that ended only those matter for the first unstable offset that began before all that ended
- * after them: `ended` keeps these, so that its front is the smallest first offset whatever their number.
+ * Of transactions that ended only those matter for the first unstable offset that began before all that
+ * ended after them: `ended` keeps these, and its front has the smallest first offset whatever their number.
  *
  * Functions that take memory return 0 when there is none, and have changed nothing then. */
 #ifndef TXNKAFKA_PRODUCER_TABLE_H
@@ -33,18 +33,23 @@ typedef struct {
     int64_t timestamp;
 } known_batch;
 
+/* What every batch needs comes first, in one or two cache lines. The batches known are a ring, which begins
+ * at its first slot until it is full. */
 typedef struct {
     int64_t producer_id;
-    int64_t last_timestamp;
-    int64_t txn_first_offset;     /* -1: no transaction is open */
-    int64_t emptied_first_offset; /* of transactional batches that the cleaner emptied, until a marker comes */
-    uint32_t older, newer;        /* neighbours in the list of open transactions */
-    int32_t coordinator_epoch;
     int16_t epoch;
-    uint8_t newest;      /* where in the ring the last batch is; the others lie before it */
-    uint8_t known : 7;   /* number of batches there */
+    uint8_t newest;      /* slot of the last batch */
+    uint8_t known : 7;   /* number of batches */
     uint8_t partial : 1; /* there may have been older ones: a snapshot holds only the last */
-    known_batch batches[KNOWN_BATCHES];
+    int32_t coordinator_epoch;
+    int64_t last_timestamp;
+    int64_t txn_first_offset; /* -1: no transaction is open */
+    int32_t last_sequence[KNOWN_BATCHES];
+    int32_t offset_delta[KNOWN_BATCHES];
+    int64_t last_offset[KNOWN_BATCHES];
+    int64_t timestamp[KNOWN_BATCHES];
+    uint32_t older, newer;        /* neighbours in the list of open transactions */
+    int64_t emptied_first_offset; /* of batches that the cleaner emptied, until a marker comes */
 } producer;
 
 typedef struct {
@@ -63,7 +68,7 @@ typedef struct {
     uint32_t count, room;
     index_cell *cells;
     uint32_t mask, shift; /* cells - 1; bits of a hash that are no cell number */
-    uint64_t seed;
+    uint64_t factor;
     uint32_t oldest_open, newest_open, open_count;
     ended_txn *ended; /* a ring */
     size_t ended_room, ended_first, ended_count;
@@ -74,21 +79,19 @@ static inline producer *table_at(const producer_table *t, uint32_t place) {
     return &t->chunks[place >> CHUNK_BITS][place & (CHUNK - 1)];
 }
 
-/* Somebody who chooses producer ids cannot choose cells, because he does not know the seed. */
+/* Producer ids are handed out one after the other, and multiples of the golden ratio spread such numbers more
+ * evenly than chance. The lower half of the factor is the seed: somebody who chooses producer ids without
+ * knowing it cannot make them collide. */
 static inline uint32_t table_hash(const producer_table *t, int64_t producer_id) {
-    uint64_t h = (uint64_t)producer_id ^ t->seed;
-    h = (h ^ (h >> 32)) * 0x9E3779B97F4A7C15u;
-    h = (h ^ (h >> 29)) * 0xBF58476D1CE4E5B9u;
-    return (uint32_t)(h >> 32);
+    return (uint32_t)((uint64_t)producer_id * t->factor >> 32);
 }
 
 static inline uint32_t cell_of(const producer_table *t, uint32_t hash) {
     return (uint32_t)((uint64_t)hash >> t->shift);
 }
 
-static inline uint32_t table_place(const producer_table *t, int64_t producer_id) {
+static inline uint32_t place_by_hash(const producer_table *t, uint32_t hash, int64_t producer_id) {
     if (!t->count) return NO_PLACE;
-    uint32_t hash = table_hash(t, producer_id);
     for (uint32_t i = cell_of(t, hash);; i = (i + 1) & t->mask) {
         const index_cell *cell = &t->cells[i];
         if (!cell->place) return NO_PLACE;
@@ -97,29 +100,37 @@ static inline uint32_t table_place(const producer_table *t, int64_t producer_id)
     }
 }
 
+static inline uint32_t table_place(const producer_table *t, int64_t producer_id) {
+    return place_by_hash(t, table_hash(t, producer_id), producer_id);
+}
+
 static inline producer *table_find(const producer_table *t, int64_t producer_id) {
     uint32_t place = table_place(t, producer_id);
     return place == NO_PLACE ? NULL : table_at(t, place);
 }
 
-/* For a loop that knows which producers come next: the cell first, the producer some batches later. */
-static inline void table_expect_cell(const producer_table *t, int64_t producer_id) {
-    if (t->count) __builtin_prefetch(&t->cells[cell_of(t, table_hash(t, producer_id))]);
+/* For a loop that knows which producers come next: first the cells of some, then the producers. GCC drops the
+ * call of a function that only prefetches, but not of one with an instruction, be it an empty one. */
+#define KEEP_PREFETCH() __asm__ volatile("")
+
+static inline void expect_cell(const producer_table *t, uint32_t hash) {
+    if (t->count) __builtin_prefetch(&t->cells[cell_of(t, hash)]);
+    KEEP_PREFETCH();
 }
 
-static inline void table_expect(const producer_table *t, int64_t producer_id) {
-    if (!t->count) return;
-    uint32_t place = t->cells[cell_of(t, table_hash(t, producer_id))].place;
+static inline void expect_producer(const producer_table *t, uint32_t hash) {
+    uint32_t place = t->count ? t->cells[cell_of(t, hash)].place : 0;
     if (!place) return;
     const char *p = (const char *)table_at(t, place - 1);
     __builtin_prefetch(p, 1);
     __builtin_prefetch(p + 64, 1);
     __builtin_prefetch(p + 128, 1);
+    KEEP_PREFETCH();
 }
 
-static inline void table_start(producer_table *t, uint64_t seed) {
+static inline void table_start(producer_table *t, uint32_t seed) {
     memset(t, 0, sizeof *t);
-    t->seed = seed;
+    t->factor = (UINT64_C(0x9E3779B9) << 32) | seed | 1;
     t->oldest_open = t->newest_open = NO_PLACE;
 }
 
@@ -131,8 +142,9 @@ static inline void table_free(producer_table *t) {
 }
 
 static inline size_t table_bytes(const producer_table *t) {
-    return t->room * sizeof(producer) + t->chunk_room * sizeof(producer *) + t->ended_room * sizeof(ended_txn) +
-           (t->cells ? ((size_t)t->mask + 1) * sizeof(index_cell) : 0);
+    size_t cells = t->cells ? (size_t)t->mask + 1 : 0;
+    return t->room * sizeof(producer) + t->chunk_room * sizeof(producer *) + cells * sizeof(index_cell) +
+           t->ended_room * sizeof(ended_txn);
 }
 
 /* Room: for one more producer, one more ended transaction. */
@@ -218,6 +230,7 @@ static inline producer *table_add(producer_table *t, int64_t producer_id, int16_
     memset(p, 0, sizeof *p);
     p->producer_id = producer_id;
     p->epoch = epoch;
+    p->newest = KNOWN_BATCHES - 1;
     p->coordinator_epoch = -1;
     p->last_timestamp = p->txn_first_offset = p->emptied_first_offset = -1;
     p->older = p->newer = NO_PLACE;
@@ -243,11 +256,10 @@ static inline void index_remove(producer_table *t, uint32_t hole) {
     t->cells[hole].place = 0;
 }
 
-static inline void list_neighbours(producer_table *t, const producer *p, uint32_t newer_of_older, uint32_t older_of_newer) {
-    if (p->older == NO_PLACE) t->oldest_open = newer_of_older;
-    else table_at(t, p->older)->newer = newer_of_older;
-    if (p->newer == NO_PLACE) t->newest_open = older_of_newer;
-    else table_at(t, p->newer)->older = older_of_newer;
+/* What the neighbours of p in the list of open transactions see in its place. */
+static inline void list_link(producer_table *t, const producer *p, uint32_t newer, uint32_t older) {
+    *(p->older == NO_PLACE ? &t->oldest_open : &table_at(t, p->older)->newer) = newer;
+    *(p->newer == NO_PLACE ? &t->newest_open : &table_at(t, p->newer)->older) = older;
 }
 
 /* Removes a producer without an open transaction; the last one takes its place. */
@@ -257,7 +269,7 @@ static inline void table_remove(producer_table *t, uint32_t place) {
     if (place != last) {
         producer *moved = table_at(t, last);
         t->cells[index_find(t, last)].place = place + 1;
-        if (moved->txn_first_offset != -1) list_neighbours(t, moved, place, place);
+        if (moved->txn_first_offset != -1) list_link(t, moved, place, place);
         *table_at(t, place) = *moved;
     }
     t->count = last;
@@ -278,12 +290,12 @@ static inline void txn_open(producer_table *t, uint32_t place, int64_t first_off
     p->txn_first_offset = first_offset;
     p->older = older;
     p->newer = older == NO_PLACE ? t->oldest_open : table_at(t, older)->newer;
-    list_neighbours(t, p, place, place);
+    list_link(t, p, place, place);
     t->open_count++;
 }
 
 static inline void txn_close(producer_table *t, producer *p) {
-    list_neighbours(t, p, p->newer, p->older);
+    list_link(t, p, p->newer, p->older);
     p->older = p->newer = NO_PLACE;
     p->txn_first_offset = -1;
     t->open_count--;
@@ -295,7 +307,8 @@ static inline ended_txn *ended_at(const producer_table *t, size_t i) {
 
 /* There is room: ended_reserve() said so. */
 static inline void ended_put(producer_table *t, int64_t first_offset, int64_t last_offset) {
-    while (t->ended_count && ended_at(t, t->ended_count - 1)->first_offset >= first_offset) t->ended_count--;
+    while (t->ended_count && ended_at(t, t->ended_count - 1)->first_offset >= first_offset)
+        t->ended_count--;
     *ended_at(t, t->ended_count++) = (ended_txn){first_offset, last_offset};
 }
 
@@ -308,30 +321,56 @@ static inline void ended_drop(producer_table *t, int64_t high_watermark) {
 
 /* Batches of one producer. */
 
-static inline known_batch *newest_batch(producer *p) {
-    return &p->batches[p->newest];
+static inline known_batch known_in(const producer *p, unsigned slot) {
+    return (known_batch){p->last_sequence[slot], p->offset_delta[slot], p->last_offset[slot],
+                         p->timestamp[slot]};
 }
 
-static inline known_batch *known_at(producer *p, unsigned i) { /* 0 is the oldest */
-    return &p->batches[(p->newest + KNOWN_BATCHES + 1u + i - p->known) % KNOWN_BATCHES];
+static inline known_batch known_at(const producer *p, unsigned i) { /* 0 is the oldest */
+    return known_in(p, p->known < KNOWN_BATCHES ? i : (p->newest + 1u + i) % KNOWN_BATCHES);
+}
+
+static inline known_batch newest_batch(const producer *p) {
+    return known_in(p, p->newest);
+}
+
+static inline void set_batch(producer *p, unsigned slot, known_batch batch) {
+    p->last_sequence[slot] = batch.last_sequence;
+    p->offset_delta[slot] = batch.offset_delta;
+    p->last_offset[slot] = batch.last_offset;
+    p->timestamp[slot] = batch.timestamp;
 }
 
 static inline void know_batch(producer *p, known_batch batch) {
-    p->newest = p->newest == KNOWN_BATCHES - 1 ? 0 : (uint8_t)(p->newest + 1);
+    /* without a branch: which slot comes next cannot be foreseen */
+    p->newest = (uint8_t)((p->newest + 1) & -(p->newest != KNOWN_BATCHES - 1));
     if (p->known < KNOWN_BATCHES) p->known++;
     if (p->known == KNOWN_BATCHES) p->partial = 0;
-    p->batches[p->newest] = batch;
+    set_batch(p, p->newest, batch);
 }
 
 static inline void know_older_batch(producer *p, known_batch batch) {
-    p->known++;
-    *known_at(p, 0) = batch;
+    for (unsigned slot = p->known; slot > 0; slot--) set_batch(p, slot, known_in(p, slot - 1));
+    set_batch(p, 0, batch);
+    p->newest = p->known++;
     if (p->known == KNOWN_BATCHES) p->partial = 0;
 }
 
 static inline void forget_batches(producer *p) {
+    p->newest = KNOWN_BATCHES - 1;
     p->known = 0;
     p->partial = 0;
+}
+
+/* Which of those known, the oldest first, has these sequences; -1: none. */
+static inline int find_batch(const producer *p, int32_t last_sequence, int32_t offset_delta) {
+    int equal = 0;
+    for (int slot = 0; slot < KNOWN_BATCHES; slot++) equal |= p->last_sequence[slot] == last_sequence;
+    for (int i = 0; equal && i < p->known; i++) {
+        known_batch batch = known_at(p, (unsigned)i);
+        if (batch.last_sequence == last_sequence && batch.offset_delta == offset_delta) return i;
+    }
+    return -1;
 }
 
 #endif

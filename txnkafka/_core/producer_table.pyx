@@ -1,13 +1,14 @@
-"""What a partition knows of its producers: duplicates, sequences, epochs, open transactions, the unstable offset.
+"""What a partition knows of its producers: duplicates, sequences, epochs, transactions, unstable offset.
 
-``check`` a batch, write it, ``append`` it, all under the lock of the log: a batch that is written but not yet
-flushed counts as appended, so a retry of it is a duplicate, whose answer waits for the same flush. ``check``
-changes nothing and takes the memory that ``append`` will need, so that nothing can fail behind the write.
+``check`` a batch, write it, ``append`` it, all under the lock of the log: a batch that is written but not
+yet flushed counts as appended, so a retry of it is a duplicate, whose answer waits for the same flush.
+``check`` changes nothing and takes the memory that ``append`` will need, so that nothing can fail behind the
+write.
 
-The rules are those of a leading broker, in its order. Two things are better. The cleaner works below the last
-stable offset, so transactional batches that it emptied open no transaction. And a snapshot holds one batch of
-each producer: where older ones decide, ``Checked.search_below`` says so, and ``remember_older`` takes them
-from the log.
+The rules are those of a leading broker, in its order. Two things are better. The cleaner works below the
+last stable offset, so transactional batches that it emptied open no transaction. And a snapshot holds one
+batch of each producer: where older ones decide, ``Checked.search_below`` says so, and ``remember_older``
+takes them from the log.
 
 Source: ``ProducerStateManager``, ``ProducerAppendInfo``, ``ProducerStateEntry``,
 ``UnifiedLog.analyzeAndValidateProducerState``; KIP-98, KIP-360, KIP-890.
@@ -22,9 +23,9 @@ from libc.stdlib cimport free, malloc
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.producer_append cimport Ended, apply, remember, tell
+from txnkafka._core.producer_blocks cimport BLOCK, check_all, replay_block
 from txnkafka._core.producer_rules cimport (
     DAMAGED,
-    DUPLICATE,
     FINE,
     FROM_CLIENT,
     Checked,
@@ -38,7 +39,6 @@ from txnkafka._core.producer_rules cimport (
     older_may_match,
     refusal,
     state_entry,
-    verdict_codes,
 )
 from txnkafka._core.scan cimport AT_END, BatchEntry, BatchIndex, read_entry
 
@@ -53,11 +53,9 @@ cdef enum:
     SNAPSHOT_VERSION = 1
     SNAPSHOT_HEAD = 10
     SNAPSHOT_CRC_BEGIN = 6
-    ENDED_AT_ONCE = 128             # transactions that a replay gathers before it makes Python objects of them
-    CELL_AHEAD = 24                 # batches between the first sight of a producer id and its turn
-    PRODUCER_AHEAD = 12
+    SMALLEST_BATCH = 14             # of any magic: more than that many cannot be in a buffer
 
-cdef uint64_t SEED = <uint64_t><int64_t>hash("producer table")      # another one in every process
+cdef uint32_t SEED = hash("producer table") & 0xFFFFFFFF       # another one in every process
 
 KnownBatch = namedtuple("KnownBatch", [
     "first_sequence", "last_sequence", "first_offset", "last_offset", "timestamp",
@@ -65,60 +63,7 @@ KnownBatch = namedtuple("KnownBatch", [
 KnownBatch.__doc__ = "A batch by which a retry of it is recognised."
 
 
-cdef int replay_some(
-    producer_table* t, const BatchEntry* entries, Py_ssize_t* at, Py_ssize_t count, int64_t start_offset,
-    Ended* ended,
-) noexcept nogil:
-    """Batches from number ``at`` on, until ``ended`` is full; the number of those, or -1 without memory."""
-    cdef int found = 0, outcome
-    cdef Py_ssize_t i = at[0]
-    while i < count and found < ENDED_AT_ONCE:
-        expect(t, entries, i, count)
-        if entries[i].last_offset >= start_offset:
-            outcome = apply(t, &entries[i], &ended[found].txn)
-            if outcome < 0:
-                return -1
-            if outcome:
-                tell(t, &entries[i], &ended[found])
-                found += 1
-        i += 1
-    at[0] = i
-    return found
-
-
-cdef inline void expect(
-    const producer_table* t, const BatchEntry* entries, Py_ssize_t i, Py_ssize_t count
-) noexcept nogil:
-    """Fetch what the next batches need: a table of a million producers is in no cache."""
-    if i + CELL_AHEAD < count:
-        table_expect_cell(t, entries[i + CELL_AHEAD].producer_id)
-        table_expect(t, entries[i + PRODUCER_AHEAD].producer_id)
-
-
-cdef bint check_and_append(
-    producer_table* t, const BatchEntry* entries, Py_ssize_t count, const Request* r, int8_t* codes
-) noexcept nogil:
-    """False without memory, behind the batches that were taken in."""
-    cdef Py_ssize_t i
-    cdef ended_txn ended
-    cdef producer* p
-    cdef Verdict verdict
-    for i in range(count):
-        expect(t, entries, i, count)
-        if entries[i].producer_id < 0:
-            continue
-        p = table_find(t, entries[i].producer_id)
-        if r.origin == FROM_CLIENT and p != NULL and find_duplicate(p, &entries[i]) != NULL:
-            verdict = DUPLICATE
-        else:
-            verdict = judge(p, &entries[i], r)
-        codes[i] = verdict_codes[<int>verdict]
-        if verdict == FINE and apply(t, &entries[i], &ended) < 0:
-            return False
-    return True
-
-
-cdef object as_known_batch(const known_batch* batch):
+cdef object as_known_batch(const known_batch batch):
     first_sequence = -1 if batch.last_sequence < 0 else first_sequence_of(batch)
     return KnownBatch(
         first_sequence, batch.last_sequence, batch.last_offset - batch.offset_delta, batch.last_offset,
@@ -172,16 +117,16 @@ cdef class ProducerTable:
         self, batch, Py_ssize_t position, *, int origin, int transaction_version=-1, bint verified=True,
         lowest_sequence=None, bint supports_epoch_bump=False,
     ):
-        """What the log may do with the batch of magic 2 at ``position``; its own offsets do not matter yet.
+        """What the log may do with the batch at ``position``, whose offsets do not matter yet.
 
-        ``transaction_version`` is that of a request for markers. ``verified`` says that the request's guard is
-        that of its producer's verification, or that verification is off; ``lowest_sequence`` and
+        ``transaction_version`` is that of a request for markers. ``verified`` says that the request's guard
+        is that of its producer's verification, or that verification is off; ``lowest_sequence`` and
         ``supports_epoch_bump`` are those of a pending verification (``storage.verification``).
         """
         cdef BatchEntry e
         cdef Request r
         cdef producer* p
-        cdef known_batch* same
+        cdef int same
         cdef Verdict verdict
         cdef Checked refused
         if not read_batch(batch, position, &e):
@@ -195,8 +140,8 @@ cdef class ProducerTable:
         p = table_find(&self.t, e.producer_id)
         if origin == FROM_CLIENT and p != NULL:
             same = find_duplicate(p, &e)
-            if same != NULL:
-                return duplicate(same)
+            if same >= 0:
+                return duplicate(known_at(p, <unsigned int>same))
         verdict = judge(p, &e, &r)
         if verdict != FINE:
             refused = refusal(verdict, p, &e)
@@ -218,7 +163,7 @@ cdef class ProducerTable:
         cdef int outcome
         if not read_batch(batch, position, &e):
             raise ValueError(f"there is no whole batch at position {position}")
-        outcome = apply(&self.t, &e, &ended.txn)
+        outcome = apply(&self.t, table_place(&self.t, e.producer_id), &e, &ended.txn)
         if outcome < 0:
             raise MemoryError("no memory for the producers of a partition")
         if outcome == 0:
@@ -227,39 +172,52 @@ cdef class ProducerTable:
         return completed_txn(&ended)
 
     def replay(self, BatchIndex batches not None, int64_t start_offset, list completed not None):
-        """Take in the next batches of the log as they are; those that end below ``start_offset`` are passed over.
+        """Take in the next batches of the log as they are, but for those that end below ``start_offset``.
 
         That is the snapshot's offset, or the log start offset, which may lie inside a transaction: then the
         first batch that is left counts as its beginning. Transactions that end are added to ``completed``.
         """
-        cdef Ended[ENDED_AT_ONCE] ended
-        cdef Py_ssize_t at = 0
+        cdef Ended[BLOCK] ended
+        cdef Py_ssize_t at = 0, count
         cdef int found, i
         while at < batches.count:
+            found = 0
             with nogil:
-                found = replay_some(&self.t, batches.entries, &at, batches.count, start_offset, ended)
+                while at < batches.count and found == 0:
+                    count = min(BLOCK, batches.count - at)
+                    found = replay_block(&self.t, batches.entries + at, count, start_offset, ended)
+                    at += count
             if found < 0:
                 raise MemoryError("no memory for the producers of a partition")
             for i in range(found):
                 completed.append(completed_txn(&ended[i]))
 
-    def check_and_append_all(self, BatchIndex batches not None, *, int origin, int transaction_version=-1):
-        """Check and append one batch after the other, as ``check`` and ``append`` do with verified ones.
+    def check_and_append_all(self, batches, *, int origin, int transaction_version=-1):
+        """Check and append one batch of ``batches`` after the other, as ``check`` and ``append`` do with
+        verified ones.
 
-        Returns a signed byte for each: 0 for those that were taken in, 46 for duplicates, else the error code.
+        Returns a signed byte for each: 0 when it was taken in, 46 for a duplicate, else the error code. They
+        end where the bytes are no whole batch.
         """
         cdef Request r = Request(origin, transaction_version, True, False, False, -1)
-        cdef bytearray codes = bytearray(batches.count)
-        cdef char* out = codes
-        cdef bint done
-        with nogil:
-            done = check_and_append(&self.t, batches.entries, batches.count, &r, <int8_t*>out)
-        if not done:
+        cdef Py_buffer view
+        cdef bytearray codes
+        cdef char* out
+        cdef Py_ssize_t count
+        PyObject_GetBuffer(batches, &view, PyBUF_SIMPLE)
+        try:
+            codes = bytearray(view.len // SMALLEST_BATCH + 1)
+            out = codes
+            with nogil:
+                count = check_all(&self.t, <uint8_t*>view.buf, view.len, &r, <int8_t*>out)
+        finally:
+            PyBuffer_Release(&view)
+        if count < 0:
             raise MemoryError("no memory for the producers of a partition")
-        return memoryview(codes).cast("b")
+        return memoryview(codes)[:count].cast("b")
 
     def remember_older(self, BatchIndex batches not None):
-        """Fill up the batches known of producers that were loaded, from headers that lie below those known.
+        """Fill up what is known of producers that were loaded, from headers that lie below.
 
         Call it with one part of the log after the other, from ``Checked.search_below`` downwards.
         """
@@ -267,7 +225,7 @@ cdef class ProducerTable:
         cdef producer* p
         with nogil:
             for i in range(batches.count - 1, -1, -1):
-                p = table_find(&self.t, batches.entries[i].producer_id) if batches.entries[i].producer_id >= 0 else NULL
+                p = table_find(&self.t, batches.entries[i].producer_id)
                 if p != NULL and p.partial:
                     remember(p, &batches.entries[i])
 
@@ -295,8 +253,8 @@ cdef class ProducerTable:
 
     @property
     def first_unstable_offset(self):
-        """Where the oldest transaction begins that is open, or whose marker the high watermark has not passed;
-        None when there is none."""
+        """Where the oldest transaction begins that is open, or whose marker the high watermark has not
+        passed; None when there is none."""
         cdef int64_t offset = INT64_MAX
         if self.t.oldest_open != NO_PLACE:
             offset = table_at(&self.t, self.t.oldest_open).txn_first_offset
@@ -436,9 +394,8 @@ cdef int check_snapshot(const uint8_t* p, Py_ssize_t size) except -1:
     if load_i16(p) != SNAPSHOT_VERSION:
         raise CorruptFileError(f"version {load_i16(p)} is not known, only 1 is", position=0)
     if SNAPSHOT_HEAD + <int64_t>load_i32(p + SNAPSHOT_CRC_BEGIN) * SNAPSHOT_ENTRY != size:
-        raise CorruptFileError(
-            f"{load_i32(p + SNAPSHOT_CRC_BEGIN)} producers do not fill {size} bytes", position=SNAPSHOT_CRC_BEGIN
-        )
+        text = f"{load_i32(p + SNAPSHOT_CRC_BEGIN)} producers do not fill {size} bytes"
+        raise CorruptFileError(text, position=SNAPSHOT_CRC_BEGIN)
     return 0
 
 

@@ -1,7 +1,7 @@
 # What encoding reads: records as columns, or as Python tuples; see record_input.pyx.
 from libc.stdint cimport int64_t, uint8_t
 
-cdef extern from "encode.h" nogil:
+cdef extern from "encode_input.h" nogil:
     ctypedef struct encode_field "struct encode_field":
         const uint8_t* data
         int64_t length

@@ -2,9 +2,9 @@ from collections.abc import Iterable
 
 from typing_extensions import Buffer
 
-Headers = Iterable[tuple[str | Buffer, Buffer | None]]
-InputRecord = (
-    tuple[Buffer | None, Buffer | None, int] | tuple[Buffer | None, Buffer | None, int, Headers]
+_Headers = Iterable[tuple[str | Buffer, Buffer | None]]
+_InputRecord = (
+    tuple[Buffer | None, Buffer | None, int] | tuple[Buffer | None, Buffer | None, int, _Headers]
 )
 
 class RecordInput:
@@ -31,4 +31,4 @@ class InputColumns(RecordInput):
     ) -> InputColumns: ...
 
 class InputRecords(RecordInput):
-    def __new__(cls, records: Iterable[InputRecord]) -> InputRecords: ...
+    def __new__(cls, records: Iterable[_InputRecord]) -> InputRecords: ...

@@ -3,15 +3,18 @@
 Nothing is copied: both note where keys, values and headers lie, and keep what they lie in alive. Columns are
 looked at once, however many batches are made of them.
 """
+from operator import index
+
 from cpython.buffer cimport PyBuffer_IsContiguous
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.memoryview cimport PyMemoryView_FromObject, PyMemoryView_GET_BUFFER
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
 
-cdef extern from "encode.h" nogil:
+cdef extern from "encode_input.h" nogil:
     enum:
         ENCODE_COLUMN
         ENCODE_HEADERS
@@ -192,7 +195,7 @@ cdef class InputRecords(RecordInput):
                 raise TypeError(f"record {i} must be a tuple (key, value, timestamp) or with headers behind")
             self.take_bytes(&self.fields[i], <object>PyTuple_GET_ITEM(record, 0), "key", i)
             self.take_bytes(&self.fields[count + i], <object>PyTuple_GET_ITEM(record, 1), "value", i)
-            self.numbers[i] = <object>PyTuple_GET_ITEM(record, 2)
+            self.numbers[i] = milliseconds(<object>PyTuple_GET_ITEM(record, 2), i)
             if parts == 4:
                 self.take_headers(i, <object>PyTuple_GET_ITEM(record, 3))
             self.numbers[count + i + 1] = self.input.header_count
@@ -245,6 +248,24 @@ cdef class InputRecords(RecordInput):
             field.data = <const uint8_t*>view.buf
             field.length = view.len
         return 0
+
+
+cdef inline int64_t milliseconds(object timestamp, Py_ssize_t i) except? -1:
+    cdef int overflow = 0
+    cdef int64_t found
+    if not PyLong_CheckExact(timestamp):
+        timestamp = whole_number(timestamp, i)
+    found = PyLong_AsLongLongAndOverflow(timestamp, &overflow)
+    if overflow:
+        raise ValueError(f"record {i} has the timestamp {timestamp}, which no record can hold")
+    return found
+
+
+cdef object whole_number(object timestamp, Py_ssize_t i):
+    try:
+        return index(timestamp)
+    except TypeError:
+        raise TypeError(f"record {i} has the timestamp {timestamp!r}, not a number of milliseconds") from None
 
 
 cdef encode_field* grown(encode_field* fields, Py_ssize_t capacity) except NULL:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from txnkafka._core.read_committed import TransactionScan
 from txnkafka._core.scan import BatchIndex
-from txnkafka.logdir.order import NO_LIMIT, misplaced_batches
+from txnkafka.storage.order import NO_LIMIT, misplaced_batches
 from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
 
 __all__ = ["SegmentHeaders", "header_pass", "is_hole", "segment_containing"]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.order import misplaced_batches
 from txnkafka.record.crc import first_invalid_crc
+from txnkafka.storage.order import misplaced_batches
 from txnkafka.storage.segment_view import Segment
 
 __all__ = ["LogEnd", "end_of_log"]

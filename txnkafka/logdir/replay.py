@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import KafkaError
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.order import misplaced_batches
 from txnkafka.logdir.read import read_unit
 from txnkafka.model import NO_PRODUCER_ID, IsolationLevel
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
+from txnkafka.storage.order import misplaced_batches
 
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex

@@ -10,8 +10,8 @@ may rightly differ from a recomputation only before that offset.
 from __future__ import annotations
 
 from txnkafka._core.scan import BatchHeader, BatchIndex
-from txnkafka.logdir.order import misplaced_batches
 from txnkafka.logdir.verify_findings import Findings
+from txnkafka.storage.order import misplaced_batches
 from txnkafka.storage.segment_view import Segment
 
 __all__ = ["OffsetOrder"]

@@ -8,14 +8,19 @@ matter of the libraries.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from txnkafka._core.encode import encode_batch, replace_payload
 from txnkafka._core.record_input import InputColumns, InputRecords
 from txnkafka.record.compression import CompressionType, Compressor
 
 if TYPE_CHECKING:
-    from txnkafka._core.record_input import InputRecord
+    from typing_extensions import Buffer
+
+    InputHeaders: TypeAlias = Iterable[tuple[str | Buffer, Buffer | None]]
+    InputRecord: TypeAlias = (
+        tuple[Buffer | None, Buffer | None, int] | tuple[Buffer | None, Buffer | None, int, InputHeaders]
+    )
 
 __all__ = ["BatchFields", "InputColumns", "InputRecords", "RecordBatchBuilder", "build_batch"]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.encode import set_max_timestamp
+from txnkafka._core.encode import replace_payload, set_max_timestamp
 from txnkafka._core.validate import read_batch, read_records
 from txnkafka.errors import (
     CorruptRecordError,
@@ -23,7 +23,7 @@ from txnkafka.errors import (
     MessageTooLargeError,
 )
 from txnkafka.model import NO_PRODUCER_ID, NO_TIMESTAMP
-from txnkafka.record.compression import CompressionType, Decompressor
+from txnkafka.record.compression import CompressionType, Compressor, Decompressor
 from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Preparer:
             raise InvalidRecordError(f"message format {fields.magic} is not written any more, only 2 is")
         if origin == AppendOrigin.CLIENT and fields.base_offset != 0:
             raise InvalidRecordError(f"the base offset of a new batch is 0, not {fields.base_offset}")
-        if fields.size > self.config.max_message_bytes and origin == AppendOrigin.CLIENT:
+        if fields.size > self.config.max_message_bytes:
             limit = self.config.max_message_bytes
             raise MessageTooLargeError(f"the batch has {fields.size} bytes, max.message.bytes is {limit}")
         if not fields.crc_holds:
@@ -126,8 +126,6 @@ class Preparer:
     ) -> Prepared:
         if self._target and not fields.attributes & ATTRIBUTE_CONTROL:
             batch = self._recompressed(batch, fields, records)
-        if fields.attributes & ATTRIBUTE_CONTROL:
-            return Prepared(batch, fields, fields.max_timestamp, NO_TIMESTAMP)
         if self.config.log_append_time:
             set_max_timestamp(batch, 0, timestamp_type=1, max_timestamp=now_ms)
             return Prepared(batch, fields, now_ms, now_ms)
@@ -144,9 +142,8 @@ class Preparer:
             return batch
         plain = memoryview(batch)[_HEADER_SIZE:] if records is None else records
         level = getattr(self.config, _LEVELS[wanted]) if wanted in _LEVELS else None
-        from txnkafka.record.builder import recompress
-
-        stored = recompress(batch, plain, compression=wanted, level=level)
+        payload = Compressor(wanted, level).compress(plain)
+        stored = replace_payload(batch, payload, codec=CompressionType[wanted.upper()])
         limit = self.config.max_message_bytes
         if len(stored) > limit:
             raise MessageTooLargeError(

@@ -11,10 +11,10 @@ Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from txnkafka.env import unique_name, write_durably
+from txnkafka.env import remove_tree, unique_name, write_durably
 from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.checkpoint import (
@@ -40,7 +40,7 @@ from txnkafka.storage.layout import (
 from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
 from txnkafka.storage.recovery import Start, open_log
 from txnkafka.storage.topic_id import topic_id_from_bytes
-from txnkafka.storage.truncation import delete_old_segments, delete_records
+from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
@@ -131,7 +131,7 @@ class DataDirectory:
             if found is None:
                 LOG.warning("%s in %s is no partition; Kafka would not start with it", entry.name, self.path)
             elif found.state == "delete":
-                self._remove_tree(self._file(entry.name))
+                remove_tree(self.files, self._file(entry.name))
             elif found.state == "current" and found.topic_partition.topic != _METADATA_TOPIC:
                 partition = found.topic_partition
                 start = Start(clean, recovery_points.get(partition, 0), log_starts.get(partition, 0))
@@ -194,11 +194,16 @@ class DataDirectory:
     # Partitions
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
-        """A new partition, durably. Raises LogDirError when it is there already."""
+        """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
+        nobody's is what a crash has left of a ``create``."""
         directory = self._file(str(partition))
-        if partition in self.logs or self.files.exists(directory):
+        log = self.logs.get(partition)
+        if log is not None and partition not in self.topic_ids and not log.log_end_offset:
+            self.logs.pop(partition).close_files()
+        elif log is not None or self.files.exists(directory):
             raise LogDirError(f"{directory} is there already")
-        self.files.make_directory(directory)
+        else:
+            self.files.make_directory(directory)
         metadata = self.files.join(directory, PARTITION_METADATA)
         write_durably(self.files, metadata, format_partition_metadata(topic_id))
         self.files.sync_directory(self.path)
@@ -219,8 +224,17 @@ class DataDirectory:
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
         self.files.rename(self._file(str(partition)), target)
         self.files.sync_directory(self.path)
-        self._remove_tree(target)
+        remove_tree(self.files, target)
         self.checkpoint()
+
+    def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
+        """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
+        goes back, else what is missing after a crash would be taken for damage."""
+        log = self.logs[partition]
+        if offset < log.recovery_point:
+            log.recovery_point = offset
+            self.checkpoint()
+        return truncate_to(log, offset, now_ms=now_ms)
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
@@ -234,15 +248,20 @@ class DataDirectory:
 
     def flush(self) -> None:
         """Make everything appended durable, of all logs at once."""
-        for log in self.logs.values():
-            if log.needs_flush and log.fenced is None:
+        self._flush([log for log in self.logs.values() if log.needs_flush])
+
+    def _flush(self, logs: Iterable[PartitionLog]) -> None:
+        for log in logs:
+            if log.fenced is None:
                 self.tickets.take(log)
         flush = self.tickets.begin()
         if flush is not None:
             self.tickets.finish(flush, flush.run())
 
     def maintain(self, now_ms: int) -> None:
-        """What is to be done now and then: retention, idle producers, deleted files, checkpoints."""
+        """What is to be done now and then: flushes that are due, retention, idle producers, deleted files,
+        checkpoints."""
+        self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
         for log in self.logs.values():
             if log.fenced is None:
                 delete_old_segments(log, now_ms)
@@ -303,15 +322,6 @@ class DataDirectory:
 
     def _file(self, name: str) -> str:
         return self.files.join(self.path, name)
-
-    def _remove_tree(self, directory: str) -> None:
-        for entry in self.files.list(directory):
-            path = self.files.join(directory, entry.name)
-            if entry.is_directory:
-                self._remove_tree(path)
-            else:
-                self.files.remove(path)
-        self.files.remove(directory)
 
 
 def _new_id() -> str:

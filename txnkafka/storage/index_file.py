@@ -28,7 +28,7 @@ class IndexFile:
 
     def __init__(self, entry: struct.Struct, content: bytes = b"") -> None:
         self._entry = entry
-        self.content = bytearray(content[: len(content) - len(content) % entry.size])
+        self.content = bytearray(content[: _used(content, entry.size)])
         self._saved = len(self.content)
         self._cut = len(content) != len(self.content)
 
@@ -75,3 +75,10 @@ class IndexFile:
         if self._saved < len(self.content):
             file.write(self._saved, [bytes(memoryview(self.content)[self._saved :])])
             self._saved = len(self.content)
+
+
+def _used(content: bytes, entry_size: int) -> int:
+    """Bytes of whole entries; a file that was made larger than it had to be ends with zeros."""
+    used = len(content.rstrip(b"\0"))
+    used += -used % entry_size
+    return min(used, len(content) - len(content) % entry_size)

@@ -27,7 +27,7 @@ from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
 from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.flush import LogFlush
-from txnkafka.storage.headers import ATTRIBUTE_CONTROL
+from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.older_batches import search_older_batches
@@ -83,16 +83,21 @@ class PartitionLog:
         self.high_watermark = 0
         self.loaded_ms = 0
         self.epochs = LeaderEpochs()
+        self.has_kept_epochs = True  # else their file has more, which must go before the next append
         self.producers = ProducerTable()
         self.snapshots = ProducerSnapshots(files, directory)
         self.verification = VerificationState()
         self.fenced: OSError | None = None
+        self.repairs: list[str] = []  # what was not as it should be, and is now
         self.roll_jitter_ms = 0
         self.has_unsynced_names = False
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._preparer = Preparer(config)
         self._flushing = False
-        self._retired: list[LogSegment] = []
+        self._oldest_unflushed_ms: int | None = None
+        self._was_cut = False  # while a flush was under way
+        self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
+        self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
         self._doomed: list[tuple[int, list[str]]] = []  # when to remove which files
         self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
 
@@ -170,22 +175,27 @@ class PartitionLog:
             if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
                 self.roll(now_ms)
             self._note_epoch(leader_epoch, first_offset)
+            if fields.attributes & ATTRIBUTE_CONTROL:
+                transactions_of(self, self.active)  # from a log that does not have the marker yet
             assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
             self.active.append(batch, last_offset, prepared.max_timestamp)
         except OSError as error:
             self._failed(error)
         self.log_end_offset = last_offset + 1
+        if self._oldest_unflushed_ms is None:
+            self._oldest_unflushed_ms = now_ms
         if fields.producer_id > NO_PRODUCER_ID:
             self._note_producer(prepared)
         return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
 
     def _note_producer(self, prepared: Prepared) -> None:
         fields = prepared.fields
-        self.verification.on_append(
-            fields.producer_id,
-            fields.producer_epoch,
-            is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
-        )
+        if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
+            self.verification.on_append(
+                fields.producer_id,
+                fields.producer_epoch,
+                is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
+            )
         completed = self.producers.append(prepared.batch, 0)
         if completed is not None and completed.is_aborted:
             transactions_of(self, self.active).add([completed])
@@ -203,18 +213,19 @@ class PartitionLog:
         return waited > self.config.roll_ms - self.roll_jitter_ms or active.indexes_are_full()
 
     def _note_epoch(self, leader_epoch: int, offset: int) -> None:
-        if leader_epoch == self.epochs.latest or leader_epoch == NO_PARTITION_LEADER_EPOCH:
+        if leader_epoch == NO_PARTITION_LEADER_EPOCH:
             return
-        before = self.epochs.entries
-        changed = LeaderEpochs(before)
-        if changed.assign(leader_epoch, offset):
-            self.keep_epochs(changed)
+        if leader_epoch == self.epochs.latest and self.has_kept_epochs:
+            return
+        changed = LeaderEpochs(self.epochs.entries)
+        changed.assign(leader_epoch, offset)
+        self.keep_epochs(changed)
 
     def keep_epochs(self, epochs: LeaderEpochs) -> None:
         """Let these be the epochs, in the file too. Raises OSError, and nothing is changed."""
         path = self.files.join(self.directory, LEADER_EPOCH_CHECKPOINT)
         write_durably(self.files, path, format_leader_epoch_checkpoint(epochs.entries))
-        self.epochs = epochs
+        self.epochs, self.has_kept_epochs = epochs, True
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin another one at the log end. Raises OSError; then the log is
@@ -227,6 +238,7 @@ class PartitionLog:
         self._sync_before_roll()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
+        fresh.on_repair = self.note
         fresh.remove_leftovers()
         fresh.file("log")
         if self.config.preallocate:
@@ -235,12 +247,13 @@ class PartitionLog:
         self.unsynced_files += saved
         self.has_unsynced_names = True
         active.unload()
+        self._rolled.append(active)
         self.segments.append(fresh)
 
     def _sync_before_roll(self) -> None:
         """A segment is durable before the next one has a name: after a power cut only the last one may end
         early. Otherwise what was lost in the middle would look like what compaction leaves."""
-        if self.active.has_unsynced_bytes:
+        if self.active.has_unsynced_bytes or self._flushing:
             try:
                 self.active.sync()
             except OSError as error:
@@ -292,31 +305,44 @@ class PartitionLog:
         """Whether something that was appended is not durable."""
         return self.recovery_point < self.log_end_offset or self.has_unsynced_names
 
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
+        since = self._oldest_unflushed_ms
+        records = self.log_end_offset - self.recovery_point
+        return since is not None and (
+            records >= self.config.flush_messages or now_ms - since >= self.config.flush_ms
+        )
+
     def begin_flush(self) -> LogFlush:
         """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
         if self._flushing:
             raise ValueError(f"a flush of {self.topic_partition} is under way")
-        self._flushing = True
+        self._flushing, self._oldest_unflushed_ms = True, None
         files = self.unsynced_files
         if self.active.has_unsynced_bytes:
             files = [*files, self.active.file("log")]
             self.active.has_unsynced_bytes = False
         directories = [self.directory] if self.has_unsynced_names else []
         self.unsynced_files, self.has_unsynced_names = [], False
+        self._retired, self._rolled = self._rolled, []
         return LogFlush(self.log_end_offset, files, directories)
 
     def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
         self._flushing = False
-        retired, self._retired = self._retired, []
-        for segment in retired:
+        for segment in self._retired:
             segment.close()
+        was_cut, self._retired, self._was_cut = self._was_cut, [], False
         if error is not None:
             self.fence(error)
-        elif self.fenced is None:
+        elif self.fenced is None and not was_cut:
             end_offset = min(flush.end_offset, self.log_end_offset)
             self.recovery_point = max(self.recovery_point, end_offset)
             self.advance_high_watermark(end_offset)
+
+    def note_cut(self) -> None:
+        """The log was cut: what a flush under way makes durable says nothing of what comes now."""
+        self._was_cut = self._flushing
 
     def flush(self) -> None:
         """Make everything durable, now. Raises KafkaStorageError."""
@@ -338,6 +364,7 @@ class PartitionLog:
         renamed = segment.mark_deleted()
         self.files.sync_directory(self.directory)  # before another goes
         self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
+        self.unsynced_files = [each for each in self.unsynced_files if not segment.has_open(each)]
         if segment in self._looked_up:
             self._looked_up.remove(segment)
         if self._flushing:
@@ -353,6 +380,11 @@ class PartitionLog:
                     self.files.remove(path)
 
     # Failing
+
+    def note(self, text: str) -> None:
+        """Something was not as it should be, and is now."""
+        LOG.warning("%s: %s", self.topic_partition, text)
+        self.repairs.append(text)
 
     def fence(self, error: OSError) -> None:
         """Nothing is appended or acknowledged any more."""

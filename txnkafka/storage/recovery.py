@@ -14,18 +14,19 @@ Source: ``LogLoader``, ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptFileError, CorruptRecordError
-from txnkafka.record.crc import first_invalid_crc
-from txnkafka.storage.checkpoint import parse_leader_epoch_checkpoint
+from txnkafka.storage.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
 from txnkafka.storage.interrupted import finish_interrupted
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, parse_segment_file
 from txnkafka.storage.leader_epochs import LeaderEpochs
+from txnkafka.storage.order import NO_LIMIT
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.segment_check import SegmentEnd, check_segment, walk_tail
 from txnkafka.storage.snapshots import ProducerSnapshots
 from txnkafka.storage.transactions import load_producers, replay, transactions_of
 from txnkafka.storage.txn_index_file import TxnIndexFile
@@ -33,13 +34,13 @@ from txnkafka.storage.txn_index_file import TxnIndexFile
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFiles
+    from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import CompletedTxn, TopicPartition
 
 __all__ = ["OpenedLog", "Start", "open_log"]
 
-LOG = logging.getLogger("txnkafka.storage")
 _CHECKPOINT_LIMIT = 16 << 20
+LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
 
 
 @dataclass(frozen=True)
@@ -49,19 +50,15 @@ class Start:
     clean_shutdown: bool = False
     recovery_point: int = 0
     log_start_offset: int = 0
+    checks_everything: bool = False  # as if nothing were known to be durable
+    truncates_corrupt: bool = False  # what was durable is given up where it is damaged
 
 
-@dataclass
-class OpenedLog:
+class OpenedLog(NamedTuple):
     """A log, and what had to be done to open it: a line for each thing."""
 
     log: PartitionLog
-    repairs: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        """Something was not as it should be, and is now."""
-        LOG.warning("%s: %s", self.log.topic_partition, text)
-        self.repairs.append(text)
+    repairs: list[str]
 
 
 def open_log(
@@ -79,21 +76,21 @@ def open_log(
     """
     log = PartitionLog(files, directory, topic_partition, config)
     log.loaded_ms = now_ms
-    opened = OpenedLog(log)
-    finish_interrupted(files, directory, opened.note)
-    _find_segments(log, start.log_start_offset, now_ms)
-    _load_epochs(opened)
+    finish_interrupted(files, directory, log.note)
     try:
-        _recover(opened, start)
+        _find_segments(log, start.log_start_offset, now_ms)
+        kept = _load_epochs(log)
+        _recover(log, start)
     except CorruptRecordError as error:
         log.close_files()
         error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
         raise
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
-    _cut_epochs(opened)
-    _load_producers(opened, start)
-    _make_durable(opened, start)
-    return opened
+    log.active.file("log")  # there is one from now on
+    _cut_epochs(log, kept, start)
+    _load_producers(log, start)
+    _make_durable(log, start)
+    return OpenedLog(log, list(log.repairs))
 
 
 def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> None:
@@ -103,8 +100,7 @@ def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> Non
     bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
     for name, each in parsed.items():
         if each.kind == "log":
-            log.segments.append(_segment(log, each.base_offset, entries[name].size,
-            entries[name].modified_ms))
+            log.segments.append(_segment(log, each.base_offset, entries[name]))
         elif each.kind != "snapshot" and each.base_offset not in bases:
             log.files.remove(log.files.join(log.directory, name))  # of a segment whose removal was under way
     log.segments.sort(key=lambda segment: segment.base_offset)
@@ -112,27 +108,37 @@ def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> Non
         log.segments.append(
             LogSegment(log.files, log.directory, log_start_offset, log.config, created_ms=now_ms)
         )
-        log.active.file("log")
         log.has_unsynced_names = True
 
 
-def _segment(log: PartitionLog, base_offset: int, size: int, modified_ms: int) -> LogSegment:
-    segment = LogSegment(log.files, log.directory, base_offset, log.config, created_ms=modified_ms)
-    segment.loaded_from(size)
+def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry) -> LogSegment:
+    segment = LogSegment(log.files, log.directory, base_offset, log.config, created_ms=entry.modified_ms)
+    segment.on_repair = log.note
+    if entry.size > LARGEST_SEGMENT:
+        raise CorruptRecordError(
+            f"{entry.size} bytes are more than the {LARGEST_SEGMENT} that a segment can have",
+            file=segment.path("log"),
+        )
+    segment.loaded_from(entry.size)
     return segment
 
 
-def _load_epochs(opened: OpenedLog) -> None:
-    log = opened.log
+def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
+    """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
     try:
-        log.epochs = LeaderEpochs(parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT)))
+        kept = parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT))
     except (CorruptFileError, FileNotFoundError) as error:
-        if isinstance(error, CorruptFileError):
-            opened.note(f"{path} is damaged ({error}): made anew from the log")
         for segment in log.segments:
             for index in segment.windows():
                 _assign_epochs(log.epochs, index)
+        if isinstance(error, CorruptFileError):
+            log.note(f"{path} is damaged, {error.reason}: made anew from the log")
+        elif log.epochs.entries:  # logs of old brokers have none
+            log.note(f"{path} is not there: made anew from the log")
+        return None
+    log.epochs = LeaderEpochs(kept)
+    return kept
 
 
 def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
@@ -145,143 +151,137 @@ def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
             newest = epoch
 
 
-def _recover(opened: OpenedLog, start: Start) -> None:
+def _recover(log: PartitionLog, start: Start) -> None:
     """Find the log end. Segments from the recovery point on are checked, unless the stop was clean; where the
     log is cut, it ends."""
-    log = opened.log
-    first = len(log.segments) - 1 if start.clean_shutdown else log.segment_of(start.recovery_point)
-    for number in range(first, len(log.segments)):
-        look = _walk_tail if start.clean_shutdown else _check_segment
-        log.log_end_offset, was_cut = look(opened, log.segments[number], start.recovery_point)
-        if was_cut or _ends_early(log, number, start):
-            _drop_segments(opened, number + 1)
+    end = log.segments[0].base_offset
+    for number in range(_first_checked(log, start), len(log.segments)):
+        segment = log.segments[number]
+        if start.clean_shutdown and not start.checks_everything:
+            found = walk_tail(segment)
+        else:
+            found = _check(log, number, end)
+        end = found.next_offset
+        if found.fault:
+            _cut(log, start, number, found)
             break
+        if _ends_early(log, number, end, start):
+            _drop_segments(log, number + 1)
+            break
+    log.log_end_offset = end
+    _check_end(log, start)
+    # a clean stop has left nothing that is not durable
+    log.recovery_point = end if start.clean_shutdown else min(start.recovery_point, end)
     if log.log_end_offset < start.log_start_offset:
-        _begin_at(opened, start.log_start_offset)
-    log.recovery_point = min(start.recovery_point, log.log_end_offset)
+        _begin_at(log, start.log_start_offset)
 
 
-def _ends_early(log: PartitionLog, number: int, start: Start) -> bool:
+def _ends_early(log: PartitionLog, number: int, end: int, start: Start) -> bool:
     """Whether offsets are missing behind a segment that was not durable: then its end was lost, and what
     follows does not follow any more. Compaction leaves such gaps, too."""
     if start.clean_shutdown or log.config.compact or number + 1 == len(log.segments):
         return False
-    return start.recovery_point <= log.log_end_offset < log.segments[number + 1].base_offset
+    return start.recovery_point <= end < log.segments[number + 1].base_offset
 
 
-def _begin_at(opened: OpenedLog, offset: int) -> None:
+def _first_checked(log: PartitionLog, start: Start) -> int:
+    if start.checks_everything:
+        return 0
+    return len(log.segments) - 1 if start.clean_shutdown else log.segment_of(start.recovery_point)
+
+
+def _check(log: PartitionLog, number: int, end: int) -> SegmentEnd:
+    segment = log.segments[number]
+    limit = log.segments[number + 1].base_offset if number + 1 < len(log.segments) else NO_LIMIT
+    next_offset = max(end, segment.base_offset)
+    return check_segment(segment, next_offset, limit, partial(_assign_epochs, log.epochs))
+
+
+def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> None:
+    """Cut the log where the first batch lies that does not hold. Raises CorruptRecordError when it was
+    durable there."""
+    segment = log.segments[number]
+    path = segment.path("log")
+    if found.next_offset < start.recovery_point and not start.truncates_corrupt:
+        raise refused(
+            f"{found.fault}; the log was durable up to offset {start.recovery_point}",
+            position=found.position,
+            offset=found.next_offset,
+            file=path,
+        )
+    lost = segment.size - found.position + sum(each.size for each in log.segments[number + 1 :])
+    log.note(
+        f"{path} is cut at position {found.position}, offset {found.next_offset}, {lost} bytes go: "
+        f"{found.fault}"
+    )
+    segment.truncate(found.position, found.next_offset)
+    _drop_segments(log, number + 1)
+
+
+def _check_end(log: PartitionLog, start: Start) -> None:
+    """Raises CorruptRecordError when the log ends, in between two batches, before what was durable, unless
+    all of that was deleted."""
+    end = log.log_end_offset
+    if end >= start.recovery_point or start.log_start_offset >= start.recovery_point:
+        return
+    if not start.truncates_corrupt:
+        raise refused(
+            f"the log ends here, and was durable up to offset {start.recovery_point}",
+            position=log.active.size,
+            offset=end,
+            file=log.active.path("log"),
+        )
+    log.note(f"the log ends at {end}: offsets up to {start.recovery_point - 1}, which were durable, are lost")
+
+
+def refused(reason: str, *, position: int, offset: int, file: str) -> CorruptRecordError:
+    """The error of a log that has lost what was durable."""
+    error = CorruptRecordError(
+        f"{reason}. The partition is not opened", position=position, offset=offset, file=file
+    )
+    error.remedy = (
+        "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
+        "'txnkafka repair --truncate-corrupt' gives up everything from here on"
+    )
+    return error
+
+
+def _begin_at(log: PartitionLog, offset: int) -> None:
     """The log ends before it begins: nothing of it counts, and no offset below ``offset`` is used again."""
-    log = opened.log
-    opened.note(f"the log ends at {log.log_end_offset}, but begins at {offset}: it is empty from there on")
+    log.note(f"the log ends at {log.log_end_offset}, but begins at {offset}: it is empty from there on")
     created_ms = log.active.created_ms
-    _drop_segments(opened, 0)
+    _drop_segments(log, 0)
     log.segments.append(LogSegment(log.files, log.directory, offset, log.config, created_ms=created_ms))
-    log.active.file("log")
+    log.has_unsynced_names = True
     log.log_end_offset = offset
 
 
-def _walk_tail(opened: OpenedLog, segment: LogSegment, recovery_point: int) -> tuple[int, bool]:
-    """Walk over the headers from the last index entry on, and cut what is no whole batch: the log end, and
-    whether it was cut."""
-    segment.load()
-    start = segment.batch_before(max(0, segment.size - 1))
-    next_offset, position = _walk(segment, start)
-    if start and position < segment.size:  # an entry may lie, or lead to the batch that is torn
-        segment.index_again()
-        next_offset, position = _walk(segment, 0)
-    if position == segment.size:
-        return next_offset, False
-    return _cut(opened, segment, position, next_offset, recovery_point, "is no whole batch"), True
-
-
-def _walk(segment: LogSegment, position: int) -> tuple[int, int]:
-    next_offset = segment.base_offset
-    for index in segment.windows(position):
-        if len(index):
-            next_offset = index.last_offset[-1] + 1
-            segment.note_tail(index)
-        position = index.end_position
-    return next_offset, position
-
-
-def _check_segment(opened: OpenedLog, segment: LogSegment, recovery_point: int) -> tuple[int, bool]:
-    """Check all batches of a segment and make its indexes anew; cut it where one does not hold: the log end,
-    and whether it was cut."""
-    log = opened.log
-    segment.begin_again()
-    next_offset, position, why = segment.base_offset, 0, ""
-    view = segment.view()
-    try:
-        for start, data, index in view.windows(0, segment.size):
-            bad, why = _first_bad(data, index, start, next_offset)
-            if bad < len(index):
-                index.truncate(bad, "crc", why)
-            segment.note_all(index)
-            _assign_epochs(log.epochs, index)
-            if len(index):
-                next_offset = index.last_offset[-1] + 1
-            position, why = index.end_position, index.stop_reason
-            if index.stop == "crc":
-                break
-    finally:
-        view.close()
-    if position == segment.size:
-        return next_offset, False
-    return _cut(opened, segment, position, next_offset, recovery_point, why or "is no whole batch"), True
-
-
-def _first_bad(data: memoryview, index: BatchIndex, start: int, next_offset: int) -> tuple[int, str]:
-    """Number of the first batch that does not hold, and why."""
-    bad = first_invalid_crc(data, index, position=start)
-    why = "has a CRC that does not match its bytes"
-    disorder = index.disorder(next_offset)
-    if disorder < bad:
-        bad, why = disorder, "begins below the end of the batch before it"
-    return bad, why
-
-
-def _cut(
-    opened: OpenedLog, segment: LogSegment, position: int, next_offset: int, recovery_point: int, why: str
-) -> int:
-    if next_offset < recovery_point:
-        raise CorruptRecordError(
-            f"what begins here {why}, and the log was durable up to offset {recovery_point}: the partition "
-            "is not opened, nothing was changed",
-            position=position,
-            offset=next_offset,
-            file=segment.path("log"),
-        )
-    opened.note(
-        f"{segment.path('log')} is cut at position {position}, offset {next_offset}: what begins there {why}"
-    )
-    segment.truncate(position, next_offset)
-    return next_offset
-
-
-def _drop_segments(opened: OpenedLog, first: int) -> None:
+def _drop_segments(log: PartitionLog, first: int) -> None:
     """Segments behind the place where the log was cut do not follow any more."""
-    log = opened.log
-    for segment in log.segments[first:]:
-        opened.note(f"{segment.path('log')} is removed: the log ends before it")
+    for segment in reversed(log.segments[first:]):  # a crash in between leaves no hole
+        log.note(f"{segment.path('log')} is removed: the log ends before it")
         segment.remove()
         log.has_unsynced_names = True
     del log.segments[first:]
 
 
-def _cut_epochs(opened: OpenedLog) -> None:
-    log = opened.log
-    path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
-    before = list(log.epochs.entries)
+def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) -> None:
+    """The epochs that the log has, in their file too."""
     log.epochs.truncate_from_end(log.log_end_offset)
     log.epochs.truncate_from_start(log.log_start_offset)
-    if log.epochs.entries != before or (log.epochs.entries and not log.files.exists(path)):
+    if log.epochs.entries == kept:
+        return
+    if start.clean_shutdown and kept is not None:
+        # a broker that becomes the leader notes its epoch at the log end: nearly every partition has one to
+        # forget, which can wait until something is appended
+        log.has_kept_epochs = False
+    elif kept is not None or log.active.size or len(log.segments) > 1:
         log.keep_epochs(log.epochs)
 
 
-def _load_producers(opened: OpenedLog, start: Start) -> None:
+def _load_producers(log: PartitionLog, start: Start) -> None:
     """State of all producers at the log end, and the transaction indexes of the segments that were
     checked."""
-    log = opened.log
     log.snapshots.remove_above(log.log_end_offset)
     log.snapshots.remove_strays(segment.base_offset for segment in log.segments)
     checked = [segment for segment in log.segments if segment.has_new_indexes]
@@ -292,6 +292,7 @@ def _load_producers(opened: OpenedLog, start: Start) -> None:
         replay(log, log.producers, loaded, begin, completed)
     completed.clear()
     if checked:
+        log.snapshots.remove_above(loaded)  # what a crash has left of them is made anew
         _replay_checked(log, checked, completed)
     newest = log.snapshots.newest(log.log_end_offset)
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
@@ -307,15 +308,14 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
         for index in segment.windows():
             log.producers.replay(index, log.log_start_offset, completed)
         segment.txn_index.add(completed)
-        if completed or segment.files.exists(segment.path("txnindex")):
+        if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
             segment.txn_index.replaces_file()
         completed.clear()
 
 
-def _make_durable(opened: OpenedLog, start: Start) -> None:
+def _make_durable(log: PartitionLog, start: Start) -> None:
     """Everything that the log has, and every name, before anybody is told of it."""
-    log = opened.log
-    if start.clean_shutdown and not opened.repairs and not log.snapshots.unsynced and not log.needs_flush:
+    if start.clean_shutdown and not log.repairs and not log.snapshots.unsynced and not log.needs_flush:
         log.high_watermark = log.log_end_offset
         return
     for segment in log.segments:

@@ -13,16 +13,16 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from txnkafka._core.scan import BatchIndex, scan
-from txnkafka.errors import CorruptFileError
+from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
-from txnkafka.storage.index import OffsetIndex
+from txnkafka.storage.index import OffsetIndex, OffsetPosition, TimeIndex
 from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
 from txnkafka.storage.layout import file_name
 from txnkafka.storage.segment_view import Segment
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Buffer
 
@@ -37,7 +37,6 @@ DELETED = ".deleted"
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
-_LARGEST_INDEX = 1 << 30
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
@@ -61,6 +60,7 @@ class LogSegment:
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
         self.has_new_indexes = False  # made anew from the log, while it was opened
+        self.on_repair: Callable[[str], None] = LOG.warning
         self._loaded = True
         self._bytes_since_entry = 0
         self._open: dict[FileKind, DataFile] = {}
@@ -77,6 +77,10 @@ class LogSegment:
             file = self.files.open_to_write(path) if self.files.exists(path) else self.files.create(path)
             self._open[kind] = file
         return file
+
+    def has_open(self, file: DataFile) -> bool:
+        """Whether this is one of the segment's files."""
+        return any(file is each for each in self._open.values())
 
     # Appending
 
@@ -104,6 +108,7 @@ class LogSegment:
 
     def note_all(self, batches: BatchIndex) -> None:
         """Take batches of the log into the indexes that are there already."""
+        self._check_reach(batches)
         columns = (batches.position, batches.size, batches.last_offset, batches.max_timestamp)
         for position, size, last_offset, max_timestamp in zip(*columns, strict=True):
             self.note(position, size, last_offset, max_timestamp)
@@ -136,12 +141,20 @@ class LogSegment:
 
     def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
         """Headers of all batches from one batch boundary to another, window by window."""
+        if not self.size:
+            return  # there may be no file yet
         view = self.view()
         try:
             for _, _, index in view.windows(position, self.size if end is None else end):
                 yield index
         finally:
             view.close()
+
+    def last_entry(self) -> OffsetPosition | None:
+        """The last entry of the offset index."""
+        self.load()
+        last = self.offset_index.last()
+        return None if last is None else OffsetPosition(self.base_offset + last[0], last[1])
 
     def batch_before(self, position: int) -> int:
         """Position of a batch at or before ``position``, as near as the index knows."""
@@ -152,19 +165,22 @@ class LogSegment:
 
     def find(self, offset: int) -> tuple[int, int, int] | None:
         """Position, size and base offset of the first batch that ends at ``offset`` or behind it; None when
-        there is none. An index that leads past it is made anew."""
+        there is none. An index that leads to no batch is made anew. Raises CorruptRecordError."""
         self.load()
-        entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
-        try:
-            return self._find(offset, entry.position)
-        except CorruptFileError:
-            self.index_again()
+        for _ in range(2):
             entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
-            return self._find(offset, entry.position)
+            place, position = self._find(offset, entry)
+            if place is not None or position == self.size:
+                return place
+            self.index_again()
+        raise CorruptRecordError(
+            "no whole batch begins here", position=position, offset=offset, file=self.path("log")
+        )
 
-    def _find(self, offset: int, start: int) -> tuple[int, int, int] | None:
-        position, length = start, _READ_BYTES
-        while position < self.size:
+    def _find(self, offset: int, entry: OffsetPosition) -> tuple[tuple[int, int, int] | None, int]:
+        """The place, and up to where it was looked for."""
+        position, length = entry.position, _READ_BYTES
+        while 0 <= position < self.size:
             data = self.read(position, length)
             index = scan(data, position=position)
             if not len(index):
@@ -172,62 +188,73 @@ class LogSegment:
                     break
                 length *= 4
                 continue
-            if start and position == start and index.base_offset[0] > offset:
+            if 0 < position == entry.position and not _leads_to(entry, index):
                 break
             found = index.find(offset)
             if found < len(index):
-                return index.position[found], index.size[found], index.base_offset[found]
+                return (index.position[found], index.size[found], index.base_offset[found]), position
             position = index.end_position
-        if start and position != self.size:
-            raise CorruptFileError("leads to no batch", position=start, file=self.path("index"))
-        return None
+        return None, position
 
     def index_again(self) -> None:
         """Make both indexes from the log."""
         self.forget_indexes()
         for index in self.windows():
             self.note_all(index)
-
-    def end_offset(self) -> int:
-        """What follows the last batch, found from the last index entry on; the base offset without any."""
-        last = self.offset_index.last()
-        end = self.base_offset
-        for index in self.windows(0 if last is None else last[1]):
-            if len(index):
-                end = index.last_offset[-1] + 1
-        return end
+        self.seal()
 
     # Keeping
 
     def seal(self) -> None:
-        """No more appends: the time index gets its last entry."""
+        """No more appends, or only after it was opened again: the time index gets its last entry, and bytes
+        are counted anew."""
         self._add_time_entry()
+        self._bytes_since_entry = 0
 
     def save(self) -> list[DataFile]:
         """Write what the indexes have and their files lack; returns the files, to be synced."""
         written: list[DataFile] = []
         if self._loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
-                index.save(self.file(kind))
-                written.append(self.file(kind))
+                if not index.is_saved or not self.files.exists(self.path(kind)):
+                    index.save(self.file(kind))
+                    written.append(self.file(kind))
         if self.txn_index is not None and not self.txn_index.is_saved:
             self.txn_index.save(self.file("txnindex"))
             written.append(self.file("txnindex"))
         return written
 
     def load(self) -> None:
-        """Have the indexes in memory; one that has no file is made from the log."""
+        """Have the indexes in memory; where a file is not there, or cannot be right, both are made from the
+        log."""
         if self._loaded:
             return
         self._loaded = True
-        if not all(self.files.exists(self.path(kind)) for kind in SPARSE):
+        fault = self._read_indexes()
+        if fault:
+            if self.size:
+                self.on_repair(f"{fault}: made anew from the log")
             self.index_again()
             return
-        self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
-        self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
         last = self.time_index.last()
         if last is not None:
             self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
+
+    def _read_indexes(self) -> str:
+        """What is wrong with the files; nothing when they can be taken."""
+        for kind in SPARSE:
+            if not self.files.exists(self.path(kind)):
+                return f"{self.path(kind)} is not there"
+        self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
+        self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
+        offsets = OffsetIndex(self.offset_index.content, self.base_offset).problems(self.size)
+        times = TimeIndex(self.time_index.content, self.base_offset).problems()
+        for kind, problems in (("index", offsets), ("timeindex", times)):
+            if problems:
+                return f"{self.path(kind)} is damaged, {problems[0].text}"
+        if self.size and not len(self.time_index) and (self.first_timestamp() or 0) > 0:
+            return f"{self.path('timeindex')} is empty"
+        return ""
 
     def unload(self) -> None:
         """Give back the memory of indexes that are in their files."""
@@ -236,7 +263,7 @@ class LogSegment:
             self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
 
     def _content(self, kind: FileKind) -> bytes:
-        return self.files.read(self.path(kind), _LARGEST_INDEX)  # not kept open: there may be many partitions
+        return self.files.read(self.path(kind), _INT32_MAX)
 
     def loaded_from(self, size: int) -> None:
         """The files are there already, with so many bytes of log."""
@@ -249,8 +276,19 @@ class LogSegment:
         self._loaded = self.has_new_indexes = True
         self.forget_indexes()
 
+    def _check_reach(self, batches: BatchIndex) -> None:
+        if len(batches) and not self.fits(batches.last_offset[-1]):
+            raise CorruptRecordError(
+                f"offset {batches.last_offset[-1]} is too far from the segment's base offset for any index; "
+                "Apache Kafka cuts such a segment in two when it starts, here it is not opened",
+                position=batches.position[-1],
+                offset=batches.base_offset[-1],
+                file=self.path("log"),
+            )
+
     def note_tail(self, batches: BatchIndex) -> None:
         """These batches end the segment; what is behind the last entry of the time index counts too."""
+        self._check_reach(batches)
         for last_offset, timestamp in zip(batches.last_offset, batches.max_timestamp, strict=True):
             if timestamp > self.max_timestamp:
                 self.max_timestamp, self.max_timestamp_offset = timestamp, last_offset
@@ -284,12 +322,20 @@ class LogSegment:
         if self.txn_index is not None:
             self.txn_index.keep_below(offset)
         self._bytes_since_entry = 0
-        last = self.time_index.last()
-        self.max_timestamp, self.max_timestamp_offset = (
-            (NO_TIMESTAMP, self.base_offset) if last is None else (last[0], last[1] + self.base_offset)
-        )
+        self._find_max_timestamp()
         if position == 0:
             self.rolling_timestamp = None
+        # what no entry of the time index covers; Kafka forgets it, and with it how young the segment is
+        for index in self.windows(self.batch_before(position)):
+            self.note_tail(index)
+
+    def _find_max_timestamp(self) -> None:
+        """The last entry of the time index has it, or a batch behind that."""
+        timestamp, relative = self.time_index.last() or (NO_TIMESTAMP, 0)
+        self.max_timestamp, self.max_timestamp_offset = timestamp, self.base_offset + relative
+        entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(self.max_timestamp_offset)
+        for index in self.windows(entry.position):
+            self.note_tail(index)
 
     def sync(self) -> None:
         """The log's bytes are durable. Raises OSError."""
@@ -339,3 +385,8 @@ class LogSegment:
                 renamed.append(path + DELETED)
         return renamed
 
+
+def _leads_to(entry: OffsetPosition, batches: BatchIndex) -> bool:
+    """Whether an index entry can be that of the first of the batches: brokers before 4.0 gave it the last
+    offset of an append of several."""
+    return batches.last_offset[0] <= entry.offset

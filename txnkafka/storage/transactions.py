@@ -1,13 +1,14 @@
-"""The aborted transactions of a segment that was loaded: from its ``.txnindex``, or from the log where there
+"""The aborted transactions of a segment that was loaded: from its ``.txnindex``, and from the log where there
 is none that can be believed.
 
-Kafka takes a missing file for "no aborts" and shows aborted data then. Here a segment without a file is
-looked at once, header by header, before its first answer.
+The file has no checksum and no length, and Kafka makes none for a segment without aborts. So a file that is
+missing, empty or cut between two entries looks like that of a segment with fewer aborts, and Kafka shows
+aborted data then. Here a file is believed up to its last entry; the headers behind that one's marker are
+looked at once, before the first answer, for an ABORT marker that is not in the file.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
@@ -17,6 +18,8 @@ from txnkafka.storage.txn_index import parse_txn_index
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from txnkafka._core.scan import BatchIndex
     from txnkafka.model import CompletedTxn
     from txnkafka.storage.partition_log import PartitionLog
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["load_producers", "replay", "transactions_of"]
 
-LOG = logging.getLogger("txnkafka.storage")
 _ABORT = 0
 _LARGEST = 1 << 30
 
@@ -32,35 +34,47 @@ _LARGEST = 1 << 30
 def transactions_of(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
     """The aborted transactions whose markers lie in a segment."""
     if segment.txn_index is None:
-        segment.txn_index = _from_file(segment) or _from_log(log, segment)
+        index = _from_file(log, segment)
+        if any(_has_aborts(batches) for batches in _behind(segment, index)):
+            _add_from_log(log, segment, index)
+        segment.txn_index = index
     return segment.txn_index
 
 
-def _from_file(segment: LogSegment) -> TxnIndexFile | None:
+def _from_file(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
     path = segment.path("txnindex")
     if not segment.files.exists(path):
-        return None
+        return TxnIndexFile(segment.base_offset)
     entries, problems = parse_txn_index(segment.files.read(path, _LARGEST), segment.base_offset)
-    if problems:
-        LOG.warning("%s is damaged (%s): made anew from the log", path, problems[0].text)
-        return None
-    return TxnIndexFile(segment.base_offset, entries)
-
-
-def _from_log(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
+    if not problems:
+        return TxnIndexFile(segment.base_offset, entries)
+    log.note(f"{path} is damaged ({problems[0].text}): made anew from the log")
     index = TxnIndexFile(segment.base_offset)
-    if any(_has_aborts(batches) for batches in segment.windows()):
-        table = ProducerTable()
-        completed: list[CompletedTxn] = []
-        start = load_producers(log, table, segment.base_offset)
-        replay(log, table, start, segment.base_offset, completed)
-        completed.clear()
-        for batches in segment.windows():
-            table.replay(batches, log.log_start_offset, completed)
-        index.add(completed)
-    if segment.files.exists(segment.path("txnindex")) or index.entries:
-        index.replaces_file()
+    index.replaces_file()
     return index
+
+
+def _behind(segment: LogSegment, index: TxnIndexFile) -> Iterator[BatchIndex]:
+    """The batches behind the marker of the last entry."""
+    place = segment.find(index.entries[-1].last_offset + 1) if index.entries else (0, 0, 0)
+    return iter(()) if place is None else segment.windows(place[0])
+
+
+def _add_from_log(log: PartitionLog, segment: LogSegment, index: TxnIndexFile) -> None:
+    """Add what the markers behind the last entry say. One of a transaction without data here, or whose data
+    the cleaner has removed, says nothing."""
+    table = ProducerTable()
+    completed: list[CompletedTxn] = []
+    start = load_producers(log, table, segment.base_offset)
+    replay(log, table, start, segment.base_offset, completed)
+    completed.clear()
+    for batches in segment.windows():
+        table.replay(batches, log.log_start_offset, completed)
+    known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
+    missing = [each for each in completed if each.is_aborted and each.last_offset > known]
+    if missing and index.is_saved:
+        log.note(f"{segment.path('txnindex')} lacks {len(missing)} aborted transactions: added from the log")
+    index.add(missing)
 
 
 def _has_aborts(batches: BatchIndex) -> bool:
@@ -80,7 +94,7 @@ def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> 
             )
             return offset
         except CorruptFileError as error:
-            LOG.warning("%s is damaged and goes: %s", log.snapshots.path(offset), error)
+            log.note(f"{log.snapshots.path(offset)} is damaged and goes: {error.reason}")
             log.snapshots.remove(offset)
     table.clear()
     return log.segments[0].base_offset

@@ -29,7 +29,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     at ``offset`` all the same. False when there is nothing to cut. Raises KafkaStorageError.
 
     Producers, epochs and transactions are what they were when the log ended there; the recovery point and
-    the high watermark go back, too.
+    the high watermark go back, too. The recovery point on the disk must have gone back before.
     """
     if offset < 0:
         raise ValueError(f"a log cannot be cut at offset {offset}")
@@ -40,7 +40,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
         _truncate(log, offset, now_ms)
     except OSError as error:
         log.fence(error)
-    log.flush()
+        log.check_usable()
     return True
 
 
@@ -59,12 +59,18 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.segments = kept
     place = kept[-1].find(offset)
     kept[-1].truncate(kept[-1].size if place is None else place[0], offset)
+    if not kept[-1].size:
+        kept[-1].created_ms = now_ms
     log.has_unsynced_names = True
     log.log_end_offset = offset
     log.high_watermark = min(log.high_watermark, offset)
     _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
     log.snapshots.remove_above(offset)
-    _reload_producers(log)
+    _reload_producers(log, now_ms)
+    log.active.sync()
+    log.files.sync_directory(log.directory)
+    log.recovery_point = offset
+    log.note_cut()
 
 
 def _cut_epochs(
@@ -76,16 +82,19 @@ def _cut_epochs(
         log.keep_epochs(epochs)
 
 
-def _reload_producers(log: PartitionLog) -> None:
+def _reload_producers(log: PartitionLog, now_ms: int) -> None:
     log.producers.clear()
+    log.loaded_ms = now_ms
     start = load_producers(log, log.producers, log.log_end_offset)
     replay(log, log.producers, start, log.log_end_offset, [])
+    if start != log.log_end_offset:
+        log.snapshots.write(log.log_end_offset, log.producers.snapshot())
     log.producers.on_high_watermark(log.high_watermark)
 
 
 def delete_records(log: PartitionLog, offset: int) -> int:
-    """Let the log begin at ``offset`` (-1: the high watermark); returns where it begins now. The files go with
-    ``delete_old_segments``; until the caller has made the log start offset durable, nothing is promised.
+    """Let the log begin at ``offset`` (-1: the high watermark); returns where it begins now. The files go
+    with ``delete_old_segments``; until the caller has made the log start durable, nothing is promised.
 
     Raises OffsetOutOfRangeError above the high watermark.
     """

@@ -5,8 +5,8 @@ the coordinator knows the transaction, the batch is appended under the guard it 
 end marker came meanwhile, and then the batch is refused. With transaction version 2 asking also adds the
 partition to the transaction, and markers carry the next epoch.
 
-Kafka drops an entry while it looks at a batch that it may still fail to write; here it stays until the batch is
-appended. Source: ``VerificationStateEntry``, ``UnifiedLog.maybeStartTransactionVerification``.
+Kafka drops an entry while it looks at a batch that it may still fail to write; here it stays until the batch
+is appended. Source: ``VerificationStateEntry``, ``UnifiedLog.maybeStartTransactionVerification``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _guards = itertools.count(1)
 
 @dataclass
 class PendingVerification:
-    """One producer's verification; no batch above ``lowest_sequence`` may overtake the one that is waiting."""
+    """One producer's verification; no batch above ``lowest_sequence`` may overtake those that wait."""
 
     guard: int
     started_ms: int
@@ -72,8 +72,9 @@ class VerificationState:
             return NO_GUARD
         pending = self._pending.get(producer_id)
         if pending is None:
-            pending = PendingVerification(next(_guards), now_ms, sequence, producer_epoch, supports_epoch_bump)
-            self._pending[producer_id] = pending
+            pending = self._pending[producer_id] = PendingVerification(
+                next(_guards), now_ms, sequence, producer_epoch, supports_epoch_bump
+            )
         pending.join(sequence, producer_epoch)
         return pending.guard
 
@@ -89,8 +90,8 @@ class VerificationState:
     def on_append(self, producer_id: int, producer_epoch: int, *, is_control: bool) -> None:
         """A transactional batch is in the log: the transaction is open, or over.
 
-        A marker of transaction version 2 with the epoch of the entry ended the transaction before the one that
-        is being verified.
+        A marker of transaction version 2 with the epoch of the entry ended the transaction before the one
+        that is being verified.
         """
         pending = self._pending.get(producer_id)
         if pending is None:

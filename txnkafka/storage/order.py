@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from txnkafka._core.scan import BatchIndex
 
-__all__ = ["misplaced_batches"]
+__all__ = ["NO_LIMIT", "misplaced_batches"]
 
 NO_LIMIT = (1 << 63) - 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.logdir.logs import batch
 from txnkafka._core.scan import scan
-from txnkafka.logdir.order import misplaced_batches
+from txnkafka.storage.order import misplaced_batches
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,341 @@
+"""Two logs that get the same: Kafka's UnifiedLog and ours. Every answer is compared, and the files in the end.
+
+What differs by design is in DIVERGENCES.md, and is the only thing that is put right here.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.conformance.kafka_log import KafkaLog
+from txnkafka import TopicPartition
+from txnkafka._core.scan import scan
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalDataFiles
+from txnkafka.errors import KafkaError
+from txnkafka.storage import parse_producer_snapshot
+from txnkafka.storage.append import AppendOrigin
+from txnkafka.storage.checkpoint import parse_offset_checkpoint
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.layout import RECOVERY_POINT_CHECKPOINT
+from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.truncation import delete_old_segments, truncate_to
+
+__all__ = ["Answer", "Twins", "differences"]
+
+PARTITION = TopicPartition("twin", 0)
+TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
+START_MS = 1_700_000_000_000
+FORGOTTEN = {45, 48}  # what Kafka says to a batch that it would have found before the restart
+OF_PRODUCERS = {45, 47, 48, 52}  # what is told when Kafka has rolled already
+NOT_FROM_KAFKA = {"max_idle_producers"}
+
+
+class Answer(NamedTuple):
+    """What an append is answered with; offsets are -1 when it was refused."""
+
+    code: int
+    first_offset: int = -1
+    last_offset: int = -1
+    log_append_time: int = -1
+
+
+class Twins:
+    """``theirs`` is Kafka's state after the last step, as KafkaLog gives it. The clock of both is ``now_ms``."""
+
+    def __init__(self, kafka: KafkaLog, directory: Path, config: Mapping[str, object]) -> None:
+        self.now_ms = START_MS
+        self.theirs: dict[str, Any] = {}
+        self.refusals = 0
+        self._kafka = kafka
+        self._config = LogConfig(**config)  # type: ignore[arg-type]
+        self._options = {f"config.{_kafka_name(name)}": value for name, value in config.items()}
+        self._theirs_at, self._ours_at = directory / "theirs" / str(PARTITION), directory / "ours"
+        self._restarts = 0
+        self._appended: dict[bytes, Answer] = {}  # by what tells a batch from others
+        self._open_theirs(clean=True, recovery_point=0, log_start=0)
+        self._directory = self._open_ours()
+        self._directory.create(PARTITION, TOPIC_ID, now_ms=self.now_ms)
+        self._agree("create")
+
+    @property
+    def ours(self) -> PartitionLog:
+        """Our log, open."""
+        return self._directory.logs[PARTITION]
+
+    # Steps
+
+    def append(
+        self,
+        batch: bytes,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        leader_epoch: int = 0,
+        transaction_version: int = -1,
+        guards: tuple[int, int] = (0, 0),
+    ) -> Answer:
+        """Append to both. ``guards`` are theirs and ours."""
+        before = len(self.theirs["bases"])
+        self.theirs = self._kafka.ask(
+            "append",
+            batch=base64.b64encode(batch).decode(),
+            epoch=leader_epoch,
+            now=self.now_ms,
+            origin=origin.name,
+            version=transaction_version,
+            guard=guards[0],
+        )
+        theirs = _answer_of(self.theirs)
+        ours = self._append_ours(batch, origin, leader_epoch, transaction_version, guards[1])
+        is_duplicate = self.theirs["end"] > theirs.last_offset + 1 or theirs.code
+        if ours.code == 0 and theirs.code in FORGOTTEN:
+            # found in the log, below what Kafka remembers
+            assert ours[:3] == self._appended[_identity(batch)][:3]
+        elif is_duplicate:
+            # after a restart Kafka takes the time of the producer's last batch for it
+            assert ours[:3] == theirs[:3], self.theirs
+        else:
+            assert ours == theirs, self.theirs
+        if is_duplicate:
+            self._follow_refusal(theirs, leader_epoch, before)
+        else:
+            self._appended[_identity(batch)] = theirs
+        self._agree("append")
+        return theirs
+
+    def _append_ours(
+        self, batch: bytes, origin: AppendOrigin, leader_epoch: int, transaction_version: int, guard: int
+    ) -> Answer:
+        try:
+            info = self.ours.append(
+                batch,
+                now_ms=self.now_ms,
+                leader_epoch=leader_epoch,
+                origin=origin,
+                transaction_version=transaction_version,
+                guard=guard,
+            )
+        except KafkaError as error:
+            return Answer(error.code)
+        return Answer(0, info.first_offset, info.last_offset, info.log_append_time)
+
+    def _follow_refusal(self, theirs: Answer, leader_epoch: int, segments: int) -> None:
+        """Before Kafka asks the producers' state, it has noted the leader epoch and rolled the segment. We
+        have not; here we follow, so that the files can be compared."""
+        self.refusals += 1
+        if theirs.code in OF_PRODUCERS or theirs.code == 0:
+            self.ours._note_epoch(leader_epoch, self.ours.log_end_offset)
+            if len(self.theirs["bases"]) > segments:
+                self.ours.roll(self.now_ms)
+
+    def verify(self, producer_id: int, epoch: int, sequence: int, *, bump: bool) -> tuple[int, int]:
+        """Begin the verification of a transaction; the guards, theirs and ours."""
+        self.theirs = self._kafka.ask(
+            "verify", producer=producer_id, epoch=epoch, sequence=sequence, bump=bump, now=self.now_ms
+        )
+        try:
+            ours = self.ours.verification.maybe_start(
+                self.ours.producers, producer_id, epoch, sequence, supports_epoch_bump=bump, now_ms=self.now_ms
+            )
+        except KafkaError as error:
+            assert error.code == self.theirs["code"]
+            return 0, 0
+        assert bool(ours) == bool(self.theirs["guard"])
+        return self.theirs["guard"], ours
+
+    def advance_high_watermark(self, offset: int) -> None:
+        """Readers see what is below."""
+        self.ours.advance_high_watermark(offset)
+        self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
+        self._agree("high watermark")
+
+    def truncate(self, offset: int) -> None:
+        """Cut the end. Our log makes it durable, so that readers see all of it."""
+        truncate_to(self.ours, offset, now_ms=self.now_ms)
+        self.theirs = self._kafka.ask("truncate", offset=offset, now=self.now_ms)
+        self.advance_high_watermark(self.ours.high_watermark)
+
+    def delete_records(self, offset: int) -> None:
+        """Cut the beginning."""
+        self.theirs = self._kafka.ask("delete_records", offset=offset, now=self.now_ms)
+        assert _code(lambda: self._directory.delete_records(PARTITION, offset)) == self.theirs["code"]
+        self._agree("delete records")
+
+    def retain(self) -> None:
+        """What retention has to delete."""
+        self.theirs = self._kafka.ask("retain", now=self.now_ms)
+        assert delete_old_segments(self.ours, self.now_ms) == self.theirs["deleted"]
+        self._agree("retention")
+
+    def roll(self) -> None:
+        """A new segment."""
+        self.theirs = self._kafka.ask("roll", now=self.now_ms)
+        self.ours.roll(self.now_ms)
+        self._agree("roll")
+
+    def expire(self) -> None:
+        """Producers that were idle for long are forgotten."""
+        self.theirs = self._kafka.ask("expire", now=self.now_ms)
+        self.ours.producers.expire(self.now_ms, self._config.producer_id_expiration_ms)
+        self.ours.verification.expire(self.now_ms, self._config.producer_id_expiration_ms)
+        self._agree("expire")
+
+    def wait(self, ms: int) -> None:
+        """Time passes."""
+        self.now_ms += ms
+        self.theirs = self._kafka.ask("wait", now=self.now_ms)
+        self.ours.remove_deleted(self.now_ms)
+
+    def restart(self) -> None:
+        """Stop cleanly, compare the files, start again."""
+        self.close()
+        self._reopen(clean=True, recovery_point=self.theirs["end"])
+
+    def checkpoint(self) -> None:
+        """Our log is durable up to here, and says so."""
+        self._directory.flush()
+        self._directory.checkpoint()
+        self.advance_high_watermark(self.ours.high_watermark)
+
+    def crash(self, *, lose_recovery_point: bool) -> None:
+        """Both processes are killed, the disk keeps everything. Recovery begins at the same offset."""
+        self._kafka.ask("abandon")
+        killed = self._directory
+        self._restarts += 1
+        target = self._ours_at.with_name(f"ours-{self._restarts}")
+        shutil.copytree(self._ours_at, target)
+        self._ours_at = target
+        for log in killed.logs.values():
+            log.close_files()
+        checkpoint = target / RECOVERY_POINT_CHECKPOINT
+        if lose_recovery_point:
+            checkpoint.unlink()
+        points = {} if lose_recovery_point else parse_offset_checkpoint(checkpoint.read_bytes())
+        self._reopen(clean=False, recovery_point=points.get(PARTITION, 0))
+
+    def close(self) -> None:
+        """Stop both cleanly and compare the files."""
+        directory = self._directory
+        self.ours.remove_deleted(1 << 62)
+        directory.close()
+        assert self._kafka.ask("close")["code"] == 0
+        found = differences(self._theirs_at, self._ours_at / str(PARTITION), self.theirs["start"])
+        assert found == []
+
+    # Both sides
+
+    def _reopen(self, *, clean: bool, recovery_point: int) -> None:
+        log_start = self.theirs["start"]
+        self._open_theirs(clean=clean, recovery_point=recovery_point, log_start=log_start)
+        self._directory = self._open_ours()
+        assert self._directory.refused == {}
+        self.advance_high_watermark(self.ours.log_end_offset)
+
+    def _open_theirs(self, *, clean: bool, recovery_point: int, log_start: int) -> None:
+        self.theirs = self._kafka.ask(
+            "open",
+            directory=self._theirs_at,
+            now=self.now_ms,
+            clean=clean,
+            recovery_point=recovery_point,
+            log_start=log_start,
+            topic_id=TOPIC_ID,
+            **self._options,
+        )
+        assert self.theirs["code"] == 0, self.theirs
+
+    def _open_ours(self) -> DataDirectory:
+        return DataDirectory(
+            LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms
+        )
+
+    def _agree(self, step: str) -> None:
+        ours = self.ours
+        state = {
+            "start": ours.log_start_offset,
+            "end": ours.log_end_offset,
+            "hw": ours.high_watermark,
+            "lso": ours.last_stable_offset,
+            "bases": [segment.base_offset for segment in ours.segments],
+            "epochs": [list(each) for each in ours.epochs.entries],
+            "producers": sorted(
+                [
+                    each.producer_id,
+                    each.producer_epoch,
+                    each.last_sequence,
+                    each.last_timestamp,
+                    each.coordinator_epoch,
+                    each.current_txn_first_offset,
+                ]
+                for each in ours.producers.entries()
+            ),
+        }
+        theirs = {name: self.theirs[name] for name in state}
+        theirs["producers"] = sorted(theirs["producers"])
+        assert state == theirs, step
+
+
+def _kafka_name(name: str) -> str:
+    """What UnifiedLog calls it; the small sizes have a name of their own, for tests."""
+    small = name in ("segment_bytes", "segment_index_bytes")
+    return ("internal." if small and name == "segment_bytes" else "") + name.replace("_", ".")
+
+
+def _identity(batch: bytes) -> bytes:
+    """Producer, epoch, sequence and count."""
+    return batch[43:61]
+
+
+def _code(action: Callable[[], object]) -> int:
+    try:
+        action()
+    except KafkaError as error:
+        return error.code
+    return 0
+
+
+def _answer_of(found: Mapping[str, Any]) -> Answer:
+    if found["code"]:
+        return Answer(found["code"])
+    return Answer(0, found["first"], found["last"], found["time"])
+
+
+def differences(theirs: Path, ours: Path, log_start: int = -1) -> list[str]:
+    """Names of files that only one has, and of those that differ."""
+    their_names, our_names = _names(theirs), _names(ours)
+    # Kafka removes them when it opens the log; they may know more producers than the log
+    our_names -= {name for name in our_names - their_names if _is_old_snapshot(name, log_start)}
+    found = [f"theirs only: {name}" for name in sorted(their_names - our_names)]
+    found += [f"ours only: {name}" for name in sorted(our_names - their_names)]
+    for name in sorted(their_names & our_names):
+        contents = [(path / name).read_bytes() for path in (theirs, ours)]
+        if name.endswith(".snapshot"):
+            # Kafka writes the entries in the order of a hash map
+            entries = [sorted(parse_producer_snapshot(each)) for each in contents]
+            if entries[0] != entries[1]:
+                found.append(f"{name}: {entries[0]} and {entries[1]}")
+        elif contents[0] != contents[1]:
+            found.append(_shown(name, *contents))
+    return found
+
+
+def _names(directory: Path) -> set[str]:
+    """But for lists of aborted transactions that were cut to nothing: Kafka leaves the empty file."""
+    files = directory.iterdir()
+    return {each.name for each in files if each.suffix != ".txnindex" or each.stat().st_size}
+
+
+def _is_old_snapshot(name: str, log_start: int) -> bool:
+    return name.endswith(".snapshot") and int(name.split(".")[0]) <= log_start
+
+
+def _shown(name: str, theirs: bytes, ours: bytes) -> str:
+    if name.endswith(".log"):
+        rows = [[tuple(each) for each in scan(content)] for content in (theirs, ours)]
+        different = [pair for pair in zip(*rows, strict=False) if pair[0] != pair[1]]
+        return f"{name}: {len(theirs)} and {len(ours)} bytes, {different[:2]}"
+    return f"{name}: {theirs[:400]!r} and {ours[:400]!r}"

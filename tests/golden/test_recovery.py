@@ -1,0 +1,194 @@
+"""Every directory opened to be written: sound ones as they are, killed and broken ones as the broker's own
+recovery left them, or better, each for a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.golden.answers import producer_row
+from tests.golden.cases import ISOLATION_LEVELS, Case, case, cases
+from tests.golden.consumer import consume
+from tests.golden.damage import DAMAGED, INTACT, TABLE, Answer, Row
+from tests.golden.directories import ANSWERED, Directory
+from txnkafka import CorruptRecordError, LogDir
+from txnkafka._core.scan import scan
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalFileSystem
+from txnkafka.env.overlay import OverlayFiles
+from txnkafka.logdir.verify import verify
+from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.storage import parse_producer_snapshot
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.log_read import read
+from txnkafka.storage.partition_log import PartitionLog
+
+Json = Any
+CLEAN = sorted({(each.case.name, each.name) for each in ANSWERED})  # nobody broke them
+DAY_MS = 86_400_000
+
+
+def opened(files: OverlayFiles, path: str, now_ms: int) -> DataDirectory:
+    return DataDirectory(files, path, lambda _: LogConfig(), now_ms=now_ms)
+
+
+def overlay() -> OverlayFiles:
+    return OverlayFiles(LocalFileSystem())
+
+
+def contents(files: OverlayFiles, path: str) -> dict[str, bytes]:
+    """Everything below a directory."""
+    found = {}
+    for entry in files.list(path):
+        below = files.join(path, entry.name)
+        if entry.is_directory:
+            found |= {f"{entry.name}/{name}": content for name, content in contents(files, below).items()}
+        elif entry.name != ".lock":
+            found[entry.name] = files.read(below, 1 << 30)
+    return found
+
+
+def changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+
+@dataclass(frozen=True)
+class Better:
+    """Another answer than that of the table in damage.py, which tells what a reader gets: an owner cuts or
+    refuses what a reader stops at. With a ``refusal`` the partition is not opened, and the error says that;
+    without any answer it is the broker's own."""
+
+    why: str
+    answer: Answer | None = None
+    refusal: str = ""
+
+
+CUT_AT_88 = Answer("crash_flip_last_payload", (31, 69), last_stable_offset=64, log_end_offset=88)
+CUT = "nothing is ever appended behind a batch that cannot be right; above the recovery point it is cut off"
+OWNER = {
+    "crash_bad_magic/logs": Better(CUT, CUT_AT_88),
+    "crash_flip_last_offset/logs": Better(CUT, CUT_AT_88),
+    "crash_flip_last_offset/recovered": Better(
+        "the broker has stopped cleanly behind it, and only the tail is looked at then, as in Kafka",
+    ),
+    "clean_torn_tail/logs": Better(
+        "the broker loses what was durable; here somebody has to decide that",
+        refusal="00000000000000000086.log, position 757, offset 92",
+    ),
+    "clean_no_snapshot/recovered": Better(
+        "sound snapshots say that nothing is open, and are believed as in Kafka",
+    ),
+}
+
+
+each_clean = pytest.mark.parametrize(("name", "directory"), CLEAN)
+each_answered = pytest.mark.parametrize("directory", ANSWERED, ids=str)
+each_row = pytest.mark.parametrize("row", [row for row in TABLE if "stray" not in row.directory], ids=str)
+
+
+@each_clean
+def test_a_clean_directory_is_opened_as_it_is(name: str, directory: str) -> None:
+    files, root = overlay(), str(case(name).root / directory)
+    before = contents(files, root)
+    found = opened(files, root, case(name).recorded_at_ms)
+    assert (found.repairs, found.refused) == ([], {})
+    found.close()
+    after = contents(files, root)
+    for each in changed(before, after):
+        if each.endswith(".snapshot"):  # one of no segment goes, as in Kafka; one of the log end is made
+            assert each not in before or each not in after
+        else:  # nothing else in a partition; logs of old brokers get the file that they lack
+            assert "/" not in each or (each.endswith("leader-epoch-checkpoint") and each not in before)
+    _reopened(files, root, after, case(name).recorded_at_ms)
+
+
+def _reopened(files: OverlayFiles, root: str, before: Mapping[str, bytes], now_ms: int) -> None:
+    """Opening and closing a directory once more changes nothing."""
+    again = opened(files, root, now_ms)
+    assert again.repairs == []
+    again.close()
+    assert changed(before, contents(files, root)) == set()
+
+
+@each_answered
+def test_answers_of_a_directory_that_nobody_broke(directory: Directory) -> None:
+    files, case = overlay(), directory.case
+    found = opened(files, directory.path, case.recorded_at_ms)
+    log, facts = found.logs[directory.partition], case.facts(directory.partition)
+    assert offsets(log) == (facts["log_start_offset"], facts["lso"], facts["high_watermark"])
+    for level in ISOLATION_LEVELS:
+        records = case.expected_records(directory.partition, level)
+        for max_bytes in (1, 1 << 20):
+            assert consume(log, level, max_bytes=max_bytes) == (records, None)
+    if "describe_producers" in facts:
+        assert producers(log) == remembered(facts["describe_producers"], case.recorded_at_ms)
+
+
+@each_answered
+def test_fetches_of_a_directory_that_nobody_broke(directory: Directory) -> None:
+    found = opened(overlay(), directory.path, directory.case.recorded_at_ms)
+    log = found.logs[directory.partition]
+    for fetch in directory.case.facts(directory.partition).get("fetch", ()):
+        if fetch["error"] != "NONE":
+            continue
+        level = IsolationLevel[fetch["isolation"].upper()]
+        answer = read(log, fetch["offset"], max_bytes=fetch["partition_max_bytes"], isolation_level=level)
+        assert len(answer.records) == fetch["complete_batch_bytes"]
+        assert (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset) == (
+            fetch["high_watermark"],
+            fetch["last_stable_offset"],
+            fetch["log_start_offset"],
+        )
+        aborted = answer.aborted_transactions
+        if aborted is None or fetch["aborted_transactions"] is None:
+            assert aborted == fetch["aborted_transactions"]
+            continue
+        ours = {(each.producer_id, each.first_offset) for each in aborted}
+        theirs = {(each["producer_id"], each["first_offset"]) for each in fetch["aborted_transactions"]}
+        assert ours <= theirs  # theirs may begin behind the batches
+        assert all(first > fetch["last_batch_last_offset"] for _, first in theirs - ours)
+
+
+@each_row
+def test_broken_directories(row: Row) -> None:
+    found = opened(overlay(), row.path, case("crash").recorded_at_ms)
+    better = OWNER.get(str(row))
+    if better is not None and better.refusal:
+        assert better.refusal in str(found.refused[DAMAGED])
+        return
+    log = found.logs[DAMAGED]
+    if better is not None and better.answer is None:
+        facts = row.case.facts(DAMAGED)
+        assert offsets(log) == (facts["log_start_offset"], facts["lso"], facts["high_watermark"])
+        for level in ISOLATION_LEVELS:
+            assert consume(log, level) == (row.case.expected_records(DAMAGED, level), None)
+        return
+    answer = row.answer if better is None or better.answer is None else better.answer
+    assert offsets(log) == (answer.log_start_offset, answer.last_stable_offset, answer.log_end_offset)
+    for level in ISOLATION_LEVELS:
+        records, error = consume(log, level)
+        assert records == answer.records(level)
+        assert (error is not None) == answer.meets_damage(level)
+    if answer is INTACT:
+        assert producers(log) == case("crash").facts(DAMAGED)["describe_producers"]
+
+
+def offsets(log: PartitionLog) -> tuple[int, int, int]:
+    return log.log_start_offset, log.last_stable_offset, log.log_end_offset
+
+
+def remembered(described: list[Json], now_ms: int) -> list[Json]:
+    """Producers that a broker would still know after a start: those without a transaction go after a day."""
+    return [
+        each
+        for each in described
+        if each["current_txn_start_offset"] is not None or each["last_timestamp"] > now_ms - DAY_MS
+    ]
+
+
+def producers(log: PartitionLog) -> list[Json]:
+    return sorted(map(producer_row, log.producers.entries()), key=lambda each: each["producer_id"])

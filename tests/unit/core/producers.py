@@ -1,0 +1,68 @@
+"""A partition as small as can be: what is appended is headers, and the producer table follows."""
+
+from __future__ import annotations
+
+from tests.models.headers import COMMIT, data, encode, marker
+from txnkafka._core.producer_rules import Checked
+from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
+from txnkafka._core.scan import BatchHeader
+from txnkafka.model import CompletedTxn, ProducerStateEntry
+
+__all__ = ["NEVER", "TIME", "Partition"]
+
+NEVER = 2**62
+TIME = 1000  # of every batch that does not say another
+
+
+class Partition:
+    """A log of headers, and the table that belongs to it."""
+
+    def __init__(self) -> None:
+        self.table = ProducerTable()
+        self.log = bytearray()
+        self.end_offset = 0
+
+    def check(self, header: BatchHeader, origin: int = CLIENT, **more: int) -> Checked:
+        """What the table says of a batch."""
+        return self.table.check(encode([header]), 0, origin=origin, **more)  # type: ignore[arg-type]
+
+    def append(self, header: BatchHeader, origin: int = CLIENT, **more: int) -> CompletedTxn | None:
+        """The batch must be fine."""
+        checked = self.check(header, origin, **more)
+        assert (checked.code, checked.is_duplicate) == (0, False), checked
+        position = len(self.log)
+        self.log += encode([header])
+        self.end_offset = header.last_offset + 1
+        return self.table.append(self.log, position)
+
+    def data(
+        self, sequence: int, *, epoch: int = 0, records: int = 1, producer_id: int = 1, **fields: int
+    ) -> BatchHeader:
+        """The next batch, plain."""
+        last_offset = self.end_offset + records - 1
+        fields = {"transactional": 0, "last_offset": last_offset} | fields
+        return data(producer_id, epoch, self.end_offset, sequence=sequence, **fields)
+
+    def txn(self, sequence: int, **fields: int) -> BatchHeader:
+        """As data, in a transaction."""
+        return self.data(sequence, transactional=1, **fields)
+
+    def marker(
+        self, kind: int = COMMIT, *, epoch: int = 0, producer_id: int = 1, **fields: int
+    ) -> BatchHeader:
+        """The next batch, an end marker."""
+        return marker(producer_id, epoch, self.end_offset, kind, **fields)
+
+    def end(self, kind: int = COMMIT, *, version: int = 1, **fields: int) -> CompletedTxn | None:
+        """Append a marker."""
+        return self.append(self.marker(kind, **fields), COORDINATOR, transaction_version=version)
+
+    def reload(self) -> None:
+        """Go on from a snapshot alone."""
+        self.table.load(self.table.snapshot(), now_ms=TIME, expiration_ms=NEVER)
+
+    def entry(self, producer_id: int = 1) -> ProducerStateEntry:
+        """What is known of a producer."""
+        entry = self.table.entry(producer_id)
+        assert entry is not None
+        return entry

@@ -1,0 +1,88 @@
+"""Logs that are cut at either end, and go on."""
+
+from __future__ import annotations
+
+from txnkafka import TopicPartition
+from txnkafka._core.encode import encode_batch
+from txnkafka.config import LogConfig
+from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.recovery import Start, open_log
+from txnkafka.storage.truncation import delete_old_segments, truncate_to
+from txnkafka.testing.memory_files import MemoryFiles
+
+NOW = 1_700_000_000_000
+DIRECTORY = "/data/t-0"
+
+
+def opened(files: MemoryFiles | None = None, start: Start | None = None, **config: object) -> PartitionLog:
+    files = files or MemoryFiles()
+    for path in ("/data", DIRECTORY):
+        if not files.exists(path):
+            files.make_directory(path)
+    wanted = LogConfig(**{"segment_bytes": 300, "index_interval_bytes": 0} | config)  # type: ignore[arg-type]
+    return open_log(
+        files, DIRECTORY, TopicPartition("t", 0), wanted, start or Start(), now_ms=NOW
+    ).log
+
+
+def append(log: PartitionLog, *timestamps: int, size: int = 40) -> None:
+    batch = encode_batch([(None, b"x" * size, timestamp) for timestamp in timestamps or (NOW,)])
+    log.append(batch, now_ms=NOW)
+
+
+def test_a_segment_that_goes_before_it_was_flushed() -> None:
+    """Files that were to be synced are closed with their segment; the flush does not ask for them."""
+    log = opened()
+    for _ in range(9):
+        append(log)
+    assert len(log.segments) > 3
+    truncate_to(log, 1, now_ms=NOW)
+    for _ in range(9):
+        append(log)
+    log.advance_high_watermark(log.log_end_offset)
+    log.log_start_offset = log.active.base_offset
+    assert delete_old_segments(log, NOW) > 1
+    log.flush()
+    assert log.recovery_point == log.log_end_offset == 10
+
+
+def test_the_largest_timestamp_is_found_again() -> None:
+    """It may lie behind the last entry of the time index: retention and the last entry need it."""
+    log = opened(segment_bytes=10_000, index_interval_bytes=5000, retention_ms=1000)
+    for timestamp in (NOW, NOW - 700, NOW - 9000, NOW - 9000):
+        append(log, timestamp)
+    truncate_to(log, 3, now_ms=NOW)
+    assert (log.active.max_timestamp, log.active.max_timestamp_offset) == (NOW, 0)
+    log.roll(NOW)
+    assert delete_old_segments(log, NOW + 1000) == 0
+    assert delete_old_segments(log, NOW + 1001) == 1
+
+
+def test_a_segment_that_is_cut_to_nothing_begins_now() -> None:
+    """Records without timestamps: the segment's age is that of the file."""
+    log = opened(segment_ms=1000)
+    append(log, -1)
+    truncate_to(log, 0, now_ms=NOW + 5000)
+    append(log, -1)
+    log.append(encode_batch([(None, b"", -1)]), now_ms=NOW + 5500)
+    assert len(log.segments) == 1
+
+
+def test_what_expired_meanwhile_is_not_loaded_again() -> None:
+    """After a cut the producers come from a snapshot, which forgets those that were idle for too long."""
+    log = opened(producer_id_expiration_ms=1000)
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    log.append(encode_batch([(None, b"", NOW)], **fields), now_ms=NOW)
+    log.roll(NOW)
+    append(log)
+    truncate_to(log, 1, now_ms=NOW + 1000)
+    assert log.producers.entries() == []
+
+
+def test_a_cut_leaves_a_snapshot() -> None:
+    """As in Kafka: the state there need not be replayed again."""
+    log = opened()
+    for _ in range(3):
+        append(log)
+    truncate_to(log, 1, now_ms=NOW)
+    assert log.snapshots.offsets == [1]

@@ -1,0 +1,54 @@
+"""End markers in a log: what the topic's settings do to them, and which files they leave."""
+
+from __future__ import annotations
+
+from tests.unit.storage.test_cutting import DIRECTORY, NOW, opened
+from txnkafka._core.encode import encode_batch, end_txn_marker
+from txnkafka._core.scan import scan
+from txnkafka.storage.append import AppendOrigin
+from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.recovery import Start
+from txnkafka.storage.transactions import transactions_of
+from txnkafka.testing.memory_files import MemoryFiles
+
+
+def transaction(log: PartitionLog, *, commit: bool) -> None:
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    log.append(encode_batch([(None, b"", NOW)], transactional=True, **fields), now_ms=NOW)
+    marker = end_txn_marker(
+        base_offset=0, timestamp=NOW, producer_id=7, producer_epoch=0, coordinator_epoch=0, commit=commit
+    )
+    log.append(marker, now_ms=NOW + 5, origin=AppendOrigin.COORDINATOR, transaction_version=0)
+
+
+def test_the_log_gives_markers_their_time_too() -> None:
+    """Kafka's LogValidator does not ask what kind of batch it is."""
+    log = opened(message_timestamp_type="LogAppendTime", transaction_partition_verification_enable=False)
+    transaction(log, commit=True)
+    _, marker = scan(log.active.read(0, log.active.size))
+    assert (marker.attributes & 8, marker.max_timestamp) == (8, NOW + 5)
+
+
+def test_recovery_leaves_no_empty_list_of_aborted_transactions() -> None:
+    files = MemoryFiles()
+    log = opened(files, transaction_partition_verification_enable=False)
+    transaction(log, commit=True)
+    opened(files)
+    assert not [entry.name for entry in files.list(DIRECTORY) if entry.name.endswith(".txnindex")]
+
+
+def test_an_abort_after_a_clean_restart() -> None:
+    """The list of aborted transactions is not in memory yet, and must not be made from a log that has the
+    marker already."""
+    files = MemoryFiles()
+    settings = {"transaction_partition_verification_enable": False, "segment_bytes": 10_000}
+    log = opened(files, **settings)
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    log.append(encode_batch([(None, b"", NOW)], transactional=True, **fields), now_ms=NOW)
+    log.close()
+    log = opened(files, Start(clean_shutdown=True, recovery_point=1), **settings)
+    abort = end_txn_marker(
+        base_offset=0, timestamp=NOW, producer_id=7, producer_epoch=0, coordinator_epoch=0, commit=False
+    )
+    log.append(abort, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
+    assert [each.last_offset for each in transactions_of(log, log.active).entries] == [1]

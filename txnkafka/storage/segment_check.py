@@ -1,0 +1,144 @@
+"""Where the batches of a segment end that somebody finds on the disk, and what is wrong with what follows.
+
+Nothing is changed here but what the segment has in memory: its indexes are made on the way.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.record.crc import first_invalid_crc
+from txnkafka.storage.order import NO_LIMIT, misplaced_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txnkafka._core.scan import BatchIndex
+    from txnkafka.storage.segment import LogSegment
+    from txnkafka.storage.segment_view import Segment
+
+__all__ = ["SegmentEnd", "check_segment", "walk_tail"]
+
+_MANY_INTERVALS = 4  # between index entries; who has none behind so many has lost them
+_BAD_CRC = "the bytes of the batch that begins there do not match its CRC"
+_BAD_MAGIC = "the batch that begins there has a magic that nobody knows"
+_BAD_OFFSETS = "the offsets of the batch that begins there contradict those around it"
+
+
+class SegmentEnd(NamedTuple):
+    """The log goes on at ``next_offset``; the first ``position`` bytes are sound. When there are more,
+    ``fault`` says what they are."""
+
+    next_offset: int
+    position: int
+    fault: str
+
+
+def walk_tail(segment: LogSegment) -> SegmentEnd:
+    """Check the batches from the last index entry on; all of them when something is wrong, for the entry may
+    lie, or lead to the batch that is torn."""
+    last = segment.last_entry()
+    if last is None:
+        if segment.size <= _MANY_INTERVALS * segment.config.index_interval_bytes:
+            return _check(segment, 0, segment.base_offset, NO_LIMIT, _nothing, segment.note_tail)
+    else:
+        found: list[int] = []
+
+        def take(batches: BatchIndex) -> None:
+            found.extend(batches.last_offset[:1])
+            segment.note_tail(batches)
+
+        end = _check(segment, last.position, segment.base_offset, NO_LIMIT, found.clear, take)
+        if not end.fault and found and found[0] <= last.offset:
+            return end
+    return _check(segment, 0, segment.base_offset, NO_LIMIT, segment.forget_indexes, segment.note_all)
+
+
+def check_segment(
+    segment: LogSegment, next_offset: int, limit: int, take: Callable[[BatchIndex], None]
+) -> SegmentEnd:
+    """Check all batches and make the indexes anew. The log before them ends at ``next_offset``, what follows
+    begins at ``limit``; ``take`` gets the batches, window by window, some of them perhaps twice.
+
+    Raises CorruptRecordError for offsets that no index can hold.
+    """
+
+    def take_all(batches: BatchIndex) -> None:
+        segment.note_all(batches)
+        take(batches)
+
+    return _check(segment, 0, next_offset, limit, segment.begin_again, take_all)
+
+
+def _check(
+    segment: LogSegment,
+    start: int,
+    next_offset: int,
+    limit: int,
+    begin: Callable[[], None],
+    take: Callable[[BatchIndex], None],
+) -> SegmentEnd:
+    begin()
+    if not segment.size:
+        return SegmentEnd(next_offset, 0, "")
+    with closing(segment.view()) as view:
+        end = _take(view, start, view.size, next_offset, limit, take)
+        if end is not None:
+            return end
+        # a flipped offset is outside the CRC: only the batches around it tell which of them is to blame
+        wrong = _first_misplaced(view, start, next_offset, limit)
+        begin()
+        end = _take(view, start, view.size if wrong is None else wrong, next_offset, None, take)
+        assert end is not None
+        return end if end.fault or wrong is None else end._replace(fault=_BAD_OFFSETS)
+
+
+def _take(
+    view: Segment,
+    start: int,
+    size: int,
+    next_offset: int,
+    limit: int | None,
+    take: Callable[[BatchIndex], None],
+) -> SegmentEnd | None:
+    """Take the batches up to the first that does not hold; None when there is a ``limit`` and they are not in
+    order."""
+    position, fault = start, ""
+    for window, data, index in view.windows(start, size):
+        sound = first_invalid_crc(data, index, position=window)
+        if sound < len(index):
+            magic = index.magic[sound]
+            index.truncate(sound, "crc", _BAD_CRC if magic <= 2 else _BAD_MAGIC)
+        if len(index):
+            if limit is not None and not _is_in_order(index, next_offset, limit):
+                return None
+            next_offset = max(next_offset, index.last_offset[-1] + 1)
+        take(index)
+        position, fault = index.end_position, index.stop_reason
+        if index.stop == "crc":
+            break
+    return SegmentEnd(next_offset, position, fault if position < size else "")
+
+
+def _is_in_order(index: BatchIndex, next_offset: int, limit: int) -> bool:
+    return index.disorder(next_offset) == len(index) and index.last_offset[-1] < limit
+
+
+def _first_misplaced(view: Segment, start: int, next_offset: int, limit: int) -> int | None:
+    """Position of the first batch whose offsets cannot be right. None when batches stand there twice, which
+    is no damage: Kafka accepts it."""
+    index: BatchIndex | None = None
+    for _, _, batches in view.windows(start):
+        if index is None:
+            index = batches
+        else:
+            index.extend(batches)
+    if index is None:
+        return None
+    found = misplaced_batches(index, next_offset, limit)
+    return index.position[found[0]] if found else None
+
+
+def _nothing() -> None:
+    pass
