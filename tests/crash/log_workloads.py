@@ -11,6 +11,7 @@ from tests.crash.partition_promises import CONFIG, NOW, Partition, opened
 from txnkafka.env import Clock, DataFiles
 from txnkafka.errors import KafkaStorageError
 
+PREALLOCATED = replace(CONFIG, preallocate=True)
 SHORT = replace(CONFIG, retention_ms=1000)
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "deleted_records",
     "deletions",
     "full_disk",
+    "preallocated",
     "retention",
     "rolls",
     "transactions",
@@ -50,6 +52,19 @@ def rolls(files: DataFiles, clock: Clock, promises: Promises) -> None:
     directory.checkpoint()
     partition.append("last", producer_id=7)
     partition.flush()
+
+
+def preallocated(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Segments that are as large as they may get from the beginning, and trimmed when they are closed."""
+    directory = opened(files, PREALLOCATED)
+    partition = Partition(directory, promises)
+    for number in range(13):
+        partition.append(f"p{number}", producer_id=7)
+        if number % 3 == 1:
+            partition.flush()
+    end = partition.log.log_end_offset
+    directory.close()
+    promises.acknowledge(("end", partition.key, end))
 
 
 def transactions(files: DataFiles, clock: Clock, promises: Promises) -> None:

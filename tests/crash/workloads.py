@@ -54,6 +54,7 @@ REFERENCES = [
     Reference(log_workloads.transactions, check_logs, states=500, failures=400),
     Reference(log_workloads.truncations, check_logs, states=500, failures=400),
     Reference(log_workloads.deleted_records, check_logs, states=500, failures=400),
+    Reference(log_workloads.preallocated, check_logs, states=500, failures=400),
     Reference(log_workloads.retention, check_logs, states=500, failures=400),
     Reference(log_workloads.clean_restarts, check_logs, states=500, failures=400),
     Reference(log_workloads.full_disk, check_logs, states=500, failures=400),

@@ -235,6 +235,8 @@ class PartitionLog:
             return  # KAFKA-6388: there is nothing to close
         active.seal()
         saved = active.save()
+        if self.config.preallocate:
+            active.trim()
         self._sync_before_roll()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
@@ -243,7 +245,6 @@ class PartitionLog:
         fresh.file("log")
         if self.config.preallocate:
             fresh.preallocate()
-            active.trim()
         self.unsynced_files += saved
         self.has_unsynced_names = True
         active.unload()

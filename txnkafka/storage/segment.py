@@ -37,6 +37,7 @@ DELETED = ".deleted"
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
+_LARGEST_INDEX = 1 << 30
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
@@ -262,7 +263,7 @@ class LogSegment:
             self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
 
     def _content(self, kind: FileKind) -> bytes:
-        return self.files.read(self.path(kind), _INT32_MAX)
+        return self.files.read(self.path(kind), _INT32_MAX)  # not kept open: partitions may be many
 
     def loaded_from(self, size: int) -> None:
         """The files are there already, with so many bytes of log."""
