@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened, restarted
@@ -163,12 +165,13 @@ def test_epochs_that_begin_behind_the_end_go_with_it() -> None:
 
 
 def test_an_index_that_lies_is_made_anew() -> None:
-    """Its second entry says that the third batch is the second."""
+    """But for the last one, its entries say that each batch is the one before it."""
     log = opened(segment_bytes=1000)
     for _ in range(5):
         append(log)
     size = log.active.size // 5
-    damaged(log, "00000000000000000000.index", bytes([0, 0, 0, 1, 0, 0, 0, 2 * size]), 0)
+    entries = struct.pack(">6i", 1, 2 * size, 2, 3 * size, 3, 3 * size + 1)
+    damaged(log, "00000000000000000000.index", entries, 0)
     log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(True, 5), now_ms=NOW).log
     for offset in range(5):
         records = read(log, offset, max_bytes=1, isolation_level=None).records
