@@ -254,8 +254,10 @@ def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> Non
         f"{path} is cut at position {found.position}, offset {found.next_offset}, {lost} bytes go: "
         f"{found.fault}"
     )
+    if number + 1 < len(log.segments):
+        _drop_segments(log, number + 1)
+        log.files.sync_directory(log.directory)  # while the damage still shows that they do not follow
     segment.cut_tail(found.position)
-    _drop_segments(log, number + 1)
 
 
 def _check_end(log: PartitionLog, start: Start) -> None:
