@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +14,12 @@ from tests.golden.cases import ISOLATION_LEVELS, Case, case, cases
 from tests.golden.consumer import consume
 from tests.golden.damage import DAMAGED, INTACT, TABLE, Answer, Row
 from tests.golden.directories import ANSWERED, Directory
-from txnkafka import CorruptRecordError, LogDir
-from txnkafka._core.scan import scan
+from txnkafka import LogDir
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalFileSystem
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.logdir.verify import verify
-from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.model import IsolationLevel
 from txnkafka.storage import (
     EpochEntry,
     ProducerStateEntry,
