@@ -37,7 +37,6 @@ DELETED = ".deleted"
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
-_LARGEST_INDEX = 1 << 30
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
@@ -62,6 +61,7 @@ class LogSegment:
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
         self.has_new_indexes = False  # made anew from the log, while it was opened
+        self.is_new = True  # no file was there
         self.lacks_index = False  # an index file was not there when it was found
         self.on_repair: Callable[[str], None] = LOG.warning
         self._loaded = True
@@ -278,6 +278,7 @@ class LogSegment:
     def loaded_from(self, size: int) -> None:
         """The files are there already, with so many bytes of log."""
         self.size = size
+        self.is_new = False
         self.txn_index = None
         self._loaded = False
 
