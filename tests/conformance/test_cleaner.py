@@ -1,7 +1,7 @@
 """Compaction by Kafka's Cleaner and by ours: of the same log, the same files are left.
 
-Where they differ (DIVERGENCES.md) is in tests of its own: at the end of each group of segments we keep a batch,
-and a marker that alone knows its producer's epoch stays a marker.
+Where they differ (DIVERGENCES.md) is in tests of its own: at the end of each group of segments we keep a
+batch, and a marker that alone knows its producer's epoch stays a marker.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ def cleaned_by_kafka(kafka_log: KafkaLog, log: CompactedLog, directory: Path, *,
     names = {f"config.{name.replace('_', '.')}": value for name, value in config.items()}
     names["config.internal.segment.bytes"] = names.pop("config.segment.bytes")
     opened = kafka_log.ask(
-        "open", directory=target, now=NOW, clean=False, recovery_point=0, log_start=0, topic_id=TOPIC_ID, **names
-    )
+        "open", directory=target, now=NOW, clean=False, recovery_point=0, log_start=0, topic_id=TOPIC_ID,
+        **names,
+    )  # fmt: skip
     assert opened["code"] == 0, opened
     kafka_log.ask("high_watermark", offset=log.log.log_end_offset)
     for number in range(passes):

@@ -145,7 +145,7 @@ def test_a_disk_that_is_full_changes_nothing() -> None:
         plan = FaultPlan(1, error, call=call)
         for part in (log.log, *log.log.segments):
             part.files = FaultyFiles(log.files, plan)
-        with pytest.raises(KafkaStorageError, match="t-0 was not compacted.*nothing is lost"):
+        with pytest.raises(KafkaStorageError, match=r"t-0 was not compacted.*nothing is lost"):
             log.clean()
         assert plan.failed
         for part in (log.log, *log.log.segments):
