@@ -1,5 +1,5 @@
-"""``txnkafka repair``: make a stopped broker's log directory what its start would make of it, and say what was
-done."""
+"""``txnkafka repair``: make of a stopped broker's log directory what its start would make of it, and say what
+was done."""
 
 from __future__ import annotations
 
