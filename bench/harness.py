@@ -67,12 +67,13 @@ class Side(Protocol):
 @dataclass(frozen=True)
 class Comparison:
     """``subject`` against another side: CPU of ``against`` divided by CPU of ``subject`` should be at
-    least ``goal``.
+    least ``goal``; wall clock where it is ``by_wall``, because both wait for a disk.
     """
 
     subject: str
     against: str
     goal: float | None = None
+    by_wall: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ class Contest:
     note: str = ""
     # (side, limit): nanoseconds of CPU a unit
     limits: Sequence[tuple[str, float]] = ()
+    # of one unit, where rates in bytes say something
+    unit_bytes: Callable[[], int] | None = None
 
 
 @dataclass
@@ -108,8 +111,9 @@ class SideResult:
         self.wall.append(timing.wall)
         self.peak_bytes = max(self.peak_bytes, timing.peak_bytes)
 
-    def ratios(self, subject: SideResult) -> list[float]:
-        return [mine / theirs for mine, theirs in zip(self.cpu, subject.cpu, strict=True)]
+    def ratios(self, subject: SideResult, *, by_wall: bool = False) -> list[float]:
+        mine, theirs = (self.wall, subject.wall) if by_wall else (self.cpu, subject.cpu)
+        return [mine / theirs for mine, theirs in zip(mine, theirs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class Outcome:
     digests: dict[str, str]
 
     def ratios(self, comparison: Comparison) -> list[float]:
-        return self.sides[comparison.against].ratios(self.sides[comparison.subject])
+        against = self.sides[comparison.against]
+        return against.ratios(self.sides[comparison.subject], by_wall=comparison.by_wall)
 
     def met(self, comparison: Comparison) -> bool | None:
         if comparison.goal is None:

@@ -15,17 +15,27 @@ SIDE_HEAD = ("work", "side", "median", "min to max", "unit", "by wall clock", "p
 
 
 def _rate(outcome: Outcome, cpu: float) -> float:
-    """Million units a CPU second; nanoseconds a batch; CPU seconds a command."""
-    if outcome.contest.unit == "command":
+    """Million units a CPU second; thousand appends; nanoseconds a batch; CPU seconds a command or a start."""
+    if outcome.contest.unit in ("command", "start"):
         return cpu
+    if outcome.contest.unit == "appends":
+        return outcome.units / cpu / 1e3
     if outcome.contest.unit == "batches":
         return cpu * 1e9 / outcome.units
     return outcome.units / cpu / 1e6
 
 
-def _unit(outcome: Outcome) -> str:
-    names = {"command": "CPU-s a run", "batches": "ns a batch"}
-    return names.get(outcome.contest.unit, f"M {outcome.contest.unit} a CPU-s")
+def _unit(outcome: Outcome, cpu: float) -> str:
+    names = {
+        "command": "CPU-s a run",
+        "start": "CPU-s a start",
+        "batches": "ns a batch",
+        "appends": "k appends a CPU-s",
+    }
+    name = names.get(outcome.contest.unit, f"M {outcome.contest.unit} a CPU-s")
+    if outcome.contest.unit_bytes is None:
+        return name
+    return f"{name}, {outcome.units * outcome.contest.unit_bytes() / cpu / 1e6:.0f} MB"
 
 
 def _verdict(met: bool | None) -> str:
@@ -39,7 +49,8 @@ def _ratio_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         goal = "" if each.goal is None else f"≥ {each.goal:g}"
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
         median = f"{statistics.median(ratios):.2f}x"
-        yield name, each.subject, each.against, median, spread, goal, _verdict(outcome.met(each))
+        against = f"{each.against}, wall clock" if each.by_wall else each.against
+        yield name, each.subject, against, median, spread, goal, _verdict(outcome.met(each))
     for side, limit in outcome.contest.limits:
         rates = outcome.nanoseconds(side)
         spread = f"{_short(min(rates))} to {_short(max(rates))}"
@@ -54,7 +65,8 @@ def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         median = _short(statistics.median(rates))
         wall = _short(_rate(outcome, statistics.median(side.wall)))
         peak = f"{side.peak_bytes / 1e6:.0f} MB" if side.peak_bytes else ""
-        yield outcome.contest.name, side.name, median, spread, _unit(outcome), wall, peak
+        unit = _unit(outcome, statistics.median(side.cpu))
+        yield outcome.contest.name, side.name, median, spread, unit, wall, peak
 
 
 def _short(value: float) -> str:
@@ -149,6 +161,7 @@ def _comparison_json(outcome: Outcome, each: Comparison) -> dict[str, object]:
     return {
         "subject": each.subject,
         "against": each.against,
+        "by_wall": each.by_wall,
         "goal": each.goal,
         "ratios": ratios,
         "median": statistics.median(ratios),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench import processes, writing
+from bench import appending, processes, producers, recovering, writing
 from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
 from bench.java import JavaHeadersSide, JavaSide
@@ -38,6 +38,10 @@ class Plan:
     committed: int
     verify: int
     cat: int
+    append: int
+    flushes: int
+    partitions: int
+    start_rounds: int
     spark: int
     spark_cores: tuple[int, ...]
     spark_rounds: int
@@ -57,6 +61,10 @@ FULL = Plan(
     committed=128 * MIB,
     verify=1000 * MIB,
     cat=128 * MIB,
+    append=64 * MIB,
+    flushes=64,
+    partitions=10_000,
+    start_rounds=5,
     spark=512 * MIB,
     spark_cores=(1, 2),
     spark_rounds=3,
@@ -75,6 +83,10 @@ QUICK = Plan(
     committed=48 * MIB,
     verify=128 * MIB,
     cat=16 * MIB,
+    append=16 * MIB,
+    flushes=32,
+    partitions=1_000,
+    start_rounds=3,
     spark=64 * MIB,
     spark_cores=(1,),
     spark_rounds=3,
@@ -97,6 +109,7 @@ def contests(plan: Plan) -> list[Contest]:
     found.append(_scan(plan))
     found += [_committed(plan, percent) for percent in plan.aborted]
     found += [_verify(plan), _cat(plan), *writing.contests(plan)]
+    found += [*appending.contests(plan), *recovering.contests(plan), *producers.contests(plan)]
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 

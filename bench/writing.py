@@ -1,4 +1,4 @@
-"""Records to batches: ours from columns and from Python records, aiokafka's builder from the same Python records.
+"""Records to batches: ours from columns and from Python records, aiokafka's builder from the latter.
 
 A side makes the same batch again and again, as a producer fills batch after batch; its columns are there
 already, as from Arrow or from decoding. Batches stay small and hot: what is compared is the encoding.
@@ -144,9 +144,7 @@ def _encode(shape: Shape, rounds: int) -> Contest:
         Comparison(side, "aiokafka", goal)
         for side, goal in zip(("columns", "python records"), shape.goals, strict=True)
     ]
-    return Contest(
-        f"encode {shape.name}", "records", lambda: rounded(shape), sides, comparisons, rounds
-    )
+    return Contest(f"encode {shape.name}", "records", lambda: rounded(shape), sides, comparisons, rounds)
 
 
 def rounded(shape: Shape) -> int:

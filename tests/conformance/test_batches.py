@@ -201,10 +201,12 @@ def test_empty_batches_are_kafkas(java: Kafka) -> None:
         base_offset = fields["base_offset"]
         last_offset = base_offset + source.choice([0, 4, 2**31 - 1])
         batch = empty_batch(
-            last_offset=last_offset, max_timestamp=T0, timestamp_type=int(append_time), control=control, **fields
+            last_offset=last_offset,
+            max_timestamp=T0,
+            timestamp_type=int(append_time),
+            control=control,
+            **fields,
         )
-        identity = [fields[name] for name in ("producer_id", "producer_epoch", "base_sequence", "transactional")]
-        expected = java.ask(
-            "empty", base_offset, last_offset, T0, append_time, fields["partition_leader_epoch"], *identity, control
-        )
+        del fields["base_offset"]
+        expected = java.ask("empty", base_offset, last_offset, T0, append_time, *fields.values(), control)
         assert batch.hex() == expected

@@ -1,6 +1,15 @@
-"""Two logs that get the same: Kafka's UnifiedLog and ours. Every answer is compared, and the files in the end.
+"""Two logs that get the same: Kafka's UnifiedLog and ours. Answers are compared, and the files in the end.
 
-What differs by design is in DIVERGENCES.md, and is the only thing that is put right here.
+What differs by design stands in DIVERGENCES.md; it is the only thing that is put right here:
+
+- a batch that is refused by its producer's state, or is a duplicate: Kafka has noted the leader epoch and
+  rolled the segment by then; ours follows with ``_follow_refusal``;
+- a duplicate that Kafka does not remember any more: ours finds it in the log;
+- a cut inside a batch: Kafka leaves a gap, ours none, so it is moved to the batch's beginning;
+- after a cut Kafka forgets verifications of producers whose batches it replays;
+- snapshots at or below the log start, which Kafka removes; the order of a snapshot's entries, which is that
+  of a hash map; producers in it that are idle for long;
+- an empty ``.txnindex``, which Kafka leaves where everything was cut off.
 """
 
 from __future__ import annotations
@@ -17,15 +26,16 @@ from txnkafka._core.scan import scan
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.errors import KafkaError
-from txnkafka.storage import parse_producer_snapshot
+from txnkafka.storage import ProducerStateEntry, parse_producer_snapshot
 from txnkafka.storage.append import AppendOrigin
-from txnkafka.storage.checkpoint import parse_offset_checkpoint
+from txnkafka.storage.checkpoint import format_partition_metadata, parse_offset_checkpoint
+from txnkafka.storage.compaction import clean
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.layout import RECOVERY_POINT_CHECKPOINT
+from txnkafka.storage.layout import PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT, file_name
 from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.truncation import delete_old_segments, truncate_to
+from txnkafka.storage.truncation import delete_old_segments
 
-__all__ = ["Answer", "Twins", "differences"]
+__all__ = ["START_MS", "Answer", "Twins", "differences"]
 
 PARTITION = TopicPartition("twin", 0)
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
@@ -45,9 +55,11 @@ class Answer(NamedTuple):
 
 
 class Twins:
-    """``theirs`` is Kafka's state after the last step, as KafkaLog gives it. The clock of both is ``now_ms``."""
+    """``theirs`` is Kafka's state after the last step, from KafkaLog; ``now_ms`` is the clock of both."""
 
-    def __init__(self, kafka: KafkaLog, directory: Path, config: Mapping[str, object]) -> None:
+    def __init__(
+        self, kafka: KafkaLog, directory: Path, config: Mapping[str, object], *, log: bytes = b""
+    ) -> None:
         self.now_ms = START_MS
         self.theirs: dict[str, Any] = {}
         self.refusals = 0
@@ -56,16 +68,24 @@ class Twins:
         self._options = {f"config.{_kafka_name(name)}": value for name, value in config.items()}
         self._theirs_at, self._ours_at = directory / "theirs" / str(PARTITION), directory / "ours"
         self._restarts = 0
+        self._verified: set[int] = set()
         self._appended: dict[bytes, Answer] = {}  # by what tells a batch from others
-        self._open_theirs(clean=True, recovery_point=0, log_start=0)
+        if log:
+            self._begin_with(log)
+        self._open_theirs(clean=not log, recovery_point=0, log_start=0)
         self._directory = self._open_ours()
-        self._directory.create(PARTITION, TOPIC_ID, now_ms=self.now_ms)
-        self._agree("create")
+        if not log:
+            self._directory.create(PARTITION, TOPIC_ID, now_ms=self.now_ms)
+        self.advance_high_watermark(self.ours.high_watermark)
 
     @property
     def ours(self) -> PartitionLog:
         """Our log, open."""
         return self._directory.logs[PARTITION]
+
+    @property
+    def _verifying(self) -> set[int]:
+        return {each for each in self._verified if self.ours.verification.pending(each)}
 
     # Steps
 
@@ -79,7 +99,7 @@ class Twins:
         guards: tuple[int, int] = (0, 0),
     ) -> Answer:
         """Append to both. ``guards`` are theirs and ours."""
-        before = len(self.theirs["bases"])
+        before = self.theirs
         self.theirs = self._kafka.ask(
             "append",
             batch=base64.b64encode(batch).decode(),
@@ -91,19 +111,19 @@ class Twins:
         )
         theirs = _answer_of(self.theirs)
         ours = self._append_ours(batch, origin, leader_epoch, transaction_version, guards[1])
-        is_duplicate = self.theirs["end"] > theirs.last_offset + 1 or theirs.code
+        is_written = self.theirs["end"] > before["end"]
         if ours.code == 0 and theirs.code in FORGOTTEN:
             # found in the log, below what Kafka remembers
             assert ours[:3] == self._appended[_identity(batch)][:3]
-        elif is_duplicate:
+        elif not is_written:
             # after a restart Kafka takes the time of the producer's last batch for it
             assert ours[:3] == theirs[:3], self.theirs
         else:
             assert ours == theirs, self.theirs
-        if is_duplicate:
-            self._follow_refusal(theirs, leader_epoch, before)
-        else:
+        if is_written:
             self._appended[_identity(batch)] = theirs
+        else:
+            self._follow_refusal(theirs, leader_epoch, len(before["bases"]))
         self._agree("append")
         return theirs
 
@@ -128,6 +148,7 @@ class Twins:
         have not; here we follow, so that the files can be compared."""
         self.refusals += 1
         if theirs.code in OF_PRODUCERS or theirs.code == 0:
+            assert len(self.ours.segments) == segments
             self.ours._note_epoch(leader_epoch, self.ours.log_end_offset)
             if len(self.theirs["bases"]) > segments:
                 self.ours.roll(self.now_ms)
@@ -137,15 +158,23 @@ class Twins:
         self.theirs = self._kafka.ask(
             "verify", producer=producer_id, epoch=epoch, sequence=sequence, bump=bump, now=self.now_ms
         )
-        try:
-            ours = self.ours.verification.maybe_start(
-                self.ours.producers, producer_id, epoch, sequence, supports_epoch_bump=bump, now_ms=self.now_ms
+        self._verified.add(producer_id)
+        guard = 0
+
+        def start() -> None:
+            nonlocal guard
+            guard = self.ours.verification.maybe_start(
+                self.ours.producers,
+                producer_id,
+                epoch,
+                sequence,
+                supports_epoch_bump=bump,
+                now_ms=self.now_ms,
             )
-        except KafkaError as error:
-            assert error.code == self.theirs["code"]
-            return 0, 0
-        assert bool(ours) == bool(self.theirs["guard"])
-        return self.theirs["guard"], ours
+
+        assert _code(start) == self.theirs["code"]
+        assert bool(guard) == bool(self.theirs.get("guard"))
+        return self.theirs.get("guard", 0), guard
 
     def advance_high_watermark(self, offset: int) -> None:
         """Readers see what is below."""
@@ -154,9 +183,15 @@ class Twins:
         self._agree("high watermark")
 
     def truncate(self, offset: int) -> None:
-        """Cut the end. Our log makes it durable, so that readers see all of it."""
-        truncate_to(self.ours, offset, now_ms=self.now_ms)
+        """Cut the end, at the beginning of a batch: Kafka would leave a gap."""
+        place = self.ours.find(self.ours.segment_of(offset), offset)
+        offset = offset if place is None else min(place[2], offset)
+        self._directory.truncate(PARTITION, offset, now_ms=self.now_ms)
         self.theirs = self._kafka.ask("truncate", offset=offset, now=self.now_ms)
+        for producer_id in self._verifying - {*self.theirs["verifying"]}:
+            # Kafka forgets them for the batches that it replays
+            self.ours.verification.on_append(producer_id, -1, is_control=False)
+        # until it is told again, Kafka's last stable offset waits for transactions below the high watermark
         self.advance_high_watermark(self.ours.high_watermark)
 
     def delete_records(self, offset: int) -> None:
@@ -176,6 +211,18 @@ class Twins:
         self.theirs = self._kafka.ask("roll", now=self.now_ms)
         self.ours.roll(self.now_ms)
         self._agree("roll")
+
+    def clean(self, dirty_from: int = 0) -> int:
+        """A pass of the cleaner; where the next one begins."""
+        self.theirs = self._kafka.ask("clean", dirty=dirty_from, memory=1 << 20, now=self.now_ms)
+        assert self.theirs["code"] == 0, self.theirs
+        stats = clean(self.ours, now_ms=self.now_ms, dirty_from=dirty_from)
+        assert [stats.end_offset, stats.first_uncleanable_offset] == [
+            self.theirs["dirty"],
+            self.theirs["uncleanable"],
+        ]
+        self._agree("clean")
+        return stats.end_offset
 
     def expire(self) -> None:
         """Producers that were idle for long are forgotten."""
@@ -223,17 +270,30 @@ class Twins:
         self.ours.remove_deleted(1 << 62)
         directory.close()
         assert self._kafka.ask("close")["code"] == 0
-        found = differences(self._theirs_at, self._ours_at / str(PARTITION), self.theirs["start"])
+        found = differences(
+            self._theirs_at,
+            self._ours_at / str(PARTITION),
+            log_start=self.theirs["start"],
+            idle_since_ms=self.now_ms - self._config.producer_id_expiration_ms,
+        )
         assert found == []
 
     # Both sides
+
+    def _begin_with(self, log: bytes) -> None:
+        for directory in (self._theirs_at, self._ours_at / str(PARTITION)):
+            directory.mkdir(parents=True)
+            (directory / PARTITION_METADATA).write_bytes(format_partition_metadata(TOPIC_ID))
+            (directory / file_name(0, "log")).write_bytes(log)
 
     def _reopen(self, *, clean: bool, recovery_point: int) -> None:
         log_start = self.theirs["start"]
         self._open_theirs(clean=clean, recovery_point=recovery_point, log_start=log_start)
         self._directory = self._open_ours()
         assert self._directory.refused == {}
-        self.advance_high_watermark(self.ours.log_end_offset)
+        self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
+        # Kafka does not load idle producers; here those that are replayed go at the next opportunity
+        self.expire()
 
     def _open_theirs(self, *, clean: bool, recovery_point: int, log_start: int) -> None:
         self.theirs = self._kafka.ask(
@@ -249,9 +309,7 @@ class Twins:
         assert self.theirs["code"] == 0, self.theirs
 
     def _open_ours(self) -> DataDirectory:
-        return DataDirectory(
-            LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms
-        )
+        return DataDirectory(LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms)
 
     def _agree(self, step: str) -> None:
         ours = self.ours
@@ -262,6 +320,7 @@ class Twins:
             "lso": ours.last_stable_offset,
             "bases": [segment.base_offset for segment in ours.segments],
             "epochs": [list(each) for each in ours.epochs.entries],
+            "verifying": sorted(self._verifying),
             "producers": sorted(
                 [
                     each.producer_id,
@@ -304,8 +363,9 @@ def _answer_of(found: Mapping[str, Any]) -> Answer:
     return Answer(0, found["first"], found["last"], found["time"])
 
 
-def differences(theirs: Path, ours: Path, log_start: int = -1) -> list[str]:
-    """Names of files that only one has, and of those that differ."""
+def differences(theirs: Path, ours: Path, *, log_start: int, idle_since_ms: int) -> list[str]:
+    """Names of files that only one has, and of those that differ; producers that were idle since then do not
+    count."""
     their_names, our_names = _names(theirs), _names(ours)
     # Kafka removes them when it opens the log; they may know more producers than the log
     our_names -= {name for name in our_names - their_names if _is_old_snapshot(name, log_start)}
@@ -314,8 +374,7 @@ def differences(theirs: Path, ours: Path, log_start: int = -1) -> list[str]:
     for name in sorted(their_names & our_names):
         contents = [(path / name).read_bytes() for path in (theirs, ours)]
         if name.endswith(".snapshot"):
-            # Kafka writes the entries in the order of a hash map
-            entries = [sorted(parse_producer_snapshot(each)) for each in contents]
+            entries = [_producers(each, idle_since_ms) for each in contents]
             if entries[0] != entries[1]:
                 found.append(f"{name}: {entries[0]} and {entries[1]}")
         elif contents[0] != contents[1]:
@@ -327,6 +386,14 @@ def _names(directory: Path) -> set[str]:
     """But for lists of aborted transactions that were cut to nothing: Kafka leaves the empty file."""
     files = directory.iterdir()
     return {each.name for each in files if each.suffix != ".txnindex" or each.stat().st_size}
+
+
+def _producers(snapshot: bytes, idle_since_ms: int) -> list[ProducerStateEntry]:
+    """As a set: Kafka writes them in the order of a hash map."""
+    entries = parse_producer_snapshot(snapshot)
+    return sorted(
+        each for each in entries if each.last_timestamp > idle_since_ms or each.has_open_transaction
+    )
 
 
 def _is_old_snapshot(name: str, log_start: int) -> bool:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from tests.crash.explore import Promises
 from tests.crash.partition_promises import CONFIG, NOW, Partition, opened
 from txnkafka.env import Clock, DataFiles
+from txnkafka.errors import KafkaStorageError
 
+PREALLOCATED = replace(CONFIG, preallocate=True)
 SHORT = replace(CONFIG, retention_ms=1000)
 
 __all__ = [
     "appends",
     "clean_restarts",
     "deleted_records",
+    "deletions",
+    "full_disk",
+    "preallocated",
     "retention",
     "rolls",
     "transactions",
@@ -45,6 +52,19 @@ def rolls(files: DataFiles, clock: Clock, promises: Promises) -> None:
     directory.checkpoint()
     partition.append("last", producer_id=7)
     partition.flush()
+
+
+def preallocated(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Segments that are as large as they may get from the beginning, and trimmed when they are closed."""
+    directory = opened(files, PREALLOCATED)
+    partition = Partition(directory, promises)
+    for number in range(13):
+        partition.append(f"p{number}", producer_id=7)
+        if number % 3 == 1:
+            partition.flush()
+    end = partition.log.log_end_offset
+    directory.close()
+    promises.acknowledge(("end", partition.key, end))
 
 
 def transactions(files: DataFiles, clock: Clock, promises: Promises) -> None:
@@ -124,3 +144,40 @@ def clean_restarts(files: DataFiles, clock: Clock, promises: Promises) -> None:
         end = partition.log.log_end_offset
         directory.close()
         promises.acknowledge(("end", partition.key, end))
+
+
+def full_disk(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """What is refused is tried again, twice, with the same sequence; the log goes on, over segments and
+    transactions."""
+    directory = opened(files)
+    partition = Partition(directory, promises)
+
+    def insist(append: Callable[[], None]) -> None:
+        for _ in range(3):
+            with suppress(KafkaStorageError):
+                append()
+                return
+
+    for number in range(5):
+        insist(lambda number=number: partition.append(f"f{number}", 7))
+        insist(lambda number=number: partition.append(f"g{number}", 8, transactional=True))
+        insist(lambda: partition.end(8, commit=False))
+        if number % 2:
+            partition.flush()
+
+
+def deletions(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """A partition is deleted, and there is another one of its name, which has less."""
+    directory = opened(files)
+    partition, other = Partition(directory, promises), Partition(directory, promises, 1)
+    for number in range(4):
+        partition.append(f"old {number}", 7)
+    other.append("other")
+    partition.flush()
+    other.flush()
+    directory.checkpoint()
+    partition.delete()
+    partition = Partition(directory, promises)
+    partition.append("new", 7)
+    partition.flush()
+    partition.append("newer", 7)

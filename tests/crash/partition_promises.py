@@ -9,20 +9,27 @@ opening that finds nothing to do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests.crash.explore import Promises
 from txnkafka._core.encode import encode_batch, end_txn_marker
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.scan import scan
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
+from txnkafka.errors import CorruptFileError, KafkaStorageError
 from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.layout import CLEAN_SHUTDOWN_FILE
 from txnkafka.storage.log_read import read
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.truncation import delete_old_segments
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["CONFIG", "NOW", "PATH", "Partition", "check_logs", "opened"]
 
@@ -49,7 +56,8 @@ class History:
 
     entries: list[Entry] = field(default_factory=list)
     before_cut: list[Entry] = field(default_factory=list)
-    cuts: int = 0  # truncations that are not acknowledged
+    cuts: int = 0  # truncations and deletions that are not acknowledged
+    deletions: int = 0
     acknowledged_end: int = 0
     start: int = 0  # attempted
     acknowledged_start: int = 0
@@ -72,10 +80,11 @@ class Partition:
         self._sequences: dict[int, int] = {}
 
     def append(
-        self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2
-    ) -> None:
+        self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2,
+        key: bytes = b"key",
+    ) -> None:  # fmt: skip
         sequence = self._sequences.get(producer_id, 0) if producer_id >= 0 else -1
-        values = [(b"key", f"{text}-{i}".encode(), NOW + i, []) for i in range(records)]
+        values = [(key, f"{text}-{i}".encode(), NOW + i, []) for i in range(records)]
         batch = encode_batch(
             values,
             producer_id=producer_id,
@@ -88,11 +97,7 @@ class Partition:
             guard = self.log.verification.maybe_start(
                 self.log.producers, producer_id, 0, sequence, supports_epoch_bump=False, now_ms=NOW
             )
-        end = self.log.log_end_offset
-        entry = Entry(end, end + records - 1, bytes(batch[CRC_AND_BEHIND]), producer_id, transactional, None)
-        self._promises.attempt(("append", self.key, entry))
-        info = self.log.append(batch, now_ms=NOW, guard=guard)
-        assert (info.first_offset, info.last_offset) == entry[:2]
+        self._append(batch, records, producer_id, transactional=transactional, guard=guard)
         if producer_id >= 0:
             self._sequences[producer_id] = sequence + records
 
@@ -101,10 +106,30 @@ class Partition:
             base_offset=0, timestamp=NOW, producer_id=producer_id, producer_epoch=0, coordinator_epoch=1,
             commit=commit,
         )  # fmt: skip
-        end = self.log.log_end_offset
-        entry = Entry(end, end, bytes(marker[CRC_AND_BEHIND]), producer_id, True, not commit)
+        self._append(marker, 1, producer_id, transactional=True, aborts=not commit)
+
+    def _append(
+        self,
+        batch: Buffer,
+        records: int,
+        producer_id: int,
+        *,
+        transactional: bool,
+        aborts: bool | None = None,
+        guard: int = 0,
+    ) -> None:
+        end, content = self.log.log_end_offset, bytes(memoryview(batch)[CRC_AND_BEHIND])
+        entry = Entry(end, end + records - 1, content, producer_id, transactional, aborts)
+        origin = AppendOrigin.CLIENT if aborts is None else AppendOrigin.COORDINATOR
         self._promises.attempt(("append", self.key, entry))
-        self.log.append(marker, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
+        try:
+            info = self.log.append(batch, now_ms=NOW, origin=origin, transaction_version=0, guard=guard)
+        except KafkaStorageError:
+            if self.log.fenced is None:
+                self._promises.attempt(("refused", self.key, entry))
+            raise
+        assert info[:2] == entry[:2]
+        assert not info.is_duplicate
 
     def flush(self) -> None:
         end = self.log.log_end_offset
@@ -127,15 +152,22 @@ class Partition:
         delete_old_segments(self.log, now_ms)
         self.log.remove_deleted(now_ms)
 
+    def delete(self) -> None:
+        self._promises.attempt(("delete", self.key, 0))
+        self.directory.delete(self.key)
+        self._promises.acknowledge(("delete", self.key, 0))
+
 
 def check_logs(files: DataFiles, promises: Promises, config: LogConfig = CONFIG) -> None:
     """Raises AssertionError when a promise was broken."""
     histories = _histories(promises)
+    stopped_cleanly = files.exists(f"{PATH}/{CLEAN_SHUTDOWN_FILE}")
     directory = opened(files, config)
     assert not directory.refused, directory.refused
+    assert not (stopped_cleanly and directory.repairs), directory.repairs
     found = {key: _entries(log) for key, log in directory.logs.items()}
     for key, history in histories.items():
-        if history.acknowledged_end or history.acknowledged_start:
+        if (history.acknowledged_end or history.acknowledged_start) and not history.deletions:
             assert key in directory.logs, f"{key} is gone"
         if key in directory.logs:
             _check_log(directory.logs[key], found[key], history)
@@ -152,10 +184,16 @@ def _histories(promises: Promises) -> dict[TopicPartition, History]:
         history = histories.setdefault(key, History())
         if what == "append":
             history.entries.append(value)
+        elif what == "refused":
+            history.entries.remove(value)
         elif what == "truncate":
             history.before_cut = history.entries
             history.cuts += 1
             history.entries = [each for each in history.entries if each.last_offset < value]
+        elif what == "delete":
+            history.before_cut, history.entries = history.entries, []
+            history.cuts += 1
+            history.deletions += 1
         else:
             history.start = max(history.start, value)
     for what, key, value in promises.acknowledged:  # type: ignore[misc]
@@ -163,6 +201,10 @@ def _histories(promises: Promises) -> dict[TopicPartition, History]:
         if what == "truncate":
             history.cuts -= 1
             history.acknowledged_end = min(history.acknowledged_end, value)
+        elif what == "delete":
+            history.cuts -= 1
+            history.deletions -= 1
+            history.acknowledged_end = 0
         elif what == "end":
             history.acknowledged_end = max(history.acknowledged_end, value)
         else:
@@ -201,6 +243,8 @@ def _check_log(log: PartitionLog, found: Sequence[Entry], history: History) -> N
     assert log.log_end_offset >= least, f"ends at {log.log_end_offset}, acknowledged up to {least}"
     assert any(_is_state_of(found, each, start, log.log_end_offset) for each in candidates), found
     _check_transactions(log, found)
+    if not start:
+        _check_snapshots(log)
 
 
 def _is_state_of(found: Sequence[Entry], entries: Sequence[Entry], start: int, end: int) -> bool:
@@ -222,13 +266,41 @@ def _check_transactions(log: PartitionLog, found: Sequence[Entry]) -> None:
                 aborted.append((entry.producer_id, first, entry.last_offset))
     stable = min(begun.values(), default=log.log_end_offset)
     assert log.last_stable_offset == stable, (log.last_stable_offset, stable)
-    told = set()
     offset = log.log_start_offset
     while offset < stable:
         answer = read(log, offset, max_bytes=1 << 20, isolation_level=IsolationLevel.READ_COMMITTED)
-        for each in answer.aborted_transactions or ():
-            # one that begins below the log start may be told from its beginning
-            first_offset = max(each.first_offset, found[0].first_offset)
-            told.add((each.producer_id, first_offset, each.last_offset))
-        offset = scan(answer.records)[-1].last_offset + 1
-    assert {each for each in aborted if each[1] < stable} <= told, (aborted, told)
+        entries = answer.aborted_transactions or []
+        # one that begins below the log start may be told from its beginning
+        told = [
+            (each.producer_id, max(each.first_offset, found[0].first_offset), each.last_offset)
+            for each in entries
+        ]
+        end = scan(answer.records)[-1].last_offset + 1
+        wanted = {each for each in aborted if each[1] < end and each[2] >= offset}
+        assert wanted <= set(told), (offset, wanted, told)
+        assert told == sorted(told, key=lambda each: each[1])
+        offset = end
+
+
+def _check_snapshots(log: PartitionLog) -> None:
+    """Each snapshot is what the log below it says; a crash may have damaged those that nobody needs."""
+    data = _everything(log)
+    for offset in log.snapshots.offsets:
+        assert offset <= log.log_end_offset, f"a snapshot of {offset} above {log.log_end_offset}"
+        table, kept = ProducerTable(), ProducerTable()
+        batches = scan(data)
+        batches.truncate(batches.find(offset), "end", "")
+        table.replay(batches, 0, [])
+        with suppress(CorruptFileError):
+            kept.load(log.snapshots.read(offset), now_ms=NOW, expiration_ms=1 << 62)
+            assert kept.snapshot() == table.snapshot(), f"the snapshot of {offset} differs"
+
+
+def _everything(log: PartitionLog) -> bytes:
+    parts = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        data = read(log, offset, max_bytes=1 << 20, isolation_level=None).records
+        parts.append(bytes(data))
+        offset = scan(data)[-1].last_offset + 1
+    return b"".join(parts)

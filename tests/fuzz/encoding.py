@@ -3,8 +3,8 @@
 ``change``: a log whose batches are changed one by one. The obvious way is to write the fields and correct the
 CRC by the CRCs of the whole bytes before and after; what is no whole batch is refused and left alone.
 
-``columns``: buffers as InputColumns takes them, in a row, with whatever numbers in them. Every buffer ends where
-its bytes end. What is encoded must be what the model makes of the same numbers.
+``columns``: buffers as InputColumns takes them, in a row, with whatever numbers in them. Every buffer ends
+where its bytes end. What is encoded must be what the model makes of the same numbers.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = ["CHANGE", "COLUMNS", "column_seeds"]
 CRC_BEGIN, HEADER_SIZE, MOST_BATCHES = 21, 61, 40
 ATTRIBUTES, MAX_TIMESTAMP, PRODUCER = 21, 35, 43
 APPEND_TIME, TRANSACTIONAL, MEANT = 0x08, 0x10, 0x7F
+Change = Callable[[memoryview, int], None]
 
 
 def check_change(content: bytes) -> str:
@@ -61,7 +62,7 @@ def _batch_size(content: bytes, position: int) -> int | None:
     return size if HEADER_SIZE <= size <= len(content) - position else None
 
 
-def _changes(number: int, batch: bytes) -> list[tuple[Callable[[memoryview, int], None], Callable[[], bytes]]]:
+def _changes(number: int, batch: bytes) -> list[tuple[Change, Callable[[], bytes]]]:
     """What is done to a batch, and what must come of it."""
     wanted = struct.pack(">qhi", number, 3, number)
 
@@ -153,18 +154,17 @@ def _blob(columns: Columns, name: str, i: int) -> bytes | None:
 
 def _records(columns: Columns) -> list[PlainRecord]:
     timestamps, offsets = columns["timestamps"], columns["offsets"]
-    ends, names = columns["header_offsets"], columns["header_key_offsets"]
+    ends, most = columns["header_offsets"], len(columns["header_key_offsets"] or b"")
     records: list[PlainRecord] = []
     last = -1
     for i, timestamp in enumerate(timestamps):
         begin, end = (0, 0) if ends is None else (ends[i], ends[i + 1])
         delta = i if offsets is None else offsets[i]
-        if timestamp < -1 or not last < delta < 1 << 31 or not 0 <= begin <= end < max(1, len(names or b"")):
+        if timestamp < -1 or not last < delta < 1 << 31 or not 0 <= begin <= end < max(1, most):
             raise RefusedError
         last = delta
-        headers = [
-            (_blob(columns, "header_key", h) or b"", _blob(columns, "header_value", h)) for h in range(begin, end)
-        ]
+        names = (_blob(columns, "header_key", h) or b"" for h in range(begin, end))
+        headers = [(name, _blob(columns, "header_value", h)) for h, name in enumerate(names, begin)]
         key, value = _blob(columns, "key", i), _blob(columns, "value", i)
         records.append(PlainRecord(key, value, timestamp, headers, delta))
     return records
@@ -206,12 +206,14 @@ def mutate_columns(random: Random, content: bytes, pool: Sequence[bytes]) -> byt
     name = random.choice([name for name in NAMES if columns[name] is not None])
     view = columns[name]
     if kind < 0.2 or not len(view):
-        columns[name] = None if kind < 0.15 and name != "timestamps" else view[: random.randrange(len(view) + 1)]
+        left_out = kind < 0.15 and name != "timestamps"
+        columns[name] = None if left_out else view[: random.randrange(len(view) + 1)]
     elif view.itemsize == 1:
         view[random.randrange(len(view))] = random.randrange(256)
     else:
         i, bits = random.randrange(len(view)), 8 * view.itemsize
-        number = boundary_number(random, view.itemsize) if random.random() < 0.3 else view[i] + random.choice((-1, 1))
+        moved = view[i] + random.choice((-1, 1))
+        number = boundary_number(random, view.itemsize) if random.random() < 0.3 else moved
         view[i] = (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
     return packed(columns)
 

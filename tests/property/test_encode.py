@@ -1,5 +1,5 @@
-"""What the compiled encoder writes is what the model writes, byte for byte; our reader gives back the input; and
-what is changed in place is what would have been written that way from the start."""
+"""What the compiled encoder writes is what the model writes, byte for byte; our reader gives back the input;
+and what is changed in place is what would have been written that way from the start."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def test_columns_are_written_as_the_model_writes_them(
 
 
 @given(rows, st.data())
-def test_a_part_of_the_columns_is_the_batch_of_that_part(records: list[PlainRecord], data: st.DataObject) -> None:
+def test_a_part_of_the_columns_is_the_batch_of_that_part(
+    records: list[PlainRecord], data: st.DataObject
+) -> None:
     start = data.draw(st.integers(0, len(records) - 1))
     stop = data.draw(st.integers(start + 1, len(records)))
     expected = Batch(records=records[start:stop]).encode()

@@ -86,29 +86,29 @@ static inline int headers_size(const struct encode_input *input, const struct en
     return ENCODE_OK;
 }
 
-/* Everything that is written of record i, and how long it becomes. `local` is a copy of `input` that the
- * compiler can keep in registers: whatever is written through a pointer to bytes might change `input`. */
-TXNKAFKA_INLINE int take_record(const struct encode_input *input, const struct encode_input *local, int64_t i,
-                                int64_t *last_delta, int64_t *timestamp, struct encode_record *record) {
-    if (!take_field(&local->keys, i, &record->key) || !take_field(&local->values, i, &record->value))
+/* Everything that is written of record number n from the start on, and how long it becomes. */
+TXNKAFKA_INLINE int take_record(const struct encode_input *input, int64_t n, int64_t *last_delta,
+                                int64_t *timestamp, struct encode_record *record) {
+    const int64_t i = input->start + n;
+    if (!take_field(&input->keys, i, &record->key) || !take_field(&input->values, i, &record->value))
         return ENCODE_COLUMN;
-    *timestamp = local->timestamps[i];
+    *timestamp = input->timestamps[i];
     if (TXNKAFKA_UNLIKELY(*timestamp < -1)) return ENCODE_TIMESTAMP;
-    record->timestamp_delta = zigzag_of(*timestamp - local->base_timestamp);
-    int64_t delta = i - local->start;
-    if (local->offsets) {
-        int64_t offset = local->offsets[i];
-        if (offset < local->base_offset || offset - local->base_offset <= *last_delta) return ENCODE_OFFSET;
-        delta = offset - local->base_offset;
+    record->timestamp_delta = zigzag_of(*timestamp - input->base_timestamp);
+    int64_t delta = n;
+    if (input->offsets) {
+        int64_t offset = input->offsets[i];
+        if (offset < input->base_offset || offset - input->base_offset <= *last_delta) return ENCODE_OFFSET;
+        delta = offset - input->base_offset;
     }
     if (TXNKAFKA_UNLIKELY(delta > INT32_MAX)) return ENCODE_OFFSET;
     *last_delta = delta;
     record->offset_delta = (uint64_t)delta << 1;
     record->first_header = record->end_header = 0;
     uint64_t headers = 1;
-    if (TXNKAFKA_UNLIKELY(local->header_offsets != NULL)) {
-        record->first_header = offset_at(local->header_offsets, local->wide_header_offsets, i);
-        record->end_header = offset_at(local->header_offsets, local->wide_header_offsets, i + 1);
+    if (TXNKAFKA_UNLIKELY(input->header_offsets != NULL)) {
+        record->first_header = offset_at(input->header_offsets, input->wide_header_offsets, i);
+        record->end_header = offset_at(input->header_offsets, input->wide_header_offsets, i + 1);
         if (record->first_header < 0 || record->end_header < record->first_header ||
             record->end_header > input->header_count)
             return ENCODE_HEADERS;
@@ -200,57 +200,66 @@ static inline uint8_t *put_headers(uint8_t *p, const uint8_t *end, const struct 
 }
 
 /* The first pass: the bytes of all records. */
-static inline int records_size(const struct encode_input *input, struct encode_result *result) {
-    const struct encode_input local = *input;
+static int records_size(const struct encode_input *input, struct encode_result *result) {
     const int plain = is_plain(input);
-    int64_t last_delta = -1, timestamp, block_end = 0;
+    const int64_t count = input->stop - input->start;
+    int64_t n = 0, block_end = 0, last_delta = -1, timestamp;
     uint64_t total = 0;
     struct encode_record record;
     result->kept.count = 0;
-    for (int64_t i = local.start; i < local.stop; i++) {
-        if (plain && i >= block_end) {
-            i = local.start + measure_chosen(input, i - local.start, &total, &result->kept);
-            block_end = i + SMALL_BLOCK;
-            last_delta = i - local.start - 1;
-            if (i == local.stop) break;
+    for (;;) {
+        if (plain && n >= block_end) {
+            n = measure_chosen(input, n, &total, &result->kept);
+            block_end = n + SMALL_BLOCK;
+            last_delta = n - 1;
         }
-        int error = take_record(input, &local, i, &last_delta, &timestamp, &record);
+        if (n >= count) break;
+        int error = take_record(input, n, &last_delta, &timestamp, &record);
         total += varint_size(record.body << 1) + record.body;
         if (TXNKAFKA_UNLIKELY(error || total > MAX_BATCH_SIZE)) {
-            result->failed = i;
+            result->failed = input->start + n;
             return error ? error : ENCODE_SIZE;
         }
+        n++;
     }
     result->size = (int64_t)total;
     return ENCODE_OK;
 }
 
-/* The second pass: result->size bytes at p. */
-static inline int put_records(uint8_t *p, const struct encode_input *input, struct encode_result *result) {
-    const struct encode_input local = *input;
+/* Writes one record; NULL when it is none any more, or does not fit. */
+static inline uint8_t *put_record(uint8_t *p, const uint8_t *end, const struct encode_input *input,
+                                  const struct encode_record *record) {
+    uint64_t room = (uint64_t)(end - p), size = varint_size(record->body << 1) + record->body;
+    if (TXNKAFKA_UNLIKELY(size > room)) return NULL;
+    const uint8_t *stop = p + size;
+    p = TXNKAFKA_LIKELY(room - size >= ENCODE_SLACK) ? put_record_fast(p, input, record)
+                                                     : put_record_exactly(p, record);
+    if (TXNKAFKA_UNLIKELY(record->first_header != record->end_header))
+        return put_headers(p, stop, input, record);
+    *p = 0;
+    return p + 1;
+}
+
+/* The second pass: result->size bytes at p, behind which `slack` bytes, at most ENCODE_SLACK, may be
+ * scribbled on. */
+static int put_records(uint8_t *p, const struct encode_input *input, struct encode_result *result,
+                       int64_t slack) {
     const int plain = is_plain(input);
+    const int64_t count = input->stop - input->start;
     const uint8_t *end = p + result->size;
-    int64_t last_delta = -1, timestamp, max_timestamp = -1, block_end = 0;
+    int64_t n = 0, block_end = 0, last_delta = -1, timestamp, max_timestamp = -1;
     struct encode_record record;
-    for (int64_t i = local.start; i < local.stop; i++) {
-        if (plain && i >= block_end) {
-            i = local.start + put_chosen(&p, end, input, i - local.start, &max_timestamp, &result->kept);
-            block_end = i + SMALL_BLOCK;
-            last_delta = i - local.start - 1;
-            if (i == local.stop) break;
+    for (;;) {
+        if (plain && n >= block_end) {
+            n = put_chosen(&p, end + slack, input, n, &max_timestamp, &result->kept);
+            block_end = n + SMALL_BLOCK;
+            last_delta = n - 1;
         }
-        int error = take_record(input, &local, i, &last_delta, &timestamp, &record);
-        uint64_t room = (uint64_t)(end - p);
-        uint64_t size = error ? 0 : varint_size(record.body << 1) + record.body;
-        if (TXNKAFKA_UNLIKELY(error || size > room)) return ENCODE_CHANGED;
-        const uint8_t *stop = p + size;
-        p = TXNKAFKA_LIKELY(room - size >= ENCODE_SLACK) ? put_record_fast(p, &local, &record)
-                                                         : put_record_exactly(p, &record);
-        if (TXNKAFKA_LIKELY(record.first_header == record.end_header))
-            *p++ = 0;
-        else if (!(p = put_headers(p, stop, input, &record)))
-            return ENCODE_CHANGED;
+        if (n >= count) break;
+        if (take_record(input, n, &last_delta, &timestamp, &record)) return ENCODE_CHANGED;
+        if (!(p = put_record(p, end, input, &record))) return ENCODE_CHANGED;
         if (timestamp > max_timestamp) max_timestamp = timestamp;
+        n++;
     }
     if (p != end) return ENCODE_CHANGED;
     result->max_timestamp = max_timestamp;

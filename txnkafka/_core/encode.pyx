@@ -10,10 +10,21 @@ bytes were damaged before stays one whose CRC is wrong.
 Source: org.apache.kafka.common.record.internal.DefaultRecordBatch, MemoryRecordsBuilder.
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cpython.bytearray cimport (
+    PyByteArray_AS_STRING,
+    PyByteArray_FromStringAndSize,
+    PyByteArray_Resize,
+)
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from txnkafka._core.batch_entry cimport (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_DELETE_HORIZON,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTE_TRANSACTIONAL,
+)
 from txnkafka._core.bytes cimport (
     load_i16,
     load_i32,
@@ -26,13 +37,6 @@ from txnkafka._core.bytes cimport (
 )
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.record_input cimport InputColumns, InputRecords, RecordInput, encode_input
-from txnkafka._core.scan cimport (
-    ATTRIBUTE_CODEC,
-    ATTRIBUTE_CONTROL,
-    ATTRIBUTE_DELETE_HORIZON,
-    ATTRIBUTE_LOG_APPEND_TIME,
-    ATTRIBUTE_TRANSACTIONAL,
-)
 
 from txnkafka.errors import InvalidRecordError, MessageTooLargeError
 
@@ -41,6 +45,7 @@ cdef extern from "encode.h" nogil:
         ENCODE_OK
         ENCODE_SIZE
         MAX_BATCH_SIZE
+        ENCODE_SLACK
 
     ctypedef struct encode_result "struct encode_result":
         int64_t size
@@ -50,7 +55,7 @@ cdef extern from "encode.h" nogil:
 
     void choose_blocks()
     int records_size(const encode_input* input, encode_result* result)
-    int put_records(uint8_t* p, const encode_input* input, encode_result* result)
+    int put_records(uint8_t* p, const encode_input* input, encode_result* result, int64_t slack)
 
 cdef extern from "crc32c_shift.h" nogil:
     void crc_fill_shifts()
@@ -200,7 +205,9 @@ cdef bytearray batch_of(
     if error != ENCODE_OK:
         raise ValueError(source.explain(error, result.failed))
     cdef int32_t size = <int32_t>result.size + HEADER_SIZE
-    cdef bytearray batch = PyByteArray_FromStringAndSize(NULL, size)
+    # a little more, so that the last records are written in the fast way as well
+    cdef int64_t slack = ENCODE_SLACK if 8 * ENCODE_SLACK < size < MAX_BATCH_SIZE - ENCODE_SLACK else 0
+    cdef bytearray batch = PyByteArray_FromStringAndSize(NULL, size + slack)
     cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(batch)
     header.max_timestamp = -1 if log_append_time is None else log_append_time
     header.last_offset_delta = -1
@@ -209,10 +216,12 @@ cdef bytearray batch_of(
             raise ValueError(f"the last offset {last_offset} is below the base offset {header.base_offset}")
         header.last_offset_delta = last_offset - header.base_offset
     if size < LARGE or not isinstance(source, InputColumns):
-        error = write(p, input, &result, header, size)
+        error = write(p, input, &result, header, size, slack)
     else:
         with nogil:
-            error = write(p, input, &result, header, size)
+            error = write(p, input, &result, header, size, slack)
+    if slack:
+        PyByteArray_Resize(batch, size)     # only its size changes
     if error != ENCODE_OK:
         raise ValueError(source.explain(error, -1))
     if header.last_offset_delta < result.last_offset_delta:
@@ -230,9 +239,9 @@ cdef int measure(RecordInput source, const encode_input* input, encode_result* r
 
 
 cdef int write(
-    uint8_t* p, const encode_input* input, encode_result* result, Header* header, int32_t size
+    uint8_t* p, const encode_input* input, encode_result* result, Header* header, int32_t size, int64_t slack
 ) noexcept nogil:
-    cdef int error = put_records(p + HEADER_SIZE, input, result)
+    cdef int error = put_records(p + HEADER_SIZE, input, result, slack)
     if error == ENCODE_OK:
         if not header.attributes & ATTRIBUTE_LOG_APPEND_TIME:
             header.max_timestamp = result.max_timestamp

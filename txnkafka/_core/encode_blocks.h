@@ -2,15 +2,15 @@
  *
  * Bulk writers mostly have int32 offsets, columns without nulls (or of nothing else), no headers, no gaps
  * between offsets. Of such plain columns, records whose lengths and timestamp delta fit into two bytes and
- * whose offset delta fits into three are small. They are taken in blocks, by loops without a branch, so that the
- * compiler works at several records at once; then one word holds everything before a key. */
+ * whose offset delta fits into three are small. They are taken in blocks, by loops without a branch, so that
+ * the compiler works at several records at once; then one word holds everything before a key. */
 #ifndef TXNKAFKA_ENCODE_BLOCKS_H
 #define TXNKAFKA_ENCODE_BLOCKS_H
 
 #include "encode_input.h"
 #include "record.h"
 
-#define ENCODE_SLACK 160 /* bytes that the fast path may scribble on behind the record's first byte and data */
+#define ENCODE_SLACK  160 /* bytes behind a record that the fast way may scribble on */
 #define SMALL_FIELD   2048
 #define SMALL_DELTA   (1 << 14)
 #define SMALL_RECORDS (1 << 20)
@@ -145,7 +145,7 @@ TXNKAFKA_INLINE int64_t measure_blocks(const struct encode_input *input, int64_t
 /* How many bytes a varint of one or two has, less one. */
 TXNKAFKA_INLINE uint32_t second_byte(uint32_t varint) { return varint >> 7 & 1; }
 
-/* Length and bytes of a small field, all of which is n bytes from `at` on; NULL where the data ends before. */
+/* Length and bytes of a small field: n bytes from `at` on; NULL where the data ends before. */
 TXNKAFKA_INLINE uint8_t *put_small_field(uint8_t *p, const uint8_t *data, int64_t size, uint32_t varint,
                                          uint32_t at, uint32_t n) {
     memcpy(p, &varint, 2);
@@ -167,8 +167,8 @@ TXNKAFKA_INLINE uint64_t offset_varint(uint64_t n, const uint32_t bytes) {
     return (z & 0x7f) | 0x8080 | (z >> 7 & 0x7f) << 8 | z >> 14 << 16;
 }
 
-/* Writes records of a block, the first of which has number n, as long as ENCODE_SLACK bytes behind each may be
- * scribbled on; returns how many. */
+/* Writes records of a block, the first of which has number n, as long as there are ENCODE_SLACK bytes between
+ * each and `end`; returns how many. */
 TXNKAFKA_INLINE int64_t put_block(uint8_t **at, const uint8_t *end, const struct encode_input *input,
                                   const struct small_block *block, int64_t n, const uint32_t offset_bytes) {
     const uint8_t *keys = input->keys.offsets ? input->keys.data : no_bytes;
@@ -200,8 +200,8 @@ TXNKAFKA_INLINE int64_t put_block(uint8_t **at, const uint8_t *end, const struct
 }
 
 /* As many small records as there are from number n on; returns the number of the next. */
-TXNKAFKA_INLINE int64_t put_blocks(uint8_t **p, const uint8_t *end, const struct encode_input *input, int64_t n,
-                                   int64_t *max_timestamp, const struct kept_blocks *kept) {
+TXNKAFKA_INLINE int64_t put_blocks(uint8_t **p, const uint8_t *end, const struct encode_input *input,
+                                   int64_t n, int64_t *max_timestamp, const struct kept_blocks *kept) {
     struct small_block taken;
     while (n < input->stop - input->start) {
         const struct small_block *block = &taken;

@@ -3,9 +3,7 @@ from collections.abc import Iterable
 from typing_extensions import Buffer
 
 _Headers = Iterable[tuple[str | Buffer, Buffer | None]]
-_InputRecord = (
-    tuple[Buffer | None, Buffer | None, int] | tuple[Buffer | None, Buffer | None, int, _Headers]
-)
+_InputRecord = tuple[Buffer | None, Buffer | None, int] | tuple[Buffer | None, Buffer | None, int, _Headers]
 
 class RecordInput:
     def __len__(self) -> int: ...

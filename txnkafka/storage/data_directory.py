@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, unique_name, write_durably
-from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, LogDirError
+from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.checkpoint import (
     format_clean_shutdown,
@@ -25,6 +25,7 @@ from txnkafka.storage.checkpoint import (
     parse_offset_checkpoint,
     parse_partition_metadata,
 )
+from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, LogToClean, clean, dirtiest_first
 from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
@@ -40,10 +41,10 @@ from txnkafka.storage.layout import (
 from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
 from txnkafka.storage.recovery import Repair, Start, open_log
 from txnkafka.storage.topic_id import topic_id_from_bytes
-from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
+from txnkafka.storage.truncation import delete_old_segments, delete_records, end_below, truncate_to
 
 if TYPE_CHECKING:
-    from txnkafka.config import LogConfig
+    from txnkafka.config import CleanerConfig, LogConfig
     from txnkafka.env import DataFiles, Lock
     from txnkafka.storage.partition_log import PartitionLog
 
@@ -82,6 +83,7 @@ class DataDirectory:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
+        self.uncleanable: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
         self.repairs_of_directory: list[str] = []  # those that concern no partition
         self.tickets = FlushTickets()
@@ -251,6 +253,9 @@ class DataDirectory:
             log.close_files()
         self.topic_ids.pop(partition, None)
         self.refused.pop(partition, None)
+        self.uncleanable.pop(partition, None)
+        if self.cleaner_offsets.pop(partition, None) is not None:
+            self.write_cleaner_offsets()  # before another partition of this name begins at 0
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
         self.files.rename(self._file(str(partition)), target)
         self.files.sync_directory(self.path)
@@ -261,10 +266,18 @@ class DataDirectory:
         """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
         goes back, else what is missing after a crash would be taken for damage."""
         log = self.logs[partition]
-        if offset < log.recovery_point:
-            log.recovery_point = offset
+        end = end_below(log, max(offset, 0))
+        if end < log.recovery_point:
+            log.recovery_point = end
             self.checkpoint()
-        return truncate_to(log, offset, now_ms=now_ms)
+        if offset < self.cleaner_offsets.get(partition, 0):
+            self.cleaner_offsets[partition] = offset  # what is appended there is dirty
+            self.write_cleaner_offsets()
+        before = log.log_start_offset
+        was_cut = truncate_to(log, offset, now_ms=now_ms)
+        if log.log_start_offset != before:
+            self._write_log_starts()  # else what is appended below the old one would be taken for deleted
+        return was_cut
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
@@ -300,6 +313,29 @@ class DataDirectory:
                 log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
                 log.remove_deleted(now_ms)
         self.checkpoint()
+
+    def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
+        """Compact the dirtiest of the compacted logs; None when none is due. One that is damaged is named in
+        ``uncleanable`` and not tried again. Raises KafkaStorageError and OSError."""
+        logs = (
+            LogToClean.of(log, self.cleaner_offsets.get(partition), now_ms)
+            for partition, log in self.logs.items()
+            if log.config.compact and log.fenced is None and partition not in self.uncleanable
+        )
+        for each in dirtiest_first(logs):
+            partition = each.log.topic_partition
+            try:
+                stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
+            except KafkaStorageError:
+                raise
+            except KafkaError as error:
+                LOG.error("%s is not compacted any more: %s", partition, error)
+                self.uncleanable[partition] = error
+                continue
+            self.cleaner_offsets[partition] = stats.end_offset
+            self.write_cleaner_offsets()
+            return stats
+        return None
 
     def checkpoint(self) -> None:
         """Write where each log is durable, visible, and begins. Raises OSError."""

@@ -92,7 +92,8 @@ def _replaced(
     if not logs:
         return []
     start = min(each.file.base_offset for each in logs)
-    end = max(_end_offset(files, directory, each) for each in logs)
+    # what one without batches replaces begins with it, too
+    end = max(start + 1, *(_end_offset(files, directory, each) for each in logs))
     return [each for each in found if not each.file.suffix and start <= each.file.base_offset < end]
 
 

@@ -82,7 +82,8 @@ def _ends_early(log: PartitionLog, number: int, end: int, start: Start) -> bool:
     follows does not follow any more. Compaction leaves such gaps, too."""
     if start.clean_shutdown or log.config.compact or number + 1 == len(log.segments):
         return False
-    return start.recovery_point is not None and start.recovery_point <= end < log.segments[number + 1].base_offset
+    following = log.segments[number + 1].base_offset
+    return start.recovery_point is not None and start.recovery_point <= end < following
 
 
 def _first_checked(log: PartitionLog, start: Start) -> int:
@@ -124,8 +125,10 @@ def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> Non
         f"{path} is cut at position {found.position}, offset {found.next_offset}, {lost} bytes go: "
         f"{found.fault}"
     )
+    if number + 1 < len(log.segments):
+        _drop_segments(log, number + 1)
+        log.files.sync_directory(log.directory)  # while the damage still shows that they do not follow
     segment.cut_tail(found.position)
-    _drop_segments(log, number + 1)
 
 
 def _check_end(log: PartitionLog, start: Start) -> None:

@@ -235,6 +235,8 @@ class PartitionLog:
             return  # KAFKA-6388: there is nothing to close
         active.seal()
         saved = active.save()
+        if self.config.preallocate:
+            active.trim()
         self._sync_before_roll()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
@@ -243,7 +245,6 @@ class PartitionLog:
         fresh.file("log")
         if self.config.preallocate:
             fresh.preallocate()
-            active.trim()
         self.unsynced_files += saved
         self.has_unsynced_names = True
         active.unload()
@@ -331,7 +332,8 @@ class PartitionLog:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
         self._flushing = False
         for segment in self._retired:
-            segment.close()
+            if segment is not self.active and segment not in self._rolled:  # a cut brought it back
+                segment.close()
         was_cut, self._retired, self._was_cut = self._was_cut, [], False
         if error is not None:
             self.fence(error)

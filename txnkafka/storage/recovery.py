@@ -74,6 +74,7 @@ def open_log(
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
     if log.active.is_new:
         log.active.file("log")
+    log.active.count_anew()
     _cut_epochs(log, kept, start)
     _load_producers(log, start)
     _make_missing(log, start)
@@ -119,19 +120,23 @@ def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry) -> LogS
 def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
     """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
+    damage = "is not there or empty"  # as Kafka makes it for a log without epochs
     try:
-        kept = parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT))
-    except (CorruptFileError, FileNotFoundError) as error:
-        for segment in log.segments:
-            for index in segment.windows():
-                assign_epochs(log.epochs, index)
-        if isinstance(error, CorruptFileError):
-            log.note(f"{path} is damaged, {error.reason}: made anew from the log")
-        elif log.epochs.entries:  # logs of old brokers have none
-            log.note(f"{path} is not there: made anew from the log")
-        return None
-    log.epochs = LeaderEpochs(kept)
-    return kept
+        content = log.files.read(path, _CHECKPOINT_LIMIT)
+        if content:
+            kept = parse_leader_epoch_checkpoint(content)
+            log.epochs = LeaderEpochs(kept)
+            return kept
+    except FileNotFoundError:
+        pass
+    except CorruptFileError as error:
+        damage = f"is damaged, {error.reason}"
+    for segment in log.segments:
+        for index in segment.windows():
+            assign_epochs(log.epochs, index)
+    if log.epochs.entries or "damaged" in damage:  # logs of old brokers have none
+        log.note(f"{path} {damage}: made anew from the log")
+    return None
 
 
 def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) -> None:
@@ -155,6 +160,7 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
     log.snapshots.remove_strays(segment.base_offset for segment in log.segments)
     checked = [segment for segment in log.segments if segment.has_new_indexes]
     begin = checked[0].base_offset if checked else log.log_end_offset
+    log.snapshots.remove_above(begin)
     loaded = load_producers(log, log.producers, min(begin, log.log_end_offset))
     completed: list[CompletedTxn] = []
     if loaded < begin:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.headers import ATTRIBUTE_CONTROL
+from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON
 from txnkafka.storage.txn_index import parse_txn_index
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
@@ -36,7 +36,7 @@ def transactions_of(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
     """The aborted transactions whose markers lie in a segment."""
     if segment.txn_index is None:
         index = _from_file(log, segment)
-        if any(_has_aborts(batches) for batches in _behind(segment, index)):
+        if any(_aborts(batches) for batches in _behind(segment, index)):
             _add_from_log(log, segment, index)
         segment.txn_index = index
     return segment.txn_index
@@ -81,9 +81,11 @@ def _aborted_in(log: PartitionLog, segment: LogSegment) -> list[CompletedTxn]:
     start = load_producers(log, table, segment.base_offset)
     replay(log, table, start, segment.base_offset, completed)
     completed.clear()
+    wanted: set[int] = set()
     for batches in segment.windows():
         table.replay(batches, segment.base_offset, completed)
-    return [each for each in completed if each.is_aborted]
+        wanted.update(_aborts(batches))
+    return [each for each in completed if each.last_offset in wanted]
 
 
 def check_transactions(log: PartitionLog, segment: LogSegment) -> None:
@@ -113,9 +115,16 @@ def _covers(listed: Mapping[tuple[int, int], AbortedTxn], aborted: CompletedTxn)
     return entry is not None and entry.first_offset <= aborted.first_offset
 
 
-def _has_aborts(batches: BatchIndex) -> bool:
-    kinds = zip(batches.attributes, batches.control_type, strict=True)
-    return any(attributes & ATTRIBUTE_CONTROL and kind == _ABORT for attributes, kind in kinds)
+def _aborts(batches: BatchIndex) -> list[int]:
+    """Offsets of ABORT markers, but for those that compaction has given a delete horizon: of their
+    transactions nothing is left, whatever a snapshot says."""
+    columns = zip(batches.base_offset, batches.attributes, batches.control_type, strict=True)
+    kind = ATTRIBUTE_CONTROL | ATTRIBUTE_DELETE_HORIZON
+    return [
+        offset
+        for offset, attributes, control_type in columns
+        if attributes & kind == ATTRIBUTE_CONTROL and control_type == _ABORT
+    ]
 
 
 def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.leader_epochs import LeaderEpochs
@@ -19,14 +20,15 @@ from txnkafka.storage.transactions import load_producers, replay, transactions_o
 if TYPE_CHECKING:
     from txnkafka.storage.partition_log import PartitionLog
 
-__all__ = ["delete_old_segments", "delete_records", "truncate_to"]
+__all__ = ["delete_old_segments", "delete_records", "end_below", "truncate_to"]
 
 HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
 
 
 def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     """Cut everything from ``offset`` on, durably; a batch that holds it goes as a whole, and the log goes on
-    at ``offset`` all the same. False when there is nothing to cut. Raises KafkaStorageError.
+    where the batch began: a gap at the end would look like something lost. False when there is nothing to
+    cut. Raises KafkaStorageError.
 
     Producers, epochs and transactions are what they were when the log ended there; the recovery point and
     the high watermark go back, too. The recovery point on the disk must have gone back before.
@@ -45,32 +47,50 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
 
 
 def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
+    end = end_below(log, offset)
+    is_empty = end < log.log_start_offset <= offset  # no offset below the log start is used again
+    end = log.log_start_offset if is_empty else end
     # what is cut must not come back after a crash as if it had been acknowledged
-    log.recovery_point = min(log.recovery_point, offset)
-    log.log_start_offset = min(log.log_start_offset, offset)
-    doomed = [segment for segment in log.segments if segment.base_offset > offset]
-    kept = [segment for segment in log.segments if segment.base_offset <= offset]
+    log.recovery_point = min(log.recovery_point, end)
+    log.log_start_offset = min(log.log_start_offset, end)
+    kept = [] if is_empty else [segment for segment in log.segments if segment.base_offset <= end]
+    doomed = log.segments[len(kept) :]
     if kept:
         transactions_of(log, kept[-1])
     else:
-        kept.append(LogSegment(log.files, log.directory, offset, log.config, created_ms=now_ms))
+        kept.append(LogSegment(log.files, log.directory, end, log.config, created_ms=now_ms))
     for segment in reversed(doomed):  # from the end, one after the other, so that a crash leaves no hole
         log.delete_files(segment, now_ms)
     log.segments = kept
-    place = kept[-1].find(offset)
-    kept[-1].truncate(kept[-1].size if place is None else place[0], offset)
+    place = kept[-1].find(end)
+    kept[-1].truncate(kept[-1].size if place is None else place[0], end)
     if not kept[-1].size:
         kept[-1].created_ms = now_ms
     log.has_unsynced_names = True
-    log.log_end_offset = offset
-    log.high_watermark = min(log.high_watermark, offset)
-    _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
-    log.snapshots.remove_above(offset)
+    log.log_end_offset = end
+    log.high_watermark = min(log.high_watermark, end)
+    _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=end)
+    log.snapshots.remove_above(end)
     _reload_producers(log, now_ms)
     log.active.sync()
     log.files.sync_directory(log.directory)
-    log.recovery_point = offset
+    log.recovery_point = end
     log.note_cut()
+
+
+def end_below(log: PartitionLog, offset: int) -> int:
+    """Where the last batch ends that lies below ``offset`` as a whole; the segment's base offset without
+    one."""
+    number = log.segment_of(offset)
+    segment = log.segments[number]
+    if offset < segment.base_offset:
+        return offset
+    place = log.find(number, offset)
+    position = segment.size if place is None else place[0]
+    end = segment.base_offset
+    for batches in segment.windows(segment.batch_before(max(0, position - 1)), position):
+        end = batches.last_offset[-1] + 1 if len(batches) else end
+    return end
 
 
 def _cut_epochs(
@@ -178,6 +198,7 @@ def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
     """The log begins behind the first ``count`` segments. When these are all, it goes on in a new one."""
     if count == len(log.segments):
         log.roll(now_ms)
+    _keep_producers(log, log.segments[count].base_offset)
     doomed, log.segments = log.segments[:count], log.segments[count:]
     log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)
     _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=log.log_start_offset)
@@ -186,3 +207,14 @@ def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             log.snapshots.remove(segment.base_offset)
     log.has_unsynced_names = True
+
+
+def _keep_producers(log: PartitionLog, offset: int) -> None:
+    """Have what is known of producers at ``offset`` durably: the log below goes, and nothing else tells it."""
+    if offset not in log.snapshots.offsets:
+        table = ProducerTable()
+        replay(log, table, load_producers(log, table, offset), offset, [])
+        log.snapshots.write(offset, table.snapshot())
+    if log.snapshots.unsynced:
+        log.snapshots.sync()
+        log.files.sync_directory(log.directory)

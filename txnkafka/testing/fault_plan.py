@@ -38,7 +38,8 @@ class FaultPlan:
     ``for_ever``.
 
     Counted are the calls named ``call``, or all calls. With ``short`` the first half of what should be
-    written arrives. ``calls`` counts what was called, ``failed`` says what has failed.
+    written arrives. ``calls`` counts what was called, ``counted`` is the number of the last call, ``failed``
+    says what has failed.
     """
 
     fails: int = 0
@@ -48,7 +49,7 @@ class FaultPlan:
     short: bool = False
     calls: Counter[CallSite] = field(default_factory=Counter)
     failed: list[CallSite] = field(default_factory=list)
-    _counted: int = 0
+    counted: int = 0
 
     def check(self, call: str, path: str) -> None:
         """Somebody calls. Raises OSError when this call is to fail."""
@@ -57,8 +58,8 @@ class FaultPlan:
         self.calls[site] += 1
         if self.call is not None and self.call != call:
             return
-        self._counted += 1
-        if self.fails and (self._counted == self.fails or (self.for_ever and self._counted > self.fails)):
+        self.counted += 1
+        if self.fails and (self.counted == self.fails or (self.for_ever and self.counted > self.fails)):
             self.failed.append(site)
             raise OSError(self.error, f"{TEXTS.get(self.error, 'error')} (planned)", path)
 

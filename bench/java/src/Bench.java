@@ -1,4 +1,5 @@
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
@@ -19,13 +20,21 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * warm seconds=S passes=N                runs it until both are reached
  * run                                    one timed round
  * digest                                 the untimed checksum of what the workload sees
+ * batches file=…                         what to append
+ * append directory=… partitions=N group=G  one timed round, see {@link Appends}
+ * load directory=…                       one timed round, see {@link Loads}
+ * unload                                 ends it
+ * producers before=… batches=…           producer state, see {@link Producers} for its commands
  * </pre>
  */
 public final class Bench {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private Workloads.Workload workload;
+    private Producers producers;
     private int repeat = 1;
+    private Appends appends;
+    private final Loads loads = new Loads();
 
     public static void main(String[] arguments) throws IOException {
         Bench bench = new Bench();
@@ -43,7 +52,7 @@ public final class Bench {
         }
     }
 
-    private String answer(String[] words) throws IOException {
+    private String answer(String[] words) throws IOException, InterruptedException {
         Map<String, String> options = new HashMap<>();
         for (int i = 1; i < words.length; i++) {
             String[] pair = words[i].split("=", 2);
@@ -64,10 +73,26 @@ public final class Bench {
                 return warm(seconds, Integer.parseInt(options.get("passes")));
             case "run":
                 return timed();
+            case "batches":
+                appends = new Appends(Path.of(options.get("file")));
+                return "\"open\":true";
+            case "append":
+                return appends.run(
+                    new File(options.get("directory")), Integer.parseInt(options.get("partitions")),
+                    Integer.parseInt(options.get("group")));
+            case "load":
+                return loads.load(new File(options.get("directory")));
+            case "unload":
+                return loads.unload();
             case "digest":
                 Digest digest = new Digest();
                 workload.run(digest);
                 return digest.json();
+            case "producers":
+                producers = new Producers(options);
+                return "\"open\":true";
+            case "ask-producers":
+                return producers.answer(options.get("for"));
             default:
                 throw new IllegalArgumentException("no such command: " + words[0]);
         }

@@ -3,9 +3,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.record.internal.ControlRecordType;
@@ -14,14 +12,8 @@ import org.apache.kafka.common.record.internal.EndTransactionMarker;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.RecordBatch;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.util.KafkaScheduler;
-import org.apache.kafka.storage.internals.log.LogConfig;
-import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
-import org.apache.kafka.storage.internals.log.LogOffsetsListener;
-import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
-import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
  * Writes a partition directory through Kafka's own UnifiedLog: segment, indexes, transaction index and
@@ -34,6 +26,8 @@ final class Generate {
     private static final int BATCHES_PER_TRANSACTION = 4;
     private static final int POOL = 20_000;
     private static final long START_MS = 1_700_000_000_000L;
+    private static final Map<String, Object> ONE_SEGMENT = Map.of(
+        "segment.bytes", Integer.MAX_VALUE, "segment.ms", Long.MAX_VALUE, "retention.ms", -1L);
 
     private final File directory;
     private final long bytes;
@@ -96,16 +90,9 @@ final class Generate {
     }
 
     String run() throws IOException {
-        directory.mkdirs();
         KafkaScheduler scheduler = new KafkaScheduler(1);
         scheduler.startup();
-        LogConfig config = new LogConfig(Map.of(
-            "segment.bytes", Integer.MAX_VALUE, "segment.ms", Long.MAX_VALUE, "retention.ms", -1L));
-        UnifiedLog log = UnifiedLog.create(
-            directory, config, 0L, 0L, scheduler, new BrokerTopicStats(), Time.SYSTEM, 900_000,
-            new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1), true,
-            Optional.empty(), new ConcurrentHashMap<>(), false,
-            LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
+        UnifiedLog log = Logs.create(directory, ONE_SEGMENT, scheduler);
         long records = producers == 0 ? plain(log) : transactions(log);
         long size = log.size();
         log.close();

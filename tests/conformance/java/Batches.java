@@ -21,21 +21,24 @@ import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
 /**
- * Kafka's own classes, asked line by line; each line is answered by one. Fields are separated by blanks, bytes
- * are hexadecimal, "-" is null. A record is offset,timestamp,key,value,headers; a header key:value.
+ * Kafka's own classes, asked line by line; each line is answered by one. Fields are separated by blanks,
+ * bytes are hexadecimal, "-" is null. A record is offset,timestamp,key,value,headers; a header key:value.
  *
- *   build CODEC LEVEL APPEND_TIME BASE_OFFSET LEADER_EPOCH ID EPOCH SEQUENCE TRANSACTIONAL HORIZON LAST_OFFSET RECORD...
+ *   build CODEC LEVEL APPEND_TIME BASE_OFFSET LEADER_EPOCH ID EPOCH SEQUENCE TRANSACTIONAL HORIZON
+ *         LAST_OFFSET RECORD...
  *   read BATCH                            its records, after its CRC was checked
  *   stamp BATCH LOG_APPEND_TIME MAX_TIMESTAMP
  *   marker BASE_OFFSET TIMESTAMP LEADER_EPOCH ID EPOCH COMMIT COORDINATOR_EPOCH
- *   empty BASE_OFFSET LAST_OFFSET MAX_TIMESTAMP LOG_APPEND_TIME LEADER_EPOCH ID EPOCH SEQUENCE TRANSACTIONAL CONTROL
+ *   empty BASE_OFFSET LAST_OFFSET MAX_TIMESTAMP LOG_APPEND_TIME LEADER_EPOCH ID EPOCH SEQUENCE
+ *         TRANSACTIONAL CONTROL
  */
 final class Batches {
     private static final HexFormat HEX = HexFormat.of();
     private static final String NULL = "-";
 
     public static void main(String[] arguments) throws IOException {
-        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+        InputStreamReader input = new InputStreamReader(System.in, StandardCharsets.US_ASCII);
+        BufferedReader lines = new BufferedReader(input);
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             try {
                 System.out.println(answer(line.split(" ")));
@@ -137,7 +140,8 @@ final class Batches {
     }
 
     private static TimestampType type(String logAppendTime) {
-        return Boolean.parseBoolean(logAppendTime) ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME;
+        boolean appended = Boolean.parseBoolean(logAppendTime);
+        return appended ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME;
     }
 
     private static ByteBuffer buffer(String text) {

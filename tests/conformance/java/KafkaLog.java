@@ -9,6 +9,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
@@ -17,16 +19,21 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.server.common.RequestLocal;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.Cleaner;
+import org.apache.kafka.storage.internals.log.CleanerStats;
 import org.apache.kafka.storage.internals.log.LogAppendInfo;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 import org.apache.kafka.storage.internals.log.LogOffsetsListener;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason;
+import org.apache.kafka.storage.internals.log.LogToClean;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.RecordValidationException;
+import org.apache.kafka.storage.internals.log.SkimpyOffsetMap;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
+import org.apache.kafka.storage.internals.utils.Throttler;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
@@ -40,12 +47,14 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  * verify producer=… epoch=… sequence=… bump=…       a guard for append, 0 when none is needed
  * high_watermark offset=…    truncate offset=…    delete_records offset=…
  * retain now=…    expire now=…    roll now=…    wait now=…
+ * clean dirty=… memory=… now=…                     a pass of the cleaner up to where it may
  * close    abandon                                 abandon is what a crash leaves
  * </pre>
  */
 public final class KafkaLog {
     private final ManualTime time = new ManualTime();
     private final Map<Integer, VerificationGuard> guards = new HashMap<>();
+    private final Set<Long> verified = new TreeSet<>();
     private UnifiedLog log;
 
     public static void main(String[] arguments) throws IOException {
@@ -71,7 +80,7 @@ public final class KafkaLog {
         return "\"" + text.replaceAll("[\"\\\\\\p{Cntrl}]", " ") + "\"";
     }
 
-    private String answer(String[] words) throws IOException {
+    private String answer(String[] words) throws Exception {
         Map<String, String> options = new HashMap<>();
         for (int i = 1; i < words.length; i++) {
             String[] pair = words[i].split("=", 2);
@@ -104,6 +113,8 @@ public final class KafkaLog {
             case "roll":
                 log.roll();
                 break;
+            case "clean":
+                return clean(Long.parseLong(options.get("dirty")), Integer.parseInt(options.get("memory")));
             case "wait":
                 break;
             case "close":
@@ -123,6 +134,16 @@ public final class KafkaLog {
         return "\"code\":0";
     }
 
+    private String clean(long dirty, int memory) throws Exception {
+        long end = Math.min(log.lastStableOffset(), log.activeSegment().baseOffset());
+        LogToClean range = new LogToClean(log, dirty, Math.max(dirty, end), false);
+        Throttler throttler = new Throttler(Double.MAX_VALUE, 1000, "cleaner", "bytes", time);
+        Cleaner cleaner = new Cleaner(
+            0, new SkimpyOffsetMap(memory), 64 << 10, 1 << 20, 0.9, throttler, time, partition -> { });
+        Map.Entry<Long, CleanerStats> done = cleaner.clean(range);
+        return "\"code\":0,\"dirty\":" + done.getKey() + ",\"uncleanable\":" + range.firstUncleanableOffset();
+    }
+
     private static long offset(Map<String, String> options) {
         return Long.parseLong(options.get("offset"));
     }
@@ -134,6 +155,7 @@ public final class KafkaLog {
         int expiration = Integer.parseInt(config.remove("producer.id.expiration.ms"));
         boolean verify = Boolean.parseBoolean(config.remove("transaction.partition.verification.enable"));
         guards.clear();
+        verified.clear();
         log = UnifiedLog.create(
             new File(options.get("directory")), new LogConfig(config),
             Long.parseLong(options.get("log_start")), Long.parseLong(options.get("recovery_point")),
@@ -155,6 +177,7 @@ public final class KafkaLog {
     }
 
     private String verify(Map<String, String> options) {
+        verified.add(Long.parseLong(options.get("producer")));
         VerificationGuard guard = log.maybeStartTransactionVerification(
             Long.parseLong(options.get("producer")), Integer.parseInt(options.get("sequence")),
             Short.parseShort(options.get("epoch")), Boolean.parseBoolean(options.get("bump")));
@@ -172,10 +195,12 @@ public final class KafkaLog {
                 each.coordinatorEpoch(), each.currentTxnStartOffset()).toString());
         List<String> epochs = log.leaderEpochCache().epochEntries().stream()
             .map(each -> "[" + each.epoch() + "," + each.startOffset() + "]").toList();
+        List<Long> verifying = verified.stream()
+            .filter(each -> log.verificationGuard(each) != VerificationGuard.SENTINEL).toList();
         List<Long> bases = log.logSegments().stream().map(LogSegment::baseOffset).toList();
         return "\"start\":" + log.logStartOffset() + ",\"end\":" + log.logEndOffset()
             + ",\"hw\":" + log.highWatermark() + ",\"lso\":" + log.lastStableOffset()
             + ",\"recovery_point\":" + log.recoveryPoint() + ",\"bases\":" + bases
-            + ",\"epochs\":" + epochs + ",\"producers\":" + producers;
+            + ",\"epochs\":" + epochs + ",\"verifying\":" + verifying + ",\"producers\":" + producers;
     }
 }

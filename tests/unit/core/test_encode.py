@@ -125,7 +125,8 @@ def test_a_column_without_offsets_is_null_throughout(names: list[str]) -> None:
     for name in names:
         columns[f"{name}_offsets"] = columns[f"{name}_data"] = None
     nulls = dict.fromkeys(names)
-    assert encode_batch(InputColumns(**columns)) == Batch(records=[r._replace(**nulls) for r in records]).encode()
+    expected = Batch(records=[record._replace(**nulls) for record in records])
+    assert encode_batch(InputColumns(**columns)) == expected.encode()
 
 
 def test_whatever_has_bytes_is_taken_without_a_copy() -> None:
@@ -186,9 +187,8 @@ def test_fields_that_kafkas_builder_refuses_are_refused(
 
 def test_a_control_batch_needs_no_sequence() -> None:
     batch = encode_batch([(b"k", b"v", 0)], control=True, producer_id=1, producer_epoch=0)
-    assert batch == Batch(
-        records=[PlainRecord(b"k", b"v")], control=True, producer_id=1, producer_epoch=0
-    ).encode()
+    expected = Batch(records=[PlainRecord(b"k", b"v")], control=True, producer_id=1, producer_epoch=0)
+    assert batch == expected.encode()
 
 
 GOOD = columns_of([PlainRecord(b"k", b"v", i, [(b"n", b"w")]) for i in range(3)])
@@ -230,12 +230,17 @@ def test_columns_that_do_not_fit_together_are_refused(
 
 def test_more_than_a_batch_can_hold_is_refused_before_memory_is_taken() -> None:
     gigabyte = bytes(1 << 30)  # never touched, so it costs nothing
-    with pytest.raises(MessageTooLargeError, match="record 1 .* write several batches"):
+    with pytest.raises(MessageTooLargeError, match=r"record 1 .* write several batches"):
         encode_batch([(None, gigabyte, 0), (None, gigabyte, 0)])
     with pytest.raises(MessageTooLargeError, match="record 0"):
         encode_batch([(None, None, 0, [("a", gigabyte), ("b", gigabyte)])])
-    columns = InputColumns(timestamps=array("q", [0, 0]), value_offsets=array("q", [0, 1 << 30, 1 << 30]),
-                           value_data=gigabyte, key_offsets=array("q", [0, 0, 1 << 30]), key_data=gigabyte)  # fmt: skip
+    columns = InputColumns(
+        timestamps=array("q", [0, 0]),
+        key_offsets=array("q", [0, 0, 1 << 30]),
+        key_data=gigabyte,
+        value_offsets=array("q", [0, 1 << 30, 1 << 30]),
+        value_data=gigabyte,
+    )
     with pytest.raises(MessageTooLargeError, match="record 1"):
         encode_batch(columns)
 
@@ -276,9 +281,9 @@ def test_columns_that_change_meanwhile_give_an_error_or_a_mixture_never_a_crash(
 def test_base_offset_and_leader_epoch_leave_the_crc_alone() -> None:
     batch = bytearray(VECTORS["plain"].log)
     assign(batch, base_offset=2**63 - 10, partition_leader_epoch=77)
-    assert batch == Batch(
-        records=of_tuples(ENCODED["plain"][0]), base_offset=2**63 - 10, partition_leader_epoch=77
-    ).encode()
+    records = of_tuples(ENCODED["plain"][0])
+    expected = Batch(records=records, base_offset=2**63 - 10, partition_leader_epoch=77)
+    assert batch == expected.encode()
 
 
 def test_a_transaction_can_be_joined_and_left_in_place() -> None:

@@ -7,7 +7,7 @@ from txnkafka._core.encode import encode_batch
 from txnkafka.config import LogConfig
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.recovery import Start, open_log
-from txnkafka.storage.truncation import delete_old_segments, truncate_to
+from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
 from txnkafka.testing.memory_files import MemoryFiles
 
 NOW = 1_700_000_000_000
@@ -20,9 +20,7 @@ def opened(files: MemoryFiles | None = None, start: Start | None = None, **confi
         if not files.exists(path):
             files.make_directory(path)
     wanted = LogConfig(**{"segment_bytes": 300, "index_interval_bytes": 0} | config)  # type: ignore[arg-type]
-    return open_log(
-        files, DIRECTORY, TopicPartition("t", 0), wanted, start or Start(), now_ms=NOW
-    ).log
+    return open_log(files, DIRECTORY, TopicPartition("t", 0), wanted, start or Start(), now_ms=NOW).log
 
 
 def append(log: PartitionLog, *timestamps: int, size: int = 40) -> None:
@@ -54,6 +52,7 @@ def test_the_largest_timestamp_is_found_again() -> None:
     truncate_to(log, 3, now_ms=NOW)
     assert (log.active.max_timestamp, log.active.max_timestamp_offset) == (NOW, 0)
     log.roll(NOW)
+    log.flush()
     assert delete_old_segments(log, NOW + 1000) == 0
     assert delete_old_segments(log, NOW + 1001) == 1
 
@@ -86,3 +85,54 @@ def test_a_cut_leaves_a_snapshot() -> None:
         append(log)
     truncate_to(log, 1, now_ms=NOW)
     assert log.snapshots.offsets == [1]
+
+
+def test_recovery_removes_the_snapshots_it_makes_anew() -> None:
+    """Those in front of what is checked stay; the others follow from the log."""
+    files = MemoryFiles()
+    log = opened(files, segment_bytes=10_000)
+    for _ in range(2):
+        append(log)
+    log.close()
+    log = opened(files, Start(clean_shutdown=True, recovery_point=2), segment_bytes=10_000)
+    append(log)
+    log.flush()
+    assert log.snapshots.offsets == [2]
+    assert opened(files, Start(recovery_point=1), segment_bytes=10_000).snapshots.offsets == [3]
+
+
+def test_a_cut_inside_a_batch_leaves_no_gap() -> None:
+    """Kafka goes on at the offset that was asked for. With a gap before the next segment, recovery could not
+    tell it from a segment whose end was lost, and would drop what was acknowledged behind it."""
+    files = MemoryFiles()
+    log = opened(files, segment_bytes=400)
+    for _ in range(2):
+        append(log, NOW, NOW, NOW)
+    truncate_to(log, 4, now_ms=NOW)
+    assert log.log_end_offset == 3
+    log.roll(NOW)
+    append(log)
+    log.flush()
+    again = opened(files, Start(recovery_point=0), segment_bytes=400)
+    assert (again.log_end_offset, [each.base_offset for each in again.segments]) == (4, [0, 3])
+
+
+def test_a_log_that_was_cut_inside_a_batch_opens_again() -> None:
+    for clean in (True, False):
+        files = MemoryFiles()
+        log = opened(files)
+        for _ in range(2):
+            append(log, NOW, NOW, NOW)
+        truncate_to(log, 4, now_ms=NOW)
+        log.close()
+        assert opened(files, Start(clean, log.recovery_point)).log_end_offset == 3
+
+
+def test_a_cut_never_ends_below_the_log_start() -> None:
+    """But for one that begins there."""
+    log = opened()
+    append(log, NOW, NOW, NOW)
+    log.flush()
+    delete_records(log, 1)
+    truncate_to(log, 2, now_ms=NOW)
+    assert (log.log_start_offset, log.log_end_offset, log.active.base_offset) == (1, 1, 1)

@@ -52,3 +52,14 @@ def test_an_abort_after_a_clean_restart() -> None:
     )
     log.append(abort, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
     assert [each.last_offset for each in transactions_of(log, log.active).entries] == [1]
+
+
+def test_a_batch_of_no_transaction_ends_no_verification() -> None:
+    """The transaction that is being verified is the one to come."""
+    log = opened()
+    fields = {"producer_id": 7, "producer_epoch": 0}
+    guard = log.verification.maybe_start(log.producers, 7, 0, 1, supports_epoch_bump=False, now_ms=NOW)
+    log.append(encode_batch([(None, b"", NOW)], base_sequence=0, **fields), now_ms=NOW)
+    batch = encode_batch([(None, b"", NOW)], base_sequence=1, transactional=True, **fields)
+    assert log.append(batch, now_ms=NOW, guard=guard).first_offset == 1
+    assert log.verification.pending(7) is None

@@ -1,0 +1,278 @@
+"""Appends to the log of a partition, of batches as producers send them: txnkafka's PartitionLog, Kafka's
+UnifiedLog, and nothing but the system calls.
+
+Every round begins with empty logs; opening and closing them is not timed. The logs and indexes that
+both sides leave behind must be equal, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.harness import Comparison, Contest, Side, Timing, timed
+from bench.java import BUILD, JavaProcess
+from txnkafka._core.encode import encode_batch
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalDataFiles
+from txnkafka.model import TopicPartition
+from txnkafka.storage.flush import FlushTickets
+from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.recovery import Start, open_log
+
+__all__ = ["contests"]
+
+NOW_MS = 1_700_000_000_000
+PRODUCERS = 16
+# To be raised when other bytes are made for the same description.
+VERSION = 1
+WARM_ROUNDS = 6
+RECORD_BYTES = 126
+SIZES = (("16 KB", 130), ("1 MB", 8000))
+# appends of a group, partitions they go to, batches of so many records
+GROUPS = ((1, 1, "100 B", 1), (1, 1, "16 KB", 130), (8, 4, "16 KB", 130), (64, 16, "16 KB", 130))
+COMPARED = ("log", "index", "timeindex")
+DURABLE_GOAL = 0.8
+APPEND_NOTE = (
+    "append: one thread, page cache, segment.bytes and index.interval.bytes as Kafka has them; `pwrite` "
+    "writes the same batches to one file and does nothing else. How fast that is depends on whether the "
+    "page cache gets memory that the machine has touched before."
+)
+DURABLE_NOTE = (
+    "durable append: after each group of appends every log is flushed, here by FlushTickets, in Java by "
+    "UnifiedLog.flush, by `pwrite and fdatasync` with one call a file. The disk's time is what counts, so "
+    "the goal is about wall clock."
+)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """``count`` batches of ``records`` records of 100 bytes, of ``PRODUCERS`` idempotent producers in turn, or
+    of none; a group of appends over ``partitions`` is flushed together, 0 for never."""
+
+    records: int
+    count: int
+    idempotent: bool = True
+    partitions: int = 1
+    group: int = 0
+
+    @property
+    def file(self) -> Path:
+        """Made when it is not there."""
+        kind = "idempotent" if self.idempotent else "plain"
+        path = BUILD / "bench" / "batches" / f"{kind}-{self.records}-{self.count}-v{VERSION}"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"".join(self._encoded()))
+        return path
+
+    def _encoded(self) -> Iterator[bytearray]:
+        for number in range(self.count):
+            first = number * self.records
+            rows = [(b"%016d" % i, b"%0100d" % i, NOW_MS + i // 4, []) for i in range(first, first + self.records)]
+            turn, producer = divmod(number, PRODUCERS)
+            fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": turn * self.records}
+            yield encode_batch(rows, **(fields if self.idempotent else {}))
+
+    def read(self) -> list[bytearray]:
+        content, batches, position = self.file.read_bytes(), [], 0
+        while position < len(content):
+            size = int.from_bytes(content[position + 8 : position + 12], "big") + 12
+            batches.append(bytearray(content[position : position + size]))
+            position += size
+        return batches
+
+    @property
+    def batch_bytes(self) -> int:
+        return self.file.stat().st_size // self.count
+
+
+class _OverLogs:
+    """What the sides have in common: a directory that is empty before each round."""
+
+    output = "logs"
+
+    def __init__(self, name: str, batches: Batches) -> None:
+        self.name = name
+        self._batches = batches
+        self._directory = BUILD / "bench" / "appended" / name.replace(" ", "-")
+
+    def _fresh(self) -> list[Path]:
+        shutil.rmtree(self._directory, ignore_errors=True)
+        partitions = [self._directory / f"bench-{i}" for i in range(self._batches.partitions)]
+        for partition in partitions:
+            partition.mkdir(parents=True)
+        return partitions
+
+    def digest(self) -> object:
+        digest = hashlib.sha256()
+        for kind in COMPARED:
+            for file in sorted(self._directory.glob(f"bench-*/*.{kind}")):
+                digest.update(b"%s %d " % (str(file.relative_to(self._directory)).encode(), file.stat().st_size))
+                digest.update(file.read_bytes())
+        return digest.hexdigest()
+
+    def close(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+class AppendSide(_OverLogs):
+    """txnkafka's."""
+
+    def __init__(self, batches: Batches) -> None:
+        super().__init__("txnkafka", batches)
+        self._input: list[bytearray] = []
+        self._logs: list[PartitionLog] = []
+
+    def warm(self) -> None:
+        self._input = self._batches.read()
+        self.run()
+
+    def run(self) -> Timing:
+        self._give_back()
+        logs = self._logs = [
+            open_log(
+                LocalDataFiles(), str(directory), TopicPartition("bench", i), LogConfig(), Start(), now_ms=NOW_MS
+            ).log
+            for i, directory in enumerate(self._fresh())
+        ]
+        for batch in self._input:
+            batch[:8] = bytes(8)  # the last round left its offset there
+        timing: list[tuple[float, float]] = []
+        with timed(timing):
+            if self._batches.group:
+                self._append_durably(logs)
+            else:
+                for batch in self._input:
+                    logs[0].append(batch, now_ms=NOW_MS)
+        return Timing(*timing[0], len(self._input))
+
+    def _give_back(self) -> None:
+        """Leave the logs of a round as they are: what is not on the disk yet shall not get there."""
+        for log in self._logs:
+            log.close_files()
+
+    def digest(self) -> object:
+        for log in self._logs:
+            log.close()
+        return super().digest()
+
+    def close(self) -> None:
+        self._give_back()
+        super().close()
+
+    def _append_durably(self, logs: list[PartitionLog]) -> None:
+        tickets, group, count = FlushTickets(), self._batches.group, len(logs)
+        for done, batch in enumerate(self._input, 1):
+            log = logs[(done - 1) % count]
+            log.append(batch, now_ms=NOW_MS)
+            tickets.take(log)
+            if done % group == 0:
+                flush = tickets.begin()
+                assert flush is not None
+                released = tickets.finish(flush, flush.run())
+                assert len(released) == group
+
+
+class RawSide(_OverLogs):
+    """The system calls alone, on files that were opened before."""
+
+    def __init__(self, batches: Batches) -> None:
+        super().__init__("pwrite and fdatasync" if batches.group else "pwrite", batches)
+        self._input: list[bytearray] = []
+
+    def warm(self) -> None:
+        self._input = self._batches.read()
+        self.run()
+
+    def run(self) -> Timing:
+        files = [os.open(each / "log", os.O_RDWR | os.O_CREAT) for each in self._fresh()]
+        timing: list[tuple[float, float]] = []
+        with timed(timing):
+            self._write(files)
+        for file in files:
+            os.close(file)
+        return Timing(*timing[0], len(self._input))
+
+    def _write(self, files: list[int]) -> None:
+        positions, group, count = [0] * len(files), self._batches.group, len(files)
+        for done, batch in enumerate(self._input):
+            number = done % count
+            positions[number] += os.pwrite(files[number], batch, positions[number])
+            if group and (done + 1) % group == 0:
+                for file in files:
+                    os.fdatasync(file)
+
+    def digest(self) -> object:
+        return None  # offsets are not assigned
+
+
+class JavaAppendSide(_OverLogs):
+    """Kafka's."""
+
+    def __init__(self, batches: Batches) -> None:
+        super().__init__("java UnifiedLog", batches)
+        self._process = JavaProcess()
+
+    def warm(self) -> None:
+        self._process.ask("batches", file=self._batches.file)
+        for _ in range(WARM_ROUNDS):
+            self.run()
+
+    def run(self) -> Timing:
+        self._fresh()
+        options = {"partitions": self._batches.partitions, "group": self._batches.group}
+        answer = self._process.ask("append", directory=self._directory, **options)
+        return Timing(answer["cpu_ns"] / 1e9, answer["wall_ns"] / 1e9, answer["batches"])
+
+    def close(self) -> None:
+        self._process.close()
+        super().close()
+
+
+def contests(plan: object) -> list[Contest]:
+    """Batches of 16 KB and of 1 MB, plain and idempotent; then groups of them, flushed."""
+    total, flushes, rounds = plan.append, plan.flushes, plan.rounds  # type: ignore[attr-defined]  # bench.rows.Plan
+    plain = [_append(label, records, total, rounds, idempotent=False) for label, records in SIZES]
+    idempotent = [_append(label, records, total, rounds, idempotent=True) for label, records in SIZES]
+    return [*plain, *idempotent, *(_durable(each, flushes, 2 * rounds + 1) for each in GROUPS)]
+
+
+def _append(label: str, records: int, total: int, rounds: int, *, idempotent: bool) -> Contest:
+    batches = Batches(records, total // (records * RECORD_BYTES), idempotent)
+    name = f"append {label}, {'idempotent' if idempotent else 'plain'}"
+    comparisons = [Comparison("txnkafka", "java UnifiedLog"), Comparison("txnkafka", "pwrite")]
+    return _contest(name, batches, comparisons, rounds, APPEND_NOTE)
+
+
+def _durable(group: tuple[int, int, str, int], flushes: int, rounds: int) -> Contest:
+    appends, partitions, label, records = group
+    batches = Batches(records, flushes // partitions * appends, True, partitions, appends)
+    comparisons = [
+        Comparison("txnkafka", "pwrite and fdatasync", DURABLE_GOAL, by_wall=True),
+        Comparison("txnkafka", "pwrite and fdatasync"),
+        Comparison("txnkafka", "java UnifiedLog", by_wall=True),
+        Comparison("txnkafka", "java UnifiedLog"),
+    ]
+    name = f"durable append, {appends} of {label} over {partitions}"
+    return _contest(name, batches, comparisons, rounds, DURABLE_NOTE)
+
+
+def _contest(name: str, batches: Batches, comparisons: list[Comparison], rounds: int, note: str) -> Contest:
+    def sides() -> list[Side]:
+        return [AppendSide(batches), RawSide(batches), JavaAppendSide(batches)]
+
+    return Contest(
+        name,
+        "appends",
+        lambda: batches.count,
+        sides,
+        comparisons,
+        rounds,
+        note,
+        unit_bytes=lambda: batches.batch_bytes,
+    )

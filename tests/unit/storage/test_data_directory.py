@@ -1,0 +1,73 @@
+"""A data directory and its owner: who may have it, what is damaged in it, how it is left behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.storage.logs import NOW, append
+from txnkafka import TopicPartition
+from txnkafka.config import LogConfig
+from txnkafka.env import DataFiles
+from txnkafka.errors import LogDirError
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.testing.memory_files import MemoryFiles
+
+PATH, CLEAN = "/data", "/data/.kafka_cleanshutdown"
+TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
+PARTITIONS = [TopicPartition("t", 0), TopicPartition("t", 1)]
+
+
+def opened(files: DataFiles) -> DataDirectory:
+    return DataDirectory(files, PATH, lambda topic: LogConfig(), now_ms=NOW)
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    """Two partitions of two batches, flushed and closed."""
+    files = MemoryFiles()
+    directory = opened(files)
+    for partition in PARTITIONS:
+        log = directory.create(partition, TOPIC_ID, now_ms=NOW)
+        append(log)
+        append(log)
+    directory.close()
+    return files
+
+
+def damage(files: MemoryFiles, position: int) -> None:
+    file = files.open_to_write("/data/t-0/00000000000000000000.log")
+    file.write(position, [b"\xff"])
+    file.close()
+
+
+def test_the_marker_of_a_clean_stop_is_there_while_nobody_owns_it(files: MemoryFiles) -> None:
+    assert files.exists(CLEAN)
+    directory = opened(files)
+    assert not files.exists(CLEAN)
+    assert not directory.repairs
+    directory.close()
+    assert files.exists(CLEAN)
+
+
+def test_one_owner(files: MemoryFiles) -> None:
+    directory = opened(files)
+    with pytest.raises(LogDirError, match="is held by somebody else"):
+        opened(files)
+    directory.close()
+    opened(files).close()
+
+
+def test_a_damaged_partition_is_refused_and_the_others_work(files: MemoryFiles) -> None:
+    """It is damaged for the next owner, too, and for the one after."""
+    damage(files, 70)
+    files.remove(CLEAN)
+    before = files.read("/data/t-0/00000000000000000000.log", 1000)
+    for end in (2, 3):
+        directory = opened(files)
+        assert list(directory.refused) == PARTITIONS[:1]
+        log = directory.logs[PARTITIONS[1]]
+        assert log.log_end_offset == end
+        append(log)
+        directory.close()
+        assert not files.exists(CLEAN)
+    assert files.read("/data/t-0/00000000000000000000.log", 1000) == before
