@@ -29,6 +29,7 @@ from txnkafka.errors import KafkaError
 from txnkafka.storage import ProducerStateEntry, parse_producer_snapshot
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.checkpoint import format_partition_metadata, parse_offset_checkpoint
+from txnkafka.storage.compaction import clean
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.layout import PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT, file_name
 from txnkafka.storage.partition_log import PartitionLog
@@ -210,6 +211,18 @@ class Twins:
         self.theirs = self._kafka.ask("roll", now=self.now_ms)
         self.ours.roll(self.now_ms)
         self._agree("roll")
+
+    def clean(self, dirty_from: int = 0) -> int:
+        """A pass of the cleaner; where the next one begins."""
+        self.theirs = self._kafka.ask("clean", dirty=dirty_from, memory=1 << 20, now=self.now_ms)
+        assert self.theirs["code"] == 0, self.theirs
+        stats = clean(self.ours, now_ms=self.now_ms, dirty_from=dirty_from)
+        assert [stats.end_offset, stats.first_uncleanable_offset] == [
+            self.theirs["dirty"],
+            self.theirs["uncleanable"],
+        ]
+        self._agree("clean")
+        return stats.end_offset
 
     def expire(self) -> None:
         """Producers that were idle for long are forgotten."""
