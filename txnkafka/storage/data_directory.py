@@ -11,7 +11,7 @@ Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, unique_name, write_durably
