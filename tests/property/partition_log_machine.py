@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.models.fetch_filter import fetch, scan_log
 from tests.models.partition_log import LARGEST_SEQUENCE, Batch, PartitionLogModel, after

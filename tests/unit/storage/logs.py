@@ -38,6 +38,7 @@ def restarted(log: PartitionLog, *, clean: bool = True) -> PartitionLog:
 def append(
     log: PartitionLog,
     *timestamps: int,
+    key: bytes | None = None,
     size: int = 40,
     producer_id: int = -1,
     sequence: int = 0,
@@ -47,7 +48,7 @@ def append(
     """Append a batch of one record for each timestamp."""
     known = producer_id >= 0
     batch = encode_batch(
-        [(None, b"x" * size, timestamp) for timestamp in timestamps or (NOW,)],
+        [(key, b"x" * size, timestamp) for timestamp in timestamps or (NOW,)],
         producer_id=producer_id,
         producer_epoch=0 if known else -1,
         base_sequence=sequence if known else -1,

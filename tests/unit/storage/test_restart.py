@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened, restarted
+from txnkafka._core.scan import scan
 from txnkafka.errors import OutOfOrderSequenceError
 from txnkafka.storage.log_read import read
 from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.recovery import Start, open_log
 from txnkafka.storage.truncation import delete_old_segments, truncate_to
 
 
@@ -126,3 +130,49 @@ def test_what_is_deleted_later_is_not_what_came_back_under_its_name() -> None:
     assert set(content(log.files)) == before
     log = restarted(log, clean=False)
     assert log.log_end_offset == 4
+
+
+def damaged(log: PartitionLog, name: str, content: bytes, position: int | None = None) -> None:
+    """Close the log and write into one of its files, at its end where no position is given."""
+    log.close()
+    path = f"{DIRECTORY}/{name}"
+    file = log.files.open_to_write(path)
+    file.write(len(log.files.read(path, 1 << 20)) if position is None else position, [content])
+    file.close()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_torn_tail_is_cut(clean: bool) -> None:
+    log = opened()
+    append(log)
+    whole = bytes(read(log, 0, max_bytes=1000, isolation_level=None).records)
+    damaged(log, "00000000000000000000.log", whole[:-5])
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(clean), now_ms=NOW).log
+    assert log.log_end_offset == 1
+    assert content(log.files)["00000000000000000000.log"] == whole
+    assert [append(log).first_offset for _ in range(3)] == [1, 2, 3]
+
+
+def test_epochs_that_begin_behind_the_end_go_with_it() -> None:
+    log = opened(segment_bytes=1000)
+    append(log)
+    append(log, leader_epoch=3)
+    end_of_first = log.active.size // 2
+    damaged(log, "00000000000000000000.log", b"\xff", end_of_first + 70)
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(), now_ms=NOW).log
+    assert (log.log_end_offset, log.epochs.latest) == (1, 0)
+    assert content(log.files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
+
+
+def test_an_index_that_lies_is_made_anew() -> None:
+    """But for the last one, its entries say that each batch is the one before it."""
+    log = opened(segment_bytes=1000)
+    for _ in range(5):
+        append(log)
+    size = log.active.size // 5
+    entries = struct.pack(">6i", 1, 2 * size, 2, 3 * size, 3, 3 * size + 1)
+    damaged(log, "00000000000000000000.index", entries, 0)
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(True, 5), now_ms=NOW).log
+    for offset in range(5):
+        records = read(log, offset, max_bytes=1, isolation_level=None).records
+        assert list(scan(records).base_offset) == [offset]

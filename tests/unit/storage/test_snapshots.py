@@ -35,7 +35,7 @@ def test_the_newest_below_an_offset() -> None:
     assert (found.read(10), found.offsets) == (b"another", [0, 10, 20])
 
 
-def test_what_is_removed() -> None:
+def test_psm_29_snapshots_of_what_the_log_has_not_are_removed() -> None:
     found = snapshots(0, 10, 20)
     found.remove_above(10)
     found.remove(5)
@@ -47,7 +47,7 @@ def test_what_is_removed() -> None:
 @pytest.mark.parametrize(
     ("bases", "left"), [([0, 10], [0, 10, 30]), ([0, 30], [0, 30]), ([0, 40], [0]), ([], [30])]
 )
-def test_strays(bases: list[int], left: list[int]) -> None:
+def test_psm_31_strays(bases: list[int], left: list[int]) -> None:
     """Those of no segment go, but the newest when it lies behind the last base."""
     found = snapshots(0, 10, 20, 30)
     found.remove_strays(bases)

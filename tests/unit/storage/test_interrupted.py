@@ -1,0 +1,85 @@
+"""What a crash has left half done in a partition directory, by hand."""
+
+from __future__ import annotations
+
+from tests.unit.storage.logs import DIRECTORY, NOW, append, content, opened
+from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.recovery import Start, open_log
+from txnkafka.testing.crash_states import crash_states
+from txnkafka.testing.memory_files import MemoryFiles
+
+
+def swapped() -> MemoryFiles:
+    """Two segments, and a ``.swap`` that has the batches of both, which it replaces."""
+    log = opened(segment_bytes=300)
+    for _ in range(4):
+        append(log)
+    assert [each.base_offset for each in log.segments] == [0, 2]
+    log.close()
+    files = log.files
+    assert isinstance(files, MemoryFiles)
+    found = content(files)
+    file = files.create(f"{DIRECTORY}/00000000000000000000.log.swap")
+    file.write(0, [found[f"{base:020}.log"] for base in (0, 2)])
+    file.close()
+    return MemoryFiles(base=files.disk())
+
+
+def again(files: MemoryFiles) -> PartitionLog:
+    config = opened(segment_bytes=300).config
+    partition = opened().topic_partition
+    return open_log(files, DIRECTORY, partition, config, Start(recovery_point=4), now_ms=NOW).log
+
+
+def test_a_swap_takes_its_place() -> None:
+    log = again(swapped())
+    assert ([each.base_offset for each in log.segments], log.log_end_offset) == ([0], 4)
+    assert not [name for name in content(log.files) if name.endswith(".swap")]
+
+
+def test_a_crash_while_a_swap_takes_its_place_loses_nothing() -> None:
+    """Opening it again comes to the same end, whatever moment it was cut off at."""
+    files = swapped()
+    again(files)
+    states = 0
+    for state in crash_states(files):
+        log = again(MemoryFiles(base=state.disk))
+        assert [each.base_offset for each in log.segments] == [0], state.name
+        assert log.log_end_offset == 4, state.name
+        assert not [name for name in content(log.files) if name.endswith(".swap")], state.name
+        states += 1
+    assert states > 20
+
+
+def test_leftovers_go() -> None:
+    files = swapped()
+    for name in ("00000000000000000002.log.deleted", "00000000000000000000.log.cleaned"):
+        files.create(f"{DIRECTORY}/{name}").close()
+    log = again(files)
+    assert log.log_end_offset == 4
+    assert not [name for name in content(files) if name.count(".") > 1]
+
+
+def test_a_crash_while_a_damaged_log_is_cut_brings_nothing_back() -> None:
+    """Where compaction may leave gaps, a segment behind the cut would not look wrong."""
+    log = opened(segment_bytes=120, cleanup_policy="compact")
+    for _ in range(4):
+        append(log, key=b"k")
+    assert [each.base_offset for each in log.segments] == [0, 1, 2, 3]
+    log.close()
+    file = log.files.open_to_write(f"{DIRECTORY}/00000000000000000001.log")
+    file.write(70, [b"\xff"])
+    file.close()
+    assert isinstance(log.files, MemoryFiles)
+    base = log.files.disk()
+
+    def end(files: MemoryFiles) -> int:
+        start = Start(recovery_point=1)
+        return open_log(
+            files, DIRECTORY, log.topic_partition, log.config, start, now_ms=NOW
+        ).log.log_end_offset
+
+    files = MemoryFiles(base=base)
+    assert end(files) == 1
+    for state in crash_states(files):
+        assert end(MemoryFiles(base=state.disk)) == 1, state.name
