@@ -169,6 +169,7 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
     if checked:
         log.snapshots.remove_above(loaded)  # what a crash has left of them is made anew
         _replay_checked(log, checked, completed)
+    log.producers.expire(log.loaded_ms, log.config.producer_id_expiration_ms)
     newest = log.snapshots.newest(log.log_end_offset)
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
         log.snapshots.write(log.log_end_offset, log.producers.snapshot())
