@@ -24,13 +24,17 @@ from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.recovery import Start, open_log
 
-__all__ = ["append_contests", "durable_contests"]
+__all__ = ["contests"]
 
 NOW_MS = 1_700_000_000_000
 PRODUCERS = 16
 # To be raised when other bytes are made for the same description.
 VERSION = 1
 WARM_ROUNDS = 6
+RECORD_BYTES = 126
+SIZES = (("16 KB", 130), ("1 MB", 8000))
+# appends of a group, partitions they go to, batches of so many records
+GROUPS = ((1, 1, "100 B", 1), (1, 1, "16 KB", 130), (8, 4, "16 KB", 130), (64, 16, "16 KB", 130))
 COMPARED = ("log", "index", "timeindex")
 DURABLE_GOAL = 0.8
 APPEND_NOTE = (
@@ -230,33 +234,32 @@ class JavaAppendSide(_OverLogs):
         super().close()
 
 
-def append_contests(total: int, rounds: int) -> Iterator[Contest]:
-    """Batches of 16 KB and of 1 MB, ``total`` bytes of them a round, plain and idempotent."""
-    for label, records in (("16 KB", 130), ("1 MB", 8000)):
-        for idempotent in (False, True):
-            batches = Batches(records, total // (records * 126), idempotent)
-            name = f"append {label}, {'idempotent' if idempotent else 'plain'}"
-            comparisons = [Comparison("txnkafka", "java UnifiedLog"), Comparison("txnkafka", "pwrite")]
-            yield _contest(name, batches, comparisons, rounds, APPEND_NOTE)
+def contests(plan: object) -> list[Contest]:
+    """Batches of 16 KB and of 1 MB, plain and idempotent; then groups of them, flushed."""
+    total, flushes, rounds = plan.append, plan.flushes, plan.rounds  # type: ignore[attr-defined]  # bench.rows.Plan
+    plain = [_append(label, records, total, rounds, idempotent=False) for label, records in SIZES]
+    idempotent = [_append(label, records, total, rounds, idempotent=True) for label, records in SIZES]
+    return [*plain, *idempotent, *(_durable(each, flushes, 2 * rounds + 1) for each in GROUPS)]
 
 
-def durable_contests(groups: int, rounds: int) -> Iterator[Contest]:
-    """``groups`` a round of one, eight and 64 appends over one, four and 16 partitions."""
-    for appends, partitions, label, records in (
-        (1, 1, "100 B", 1),
-        (1, 1, "16 KB", 130),
-        (8, 4, "16 KB", 130),
-        (64, 16, "16 KB", 130),
-    ):
-        batches = Batches(records, groups // partitions * appends, True, partitions, appends)
-        name = f"durable append, {appends} of {label} over {partitions}"
-        comparisons = [
-            Comparison("txnkafka", "pwrite and fdatasync", DURABLE_GOAL, by_wall=True),
-            Comparison("txnkafka", "pwrite and fdatasync"),
-            Comparison("txnkafka", "java UnifiedLog", by_wall=True),
-            Comparison("txnkafka", "java UnifiedLog"),
-        ]
-        yield _contest(name, batches, comparisons, rounds, DURABLE_NOTE)
+def _append(label: str, records: int, total: int, rounds: int, *, idempotent: bool) -> Contest:
+    batches = Batches(records, total // (records * RECORD_BYTES), idempotent)
+    name = f"append {label}, {'idempotent' if idempotent else 'plain'}"
+    comparisons = [Comparison("txnkafka", "java UnifiedLog"), Comparison("txnkafka", "pwrite")]
+    return _contest(name, batches, comparisons, rounds, APPEND_NOTE)
+
+
+def _durable(group: tuple[int, int, str, int], flushes: int, rounds: int) -> Contest:
+    appends, partitions, label, records = group
+    batches = Batches(records, flushes // partitions * appends, True, partitions, appends)
+    comparisons = [
+        Comparison("txnkafka", "pwrite and fdatasync", DURABLE_GOAL, by_wall=True),
+        Comparison("txnkafka", "pwrite and fdatasync"),
+        Comparison("txnkafka", "java UnifiedLog", by_wall=True),
+        Comparison("txnkafka", "java UnifiedLog"),
+    ]
+    name = f"durable append, {appends} of {label} over {partitions}"
+    return _contest(name, batches, comparisons, rounds, DURABLE_NOTE)
 
 
 def _contest(name: str, batches: Batches, comparisons: list[Comparison], rounds: int, note: str) -> Contest:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,8 @@ def dump_log_segments(*arguments: str) -> list[str]:
 class JavaProcess:
     """Bench.java, one command and one answer at a time."""
 
-    def __init__(self) -> None:
-        command = ["java", *COLLECTOR, *MEMORY, QUIET, "-cp", class_path(), "Bench"]
+    def __init__(self, memory: Sequence[str] = MEMORY) -> None:
+        command = ["java", *COLLECTOR, *memory, QUIET, "-cp", class_path(), "Bench"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, command: str, **options: object) -> dict[str, Any]:

@@ -14,96 +14,107 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from bench.harness import Comparison, Contest, Side, Timing
 from bench.java import BUILD, JavaProcess
 from bench.segments import MIB, Input, ready
 from txnkafka._core.encode import encode_batch
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka.storage.checkpoint import format_clean_shutdown
 
-__all__ = ["opening", "recovery"]
+__all__ = ["contests"]
 
 NOW_MS = 1_700_000_000_000
 RECOVERY_GOAL = 10.0
+PRODUCERS = 100_000
 WARM_ROUNDS = 3
+# Disks take minutes to make and remove so many small files; neither side waits for them here.
+MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else BUILD / "bench"
 OPEN = [sys.executable, "-m", "bench.opened"]
 NOTE = (
     "recovery, opening: CPU time of all threads of a new process from the moment when opening begins, the "
     "JVM's compiler and collector among them; `java, warm` is a JVM that has done it {} times before. Kafka's "
-    "broker gives memory for its heap, txnkafka's process what it grew by."
+    "broker gives memory for its heap, txnkafka's process what it grew by. Opening is measured in /dev/shm."
 ).format(WARM_ROUNDS)
 
 
-class _Directory:
-    """What a side opens: a copy of its own, since both sides write into it."""
+class Stop(Protocol):
+    """How the directory was left that is opened, and where it lies."""
+
+    @property
+    def place(self) -> Path: ...
+
+    def make(self, directory: Path) -> None:
+        """Leave a new directory like that."""
+
+    def restore(self, directory: Path) -> None:
+        """Leave it like that again, after somebody has opened it and died."""
+
+    def result(self, directory: Path) -> object:
+        """What opening has made of it, when it was closed in order."""
+
+
+class _Opened:
+    """A directory that one side opens: a copy of its own, since all of them write into it."""
 
     output = "logs"
 
-    def __init__(self, name: str, make: Callable[[Path], None], *, kept: bool) -> None:
+    def __init__(self, name: str, stop: Stop) -> None:
         self.name = name
-        self._make = make
-        self._kept = kept
-        self._directory = BUILD / "bench" / "opened" / name.replace(" ", "-").replace(",", "")
-        self._seen: dict[str, int] = {}
+        self._stop = stop
+        self._directory = stop.place / name.replace(" ", "-").replace(",", "")
 
     def warm(self) -> None:
-        self._new()
-        self.run()
+        shutil.rmtree(self._directory, ignore_errors=True)
+        self._stop.make(self._directory)
 
     def run(self) -> Timing:
-        if not self._kept:
-            self._new()
-        answer = self._open()
-        self._seen = {name: answer[name] for name in ("logs", "offsets")}
+        self._stop.restore(self._directory)
+        answer = self._open(close=False)
         return Timing(answer["cpu_ns"] / 1e9, answer["wall_ns"] / 1e9, answer["logs"], answer["bytes"])
 
-    def _new(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)
-        self._make(self._directory)
-
-    def _open(self) -> dict[str, int]:
+    def _open(self, *, close: bool) -> dict[str, int]:
         raise NotImplementedError
 
     def digest(self) -> object:
-        """What is there afterwards: logs, offsets, and the indexes that follow from the logs."""
-        digest = hashlib.sha256()
-        for file in sorted(self._directory.glob("*/*index")):
-            digest.update(b"%s " % str(file.relative_to(self._directory)).encode())
-            digest.update(file.read_bytes())
-        return {**self._seen, "indexes": digest.hexdigest()}
+        self._stop.restore(self._directory)
+        answer = self._open(close=True)
+        return answer["logs"], answer["offsets"], self._stop.result(self._directory)
 
     def close(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
-class OpenSide(_Directory):
+class OpenSide(_Opened):
     """txnkafka, in a new process."""
 
-    def _open(self) -> dict[str, int]:
-        process = subprocess.run([*OPEN, str(self._directory)], stdout=subprocess.PIPE, check=True)
+    def _open(self, *, close: bool) -> dict[str, int]:
+        command = [*OPEN, str(self._directory), *(["close"] if close else [])]
+        process = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         answer: dict[str, int] = json.loads(process.stdout)
         return answer
 
 
-class JavaOpenSide(_Directory):
+class JavaOpenSide(_Opened):
     """Kafka, in a new JVM, or in one that has done it before."""
 
-    def __init__(self, make: Callable[[Path], None], *, kept: bool, warm: bool) -> None:
-        super().__init__("java, warm" if warm else "java LogManager", make, kept=kept)
+    def __init__(self, name: str, stop: Stop, *, warm: bool = False) -> None:
+        super().__init__(name, stop)
         self._process = JavaProcess() if warm else None
 
     def warm(self) -> None:
-        self._new()
-        if self._process is not None:
-            for _ in range(WARM_ROUNDS):
-                self.run()
+        super().warm()
+        for _ in range(WARM_ROUNDS if self._process else 0):
+            self.run()
 
-    def _open(self) -> dict[str, int]:
+    def _open(self, *, close: bool) -> dict[str, int]:
         process = self._process or JavaProcess()
         answer = process.ask("load", directory=self._directory)
+        if close or self._process:
+            process.ask("unload")
         if process is not self._process:
             process.close()
         return answer
@@ -121,10 +132,23 @@ class Unflushed:
 
     size: int
     producers: int
+    place: Path = BUILD / "bench" / "opened"
 
     def make(self, directory: Path) -> None:
         _link(ready(Input("100", self.size)), directory / "bench-0")
         _link(self._producers_log(), directory / "producers-0")
+
+    def restore(self, directory: Path) -> None:
+        shutil.rmtree(directory)
+        self.make(directory)
+
+    def result(self, directory: Path) -> object:
+        """The indexes."""
+        digest = hashlib.sha256()
+        for file in sorted(directory.glob("*/*index")):
+            digest.update(b"%s " % str(file.relative_to(directory)).encode())
+            digest.update(file.read_bytes())
+        return digest.hexdigest()
 
     def _producers_log(self) -> Path:
         path = BUILD / "bench" / "batches" / f"producers-{self.producers}" / f"{0:020}.log"
@@ -143,23 +167,41 @@ class Stopped:
     """A directory of ``partitions`` with one batch each, after a clean stop."""
 
     partitions: int
+    place: Path = MEMORY / "txnkafka-bench"
 
     def make(self, directory: Path) -> None:
         directory.mkdir(parents=True)
-        content = encode_batch([(b"key", b"value", NOW_MS, [])], partition_leader_epoch=0)
-        offsets = ["0", str(self.partitions)]
-        for i in range(self.partitions):
-            partition = directory / f"bench-{i}"
+        log = encode_batch([(b"key", b"value", NOW_MS, [])], partition_leader_epoch=0)
+        entry = NOW_MS.to_bytes(8, "big") + bytes(4)
+        files = {
+            f"{0:020}.log": bytes(log),
+            f"{0:020}.index": b"",
+            f"{0:020}.timeindex": entry,
+            f"{1:020}.snapshot": ProducerTable().snapshot(),
+            "leader-epoch-checkpoint": b"0\n1\n0 0\n",
+            "partition.metadata": b"version: 0\ntopic_id: AAAAAAAAAAEAAAAAAAAAAg\n",
+        }
+        for partition in self._partitions(directory):
             partition.mkdir()
-            (partition / f"{0:020}.log").write_bytes(content)
-            (partition / f"{0:020}.index").write_bytes(b"")
-            (partition / f"{0:020}.timeindex").write_bytes(NOW_MS.to_bytes(8, "big") + bytes(4))
-            (partition / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-            (partition / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAEAAAAAAAAAAg\n")
-            offsets.append(f"bench {i} 1")
+            for name, content in files.items():
+                (partition / name).write_bytes(content)
+
+    def restore(self, directory: Path) -> None:
+        """Kafka makes room in indexes, and only takes it back when it stops in order."""
+        for partition in self._partitions(directory):
+            os.truncate(partition / f"{0:020}.index", 0)
+            os.truncate(partition / f"{0:020}.timeindex", 12)
+        points = "".join(f"bench {i} 1\n" for i in range(self.partitions))
         for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
-            (directory / name).write_text("\n".join(offsets) + "\n")
+            (directory / name).write_text(f"0\n{self.partitions}\n{points}")
         (directory / ".kafka_cleanshutdown").write_bytes(format_clean_shutdown(-1))
+
+    def result(self, directory: Path) -> object:
+        """Whether it was closed in order again."""
+        return (directory / ".kafka_cleanshutdown").exists()
+
+    def _partitions(self, directory: Path) -> list[Path]:
+        return [directory / f"bench-{i}" for i in range(self.partitions)]
 
 
 def _link(segment: Path, partition: Path) -> None:
@@ -167,26 +209,28 @@ def _link(segment: Path, partition: Path) -> None:
     os.link(segment, partition / segment.name)
 
 
-def recovery(size: int, rounds: int) -> Iterator[Contest]:
-    """Nothing was flushed: every batch is read, and what follows from the log is made anew."""
-    unflushed = Unflushed(size, 100_000)
-    goals = {"java LogManager": RECOVERY_GOAL, "java, warm": None}
-    yield _contest(f"recovery of {size // MIB} MiB and 100,000 producers", unflushed.make, goals, rounds, kept=False)
+def contests(plan: object) -> list[Contest]:
+    """Nothing was flushed, and every batch is read; or everything was closed in order."""
+    size, partitions, rounds = plan.verify, plan.partitions, plan.start_rounds  # type: ignore[attr-defined]  # bench.rows.Plan
+    return [_recovery(Unflushed(size, PRODUCERS), rounds), _opening(Stopped(partitions), rounds)]
 
 
-def opening(partitions: int, rounds: int) -> Iterator[Contest]:
-    """Everything was closed in order, and is again after every round."""
-    stopped = Stopped(partitions)
-    goals = {"java LogManager": None, "java, warm": None}
-    yield _contest(f"opening of {partitions:,} partitions", stopped.make, goals, rounds, kept=True)
-
-
-def _contest(
-    name: str, make: Callable[[Path], None], goals: dict[str, float | None], rounds: int, *, kept: bool
-) -> Contest:
+def _recovery(unflushed: Unflushed, rounds: int) -> Contest:
     def sides() -> list[Side]:
-        java = [JavaOpenSide(make, kept=kept, warm=warm) for warm in (False, True)]
-        return [OpenSide("txnkafka", make, kept=kept), *java]
+        return [
+            OpenSide("txnkafka", unflushed),
+            JavaOpenSide("java LogManager", unflushed),
+            JavaOpenSide("java, warm", unflushed, warm=True),
+        ]
 
-    comparisons = [Comparison("txnkafka", against, goal) for against, goal in goals.items()]
+    comparisons = [Comparison("txnkafka", "java LogManager", RECOVERY_GOAL), Comparison("txnkafka", "java, warm")]
+    name = f"recovery of {unflushed.size // MIB} MiB and {unflushed.producers:,} producers"
     return Contest(name, "start", lambda: 1, sides, comparisons, rounds, NOTE)
+
+
+def _opening(stopped: Stopped, rounds: int) -> Contest:
+    def sides() -> list[Side]:
+        return [OpenSide("txnkafka", stopped), JavaOpenSide("java LogManager", stopped)]
+
+    name = f"opening of {stopped.partitions:,} partitions"
+    return Contest(name, "start", lambda: 1, sides, [Comparison("txnkafka", "java LogManager")], rounds, NOTE)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench import processes, writing
-from bench.appending import append_contests, durable_contests
+from bench import appending, processes, producers, recovering, writing
 from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
 from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
 from bench.parts import ChecksumPart, CodecPart, MapPart, WalkPart
 from bench.peers import AiokafkaSide, KafkaPythonSide
-from bench.recovering import opening, recovery
 from bench.segments import MIB, Input, linked, ready
 from bench.served import served
 from bench.spark import SparkSide
@@ -111,8 +109,7 @@ def contests(plan: Plan) -> list[Contest]:
     found.append(_scan(plan))
     found += [_committed(plan, percent) for percent in plan.aborted]
     found += [_verify(plan), _cat(plan), *writing.contests(plan)]
-    found += [*append_contests(plan.append, plan.rounds), *durable_contests(plan.flushes, plan.rounds)]
-    found += [*recovery(plan.verify, plan.start_rounds), *opening(plan.partitions, plan.start_rounds)]
+    found += [*appending.contests(plan), *recovering.contests(plan), *producers.contests(plan)]
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 

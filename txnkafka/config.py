@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-__all__ = ["LogConfig"]
+__all__ = ["CleanerConfig", "LogConfig"]
 
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 _CODECS = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
@@ -101,6 +101,20 @@ class LogConfig:
     def roll_ms(self) -> int:
         """Age at which a segment is closed: a compacted log must not hold records back for longer."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanerConfig:
+    """Settings of the log cleaner, ``log.cleaner.…`` of the broker. Raises ValueError as LogConfig does."""
+
+    dedupe_buffer_size: int = _number(128 << 20, 80, doc="bytes for keys and offsets in one pass")
+    io_buffer_load_factor: float = 0.9
+
+    def __post_init__(self) -> None:
+        _check("dedupe_buffer_size", self.dedupe_buffer_size, fields(self)[0].metadata)
+        if not 0 < self.io_buffer_load_factor <= 1:
+            factor = self.io_buffer_load_factor
+            raise ValueError(f"io.buffer.load.factor must be above 0 and at most 1, not {factor}")
 
 
 def _check(name: str, value: Any, rules: Mapping[str, Any]) -> None:

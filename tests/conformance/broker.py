@@ -94,6 +94,17 @@ class KafkaBroker:
             self._process.wait()
         self._process = None
 
+    def kill(self) -> None:
+        """As a crash of the process does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def said(self) -> list[str]:
+        """What it has logged since it was started."""
+        return self._log.read_text(errors="replace").splitlines()
+
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
         """Not running meanwhile."""

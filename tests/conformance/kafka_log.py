@@ -1,4 +1,4 @@
-"""Kafka's own UnifiedLog in a process of its own: java/KafkaLog.java, one command and one answer at a time."""
+"""Kafka's own UnifiedLog in a process of its own (java/KafkaLog.java): one command, one answer."""
 
 from __future__ import annotations
 

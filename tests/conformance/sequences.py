@@ -122,12 +122,13 @@ class Sequence:
             (
                 rng.choice((None, b"", b"key-%d" % rng.randrange(9))),
                 rng.choice((None, b"", rng.randbytes(rng.randrange(90)))),
-                -1 if rng.random() < 0.02 else now - rng.choice((0, 0, 1, 5, 40, 700, 5000)),
+                now - rng.choice((0, 0, 1, 5, 40, 700, 5000)),
                 [("h", b"v"), ("", None)] if rng.random() < 0.1 else [],
             )
             for _ in range(rng.choice((1, 1, 2, 3, 7)))
         ]
-        if any(timestamp == -1 for *_, timestamp, _ in records):
+        if not fields and rng.random() < 0.05:
+            # a producer of such a batch would count as idle since 1970
             records = [(key, value, -1, headers) for key, value, _, headers in records]
         return bytes(build_batch(records, compression=rng.choice(CODECS), **fields))  # type: ignore[arg-type]
 
@@ -195,9 +196,9 @@ class Sequence:
             self._twins.truncate(self._rng.randint(max(start, end - 40), end))
 
     def _is_whole(self) -> bool:
-        """Whether the log begins with a segment: of what lies below its start Kafka remembers more or less,
-        as it happens."""
-        return bool(self._twins.theirs["start"] == self._twins.theirs["bases"][0])
+        """Whether nothing was deleted: of what lies below the log start Kafka remembers more or less, as it
+        happens."""
+        return bool(self._twins.theirs["start"] == 0)
 
     def _delete_records(self) -> None:
         start, end = self._twins.theirs["start"], self._twins.theirs["hw"]
@@ -216,7 +217,6 @@ class Sequence:
         self._twins.restart()
 
     def _crash(self) -> None:
-        self._twins.retain()
         if self._is_whole():
             self._twins.crash(lose_recovery_point=self._rng.random() < 0.5)
 

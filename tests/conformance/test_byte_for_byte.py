@@ -10,10 +10,12 @@ import pytest
 
 from tests.conformance.kafka_log import KafkaLog
 from tests.conformance.sequences import Sequence
-from tests.conformance.twins import Twins
+from tests.conformance.twins import START_MS, Twins
+from txnkafka._core.encode import encode_batch
+from txnkafka.storage.truncation import truncate_to
 
 SHARED_MEMORY = Path("/dev/shm")
-STEPS = 300
+SEEDS, STEPS = 8, 300
 SMALL = {
     "segment_bytes": 2000,
     "index_interval_bytes": 150,
@@ -36,6 +38,12 @@ KINDS = {
     "strict-times": {"message_timestamp_before_max_ms": 1000, "max_message_bytes": 250},
     "compacted": {"cleanup_policy": "compact", "max_compaction_lag_ms": 3000},
 }
+WITHOUT_CRASHES = {
+    # Kafka's recovery fails where the index of a segment has room for no more entries
+    "full-indexes",
+    # Kafka's recovery loads a snapshot for each segment, and with it forgets who is idle now
+    "forgetful",
+}
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +63,47 @@ def directory(tmp_path: Path) -> Iterator[Path]:
         yield Path(found)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_sequences(kafka_log: KafkaLog, directory: Path, kind: str, seed: int) -> None:
     config = SMALL | KINDS[kind]
     twins = Twins(kafka_log, directory, config)
     verify = bool(config["transaction_partition_verification_enable"])
-    # Kafka cannot recover a segment whose index was full: it has room for no more entries than before
-    Sequence(twins, seed, verify=verify, crashes=kind != "full-indexes").run(STEPS)
+    Sequence(twins, seed, verify=verify, crashes=kind not in WITHOUT_CRASHES).run(STEPS)
+
+
+def test_offsets_that_an_index_cannot_hold(kafka_log: KafkaLog, directory: Path) -> None:
+    """A segment ends where its last offset is 2^31 - 1 above its base, and the index says so."""
+    base_offset = 2**31 - 5
+    log = encode_batch([(b"k", b"v", START_MS)], base_offset=base_offset, partition_leader_epoch=0)
+    twins = Twins(kafka_log, directory, SMALL, log=bytes(log))
+    assert twins.theirs["end"] == base_offset + 1
+    for count in (3, 2, 1):
+        twins.append(bytes(encode_batch([(b"k", b"v", START_MS)] * count)))
+    assert twins.theirs["bases"] == [0, base_offset + 4]
+    twins.close()
+
+
+def test_a_cut_inside_a_batch(kafka_log: KafkaLog, directory: Path) -> None:
+    """Kafka goes on where it was told to, and leaves a gap; ours where the batch began."""
+    twins = Twins(kafka_log, directory, SMALL)
+    for _ in range(2):
+        twins.append(bytes(encode_batch([(b"k", b"v", START_MS)] * 3)))
+    assert kafka_log.ask("truncate", offset=4)["end"] == 4
+    assert truncate_to(twins.ours, 4, now_ms=START_MS)
+    assert twins.ours.log_end_offset == 3
+    kafka_log.ask("abandon")
+
+
+def test_a_duplicate_from_before_the_restart(kafka_log: KafkaLog, directory: Path) -> None:
+    """A snapshot has the last batch of a producer; ours finds the others in the log."""
+    twins = Twins(kafka_log, directory, SMALL)
+    fields = {"producer_id": 7, "producer_epoch": 0}
+    batches = [bytes(encode_batch([(b"k", b"v", START_MS)], base_sequence=n, **fields)) for n in range(3)]
+    for batch in batches:
+        twins.append(batch)
+    assert twins.append(batches[0]).first_offset == 0
+    twins.restart()
+    assert twins.append(batches[2]).first_offset == 2
+    assert twins.append(batches[0]).code == 45  # Kafka's answer; Twins has looked at ours
+    twins.close()

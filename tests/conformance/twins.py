@@ -1,6 +1,15 @@
-"""Two logs that get the same: Kafka's UnifiedLog and ours. Every answer is compared, and the files in the end.
+"""Two logs that get the same: Kafka's UnifiedLog and ours. Answers are compared, and the files in the end.
 
-What differs by design is in DIVERGENCES.md, and is the only thing that is put right here.
+What differs by design stands in DIVERGENCES.md; it is the only thing that is put right here:
+
+- a batch that is refused by its producer's state, or is a duplicate: Kafka has noted the leader epoch and
+  rolled the segment by then; ours follows with ``_follow_refusal``;
+- a duplicate that Kafka does not remember any more: ours finds it in the log;
+- a cut inside a batch: Kafka leaves a gap, ours none, so it is moved to the batch's beginning;
+- after a cut Kafka forgets verifications of producers whose batches it replays;
+- snapshots at or below the log start, which Kafka removes; the order of a snapshot's entries, which is that
+  of a hash map; producers in it that are idle for long;
+- an empty ``.txnindex``, which Kafka leaves where everything was cut off.
 """
 
 from __future__ import annotations
@@ -19,13 +28,14 @@ from txnkafka.env import LocalDataFiles
 from txnkafka.errors import KafkaError
 from txnkafka.storage import ProducerStateEntry, parse_producer_snapshot
 from txnkafka.storage.append import AppendOrigin
-from txnkafka.storage.checkpoint import parse_offset_checkpoint
+from txnkafka.storage.checkpoint import format_partition_metadata, parse_offset_checkpoint
+from txnkafka.storage.compaction import clean
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.layout import RECOVERY_POINT_CHECKPOINT
+from txnkafka.storage.layout import PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT, file_name
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.truncation import delete_old_segments
 
-__all__ = ["Answer", "Twins", "differences"]
+__all__ = ["START_MS", "Answer", "Twins", "differences"]
 
 PARTITION = TopicPartition("twin", 0)
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
@@ -45,9 +55,11 @@ class Answer(NamedTuple):
 
 
 class Twins:
-    """``theirs`` is Kafka's state after the last step, as KafkaLog gives it. The clock of both is ``now_ms``."""
+    """``theirs`` is Kafka's state after the last step, from KafkaLog; ``now_ms`` is the clock of both."""
 
-    def __init__(self, kafka: KafkaLog, directory: Path, config: Mapping[str, object]) -> None:
+    def __init__(
+        self, kafka: KafkaLog, directory: Path, config: Mapping[str, object], *, log: bytes = b""
+    ) -> None:
         self.now_ms = START_MS
         self.theirs: dict[str, Any] = {}
         self.refusals = 0
@@ -58,10 +70,13 @@ class Twins:
         self._restarts = 0
         self._verified: set[int] = set()
         self._appended: dict[bytes, Answer] = {}  # by what tells a batch from others
-        self._open_theirs(clean=True, recovery_point=0, log_start=0)
+        if log:
+            self._begin_with(log)
+        self._open_theirs(clean=not log, recovery_point=0, log_start=0)
         self._directory = self._open_ours()
-        self._directory.create(PARTITION, TOPIC_ID, now_ms=self.now_ms)
-        self._agree("create")
+        if not log:
+            self._directory.create(PARTITION, TOPIC_ID, now_ms=self.now_ms)
+        self.advance_high_watermark(self.ours.high_watermark)
 
     @property
     def ours(self) -> PartitionLog:
@@ -84,7 +99,7 @@ class Twins:
         guards: tuple[int, int] = (0, 0),
     ) -> Answer:
         """Append to both. ``guards`` are theirs and ours."""
-        before = len(self.theirs["bases"])
+        before = self.theirs
         self.theirs = self._kafka.ask(
             "append",
             batch=base64.b64encode(batch).decode(),
@@ -96,19 +111,19 @@ class Twins:
         )
         theirs = _answer_of(self.theirs)
         ours = self._append_ours(batch, origin, leader_epoch, transaction_version, guards[1])
-        is_duplicate = self.theirs["end"] > theirs.last_offset + 1 or theirs.code
+        is_written = self.theirs["end"] > before["end"]
         if ours.code == 0 and theirs.code in FORGOTTEN:
             # found in the log, below what Kafka remembers
             assert ours[:3] == self._appended[_identity(batch)][:3]
-        elif is_duplicate:
+        elif not is_written:
             # after a restart Kafka takes the time of the producer's last batch for it
             assert ours[:3] == theirs[:3], self.theirs
         else:
             assert ours == theirs, self.theirs
-        if is_duplicate:
-            self._follow_refusal(theirs, leader_epoch, before)
-        else:
+        if is_written:
             self._appended[_identity(batch)] = theirs
+        else:
+            self._follow_refusal(theirs, leader_epoch, len(before["bases"]))
         self._agree("append")
         return theirs
 
@@ -133,6 +148,7 @@ class Twins:
         have not; here we follow, so that the files can be compared."""
         self.refusals += 1
         if theirs.code in OF_PRODUCERS or theirs.code == 0:
+            assert len(self.ours.segments) == segments
             self.ours._note_epoch(leader_epoch, self.ours.log_end_offset)
             if len(self.theirs["bases"]) > segments:
                 self.ours.roll(self.now_ms)
@@ -143,15 +159,22 @@ class Twins:
             "verify", producer=producer_id, epoch=epoch, sequence=sequence, bump=bump, now=self.now_ms
         )
         self._verified.add(producer_id)
-        try:
-            ours = self.ours.verification.maybe_start(
-                self.ours.producers, producer_id, epoch, sequence, supports_epoch_bump=bump, now_ms=self.now_ms
+        guard = 0
+
+        def start() -> None:
+            nonlocal guard
+            guard = self.ours.verification.maybe_start(
+                self.ours.producers,
+                producer_id,
+                epoch,
+                sequence,
+                supports_epoch_bump=bump,
+                now_ms=self.now_ms,
             )
-        except KafkaError as error:
-            assert error.code == self.theirs["code"]
-            return 0, 0
-        assert bool(ours) == bool(self.theirs["guard"])
-        return self.theirs["guard"], ours
+
+        assert _code(start) == self.theirs["code"]
+        assert bool(guard) == bool(self.theirs.get("guard"))
+        return self.theirs.get("guard", 0), guard
 
     def advance_high_watermark(self, offset: int) -> None:
         """Readers see what is below."""
@@ -160,7 +183,9 @@ class Twins:
         self._agree("high watermark")
 
     def truncate(self, offset: int) -> None:
-        """Cut the end."""
+        """Cut the end, at the beginning of a batch: Kafka would leave a gap."""
+        place = self.ours.find(self.ours.segment_of(offset), offset)
+        offset = offset if place is None else min(place[2], offset)
         self._directory.truncate(PARTITION, offset, now_ms=self.now_ms)
         self.theirs = self._kafka.ask("truncate", offset=offset, now=self.now_ms)
         for producer_id in self._verifying - {*self.theirs["verifying"]}:
@@ -186,6 +211,18 @@ class Twins:
         self.theirs = self._kafka.ask("roll", now=self.now_ms)
         self.ours.roll(self.now_ms)
         self._agree("roll")
+
+    def clean(self, dirty_from: int = 0) -> int:
+        """A pass of the cleaner; where the next one begins."""
+        self.theirs = self._kafka.ask("clean", dirty=dirty_from, memory=1 << 20, now=self.now_ms)
+        assert self.theirs["code"] == 0, self.theirs
+        stats = clean(self.ours, now_ms=self.now_ms, dirty_from=dirty_from)
+        assert [stats.end_offset, stats.first_uncleanable_offset] == [
+            self.theirs["dirty"],
+            self.theirs["uncleanable"],
+        ]
+        self._agree("clean")
+        return stats.end_offset
 
     def expire(self) -> None:
         """Producers that were idle for long are forgotten."""
@@ -243,6 +280,12 @@ class Twins:
 
     # Both sides
 
+    def _begin_with(self, log: bytes) -> None:
+        for directory in (self._theirs_at, self._ours_at / str(PARTITION)):
+            directory.mkdir(parents=True)
+            (directory / PARTITION_METADATA).write_bytes(format_partition_metadata(TOPIC_ID))
+            (directory / file_name(0, "log")).write_bytes(log)
+
     def _reopen(self, *, clean: bool, recovery_point: int) -> None:
         log_start = self.theirs["start"]
         self._open_theirs(clean=clean, recovery_point=recovery_point, log_start=log_start)
@@ -266,9 +309,7 @@ class Twins:
         assert self.theirs["code"] == 0, self.theirs
 
     def _open_ours(self) -> DataDirectory:
-        return DataDirectory(
-            LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms
-        )
+        return DataDirectory(LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms)
 
     def _agree(self, step: str) -> None:
         ours = self.ours
@@ -350,7 +391,9 @@ def _names(directory: Path) -> set[str]:
 def _producers(snapshot: bytes, idle_since_ms: int) -> list[ProducerStateEntry]:
     """As a set: Kafka writes them in the order of a hash map."""
     entries = parse_producer_snapshot(snapshot)
-    return sorted(each for each in entries if each.last_timestamp > idle_since_ms or each.has_open_transaction)
+    return sorted(
+        each for each in entries if each.last_timestamp > idle_since_ms or each.has_open_transaction
+    )
 
 
 def _is_old_snapshot(name: str, log_start: int) -> bool:

@@ -80,10 +80,11 @@ class Partition:
         self._sequences: dict[int, int] = {}
 
     def append(
-        self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2
-    ) -> None:
+        self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2,
+        key: bytes = b"key",
+    ) -> None:  # fmt: skip
         sequence = self._sequences.get(producer_id, 0) if producer_id >= 0 else -1
-        values = [(b"key", f"{text}-{i}".encode(), NOW + i, []) for i in range(records)]
+        values = [(key, f"{text}-{i}".encode(), NOW + i, []) for i in range(records)]
         batch = encode_batch(
             values,
             producer_id=producer_id,

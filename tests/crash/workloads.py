@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tests.crash import log_workloads
+from tests.crash.compaction import check_compactions, compactions
 from tests.crash.explore import Check, Promises, Workload
 from tests.crash.partition_promises import check_logs
 from txnkafka.env import Clock, DataFiles, make_directories, write_durably
@@ -60,4 +61,5 @@ REFERENCES = [
     Reference(log_workloads.large_batches, check_logs, states=200, failures=150),
     Reference(log_workloads.full_disk, check_logs, states=500, failures=400),
     Reference(log_workloads.deletions, check_logs, states=500, failures=400),
+    Reference(compactions, check_compactions, states=500, failures=400),
 ]

@@ -15,13 +15,14 @@ from tests.fuzz.encoding import CHANGE, COLUMNS
 from tests.fuzz.engine import Limits, Report, Target
 from tests.fuzz.isolation import fuzz_isolated
 from tests.fuzz.log_records import LOG_RECORD
+from tests.fuzz.producers import PRODUCERS
 from tests.fuzz.text import TEXT
 
 __all__ = ["CORPUS", "FINDINGS", "TARGETS", "corpus_of", "describe", "run"]
 
 CORPUS = Path(__file__).with_name("corpus")
 FINDINGS = Path(__file__).resolve().parents[2] / "build" / "fuzz"
-_RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS)
+_RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS, PRODUCERS)
 _FILES = (INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT, CHECKPOINT, LOG_RECORD, DIRECTORY)
 TARGETS = {target.name: target for target in (*_RECORDS, *_FILES)}
 

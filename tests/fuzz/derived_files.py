@@ -17,9 +17,11 @@ from tests.fuzz.guard import guarded
 from tests.fuzz.mutations import put_number, resize_bytes, splice
 from tests.models.crc32c import crc32c
 from txnkafka._core.crc32c import crc32c as compiled_crc32c
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError
 from txnkafka.storage import (
     OffsetIndex,
+    ProducerStateEntry,
     TimeIndex,
     parse_clean_shutdown,
     parse_leader_epoch_checkpoint,
@@ -132,6 +134,7 @@ def check_snapshot(content: bytes) -> str:
     except CorruptFileError as error:
         of_content = "values" in error.reason or "twice" in error.reason
         require(of_content or _snapshot_fault(content), error.reason)
+        require(isinstance(_loaded(content), str), "the producer table takes it")
         return f"refused: {error.reason[-30:]}"
     assert not _snapshot_fault(content)
     raw = struct.iter_unpack(">qhiqiqiq", content[10:])
@@ -144,7 +147,24 @@ def check_snapshot(content: bytes) -> str:
     ]  # fmt: skip
     assert found == list(raw)
     assert len({entry.producer_id for entry in entries}) == len(entries)
+    assert _loaded(content) == sorted(map(_as_loaded, entries))
     return f"accepted: {len(entries).bit_length()} bits of producers"
+
+
+def _as_loaded(entry: ProducerStateEntry) -> ProducerStateEntry:
+    """Without a last offset there is no last batch."""
+    return entry if entry.last_offset >= 0 else entry._replace(last_sequence=-1, offset_delta=0)
+
+
+def _loaded(content: bytes) -> list[ProducerStateEntry] | str:
+    """What the producer table makes of it: entries, or why it is refused."""
+    table = ProducerTable()
+    try:
+        table.load(guarded(content), now_ms=-(1 << 63), expiration_ms=1)
+    except CorruptFileError as error:
+        assert len(table) == 0
+        return error.reason
+    return table.entries()
 
 
 def _snapshot_fault(content: bytes) -> bool:

@@ -21,6 +21,7 @@ from tests.golden.cases import cases, unpacked
 from tests.models.builder import Batch, PlainRecord, encode_record, end_marker
 from tests.models.fetch_filter import decode_any, scan_log
 from tests.models.framing_cases import CASES
+from tests.models.headers import data, encode, marker
 from tests.models.vectors import VECTORS
 from tests.unit.wire.kafka_classes import Sample, messages, samples
 from txnkafka.wire.records import control_body, group_log, metadata, transaction_log
@@ -62,6 +63,20 @@ def batch_seeds() -> Seeds:
     yield "no-bytes", b""
     yield "zeros", bytes(100)
     yield "torn", Batch(records=records).encode()[:-1]
+
+
+def producer_seeds() -> Seeds:
+    """Batches of producers: in sequence, repeated, transactional, around the largest sequence."""
+    plain = [data(1, 0, i, sequence=i, transactional=False) for i in range(7)]
+    yield "in-sequence", encode(plain)
+    yield "repeated", encode(plain + plain[1:])
+    opened = [data(number, 0, number, sequence=5) for number in range(4)]
+    ended = [marker(number, 1, 4 + number, number % 2) for number in (2, 0, 3)]
+    yield "transactions", encode(opened + ended + [data(2, 1, 7), marker(9, 3, 8, 1)])
+    wrapping = [data(2**40, 3, 0, sequence=2**31 - 2, last_offset=3), data(2**40, 3, 4, sequence=2)]
+    yield "wrapping", encode(wrapping)
+    yield "emptied", encode([data(1, 0, 0, last_offset=4, count=0), data(1, 0, 5), marker(1, 0, 6, 0)])
+    yield "many", encode([data(number % 40, 0, number, sequence=number // 40) for number in range(100)])
 
 
 def golden_slices(kind: str, limit: int = 12) -> Seeds:
@@ -190,6 +205,7 @@ def all_seeds() -> dict[str, Seeds]:
         | tables
         | {
             "batch": chain(batch_seeds(), golden_slices("log")),
+            "producers": producer_seeds(),
             "text": batch_seeds(),
             "change": batch_seeds(),
             "columns": iter(column_seeds().items()),

@@ -221,7 +221,7 @@ static void crc_offer(const char *name, crc32c_function function) {
     crc_implementations[crc_implementation_count++].function = function;
 }
 
-static void crc_initialize(void) {
+static inline void crc_initialize(void) {
     if (crc_implementation_count) return;
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t c = i;

@@ -11,15 +11,10 @@ the call returns; the next call begins with the damaged one and raises CorruptRe
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BAD_MAGIC, BatchEntry
 from txnkafka._core.columns cimport RecordColumns, record_sink
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
-from txnkafka._core.scan cimport (
-    ATTRIBUTE_CODEC,
-    ATTRIBUTE_LOG_APPEND_TIME,
-    BAD_MAGIC,
-    BatchEntry,
-    BatchIndex,
-)
+from txnkafka._core.scan cimport BatchIndex
 
 from txnkafka.errors import CorruptRecordError
 

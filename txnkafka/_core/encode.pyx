@@ -18,6 +18,13 @@ from cpython.bytearray cimport (
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from txnkafka._core.batch_entry cimport (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_DELETE_HORIZON,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTE_TRANSACTIONAL,
+)
 from txnkafka._core.bytes cimport (
     load_i16,
     load_i32,
@@ -30,13 +37,6 @@ from txnkafka._core.bytes cimport (
 )
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.record_input cimport InputColumns, InputRecords, RecordInput, encode_input
-from txnkafka._core.scan cimport (
-    ATTRIBUTE_CODEC,
-    ATTRIBUTE_CONTROL,
-    ATTRIBUTE_DELETE_HORIZON,
-    ATTRIBUTE_LOG_APPEND_TIME,
-    ATTRIBUTE_TRANSACTIONAL,
-)
 
 from txnkafka.errors import InvalidRecordError, MessageTooLargeError
 

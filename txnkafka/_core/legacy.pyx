@@ -16,9 +16,10 @@ Sources: org.apache.kafka.common.record.internal.LegacyRecord and AbstractLegacy
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BatchEntry
 from txnkafka._core.bytes cimport load_i32, load_i64, load_u32
 from txnkafka._core.columns cimport RecordColumns, clear_validity, record_sink
-from txnkafka._core.scan cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BatchEntry, BatchIndex
+from txnkafka._core.scan cimport BatchIndex
 
 from txnkafka.errors import CorruptRecordError
 

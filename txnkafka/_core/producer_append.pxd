@@ -1,6 +1,13 @@
 # What a batch that is in the log changes: nothing is refused any more.
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
+from txnkafka._core.batch_entry cimport (
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+    BatchEntry,
+)
 from txnkafka._core.producer_rules cimport last_sequence_of
 from txnkafka._core.producer_table cimport (
     NO_PLACE,
@@ -18,13 +25,6 @@ from txnkafka._core.producer_table cimport (
     table_at,
     txn_close,
     txn_open,
-)
-from txnkafka._core.scan cimport (
-    ATTRIBUTE_CONTROL,
-    ATTRIBUTE_TRANSACTIONAL,
-    CONTROL_ABORT,
-    CONTROL_COMMIT,
-    BatchEntry,
 )
 
 cdef struct Ended:

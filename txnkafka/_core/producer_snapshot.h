@@ -34,21 +34,15 @@ static inline sort_key *sort_keys(sort_key *keys, size_t count) {
     return from;
 }
 
-#define NUMBERS_OF(bits)                                                                                     \
+#define PUT_NUMBER(bits)                                                                                     \
     static inline uint8_t *put_i##bits(uint8_t *p, int##bits##_t value) {                                    \
         uint##bits##_t v = __builtin_bswap##bits((uint##bits##_t)value);                                     \
         memcpy(p, &v, sizeof v);                                                                             \
         return p + sizeof v;                                                                                 \
-    }                                                                                                        \
-    static inline int##bits##_t take_i##bits(const uint8_t **p) {                                            \
-        uint##bits##_t v;                                                                                    \
-        memcpy(&v, *p, sizeof v);                                                                            \
-        *p += sizeof v;                                                                                      \
-        return (int##bits##_t)__builtin_bswap##bits(v);                                                      \
     }
-NUMBERS_OF(16)
-NUMBERS_OF(32)
-NUMBERS_OF(64)
+PUT_NUMBER(16)
+PUT_NUMBER(32)
+PUT_NUMBER(64)
 
 static inline uint8_t *put_entry(uint8_t *to, const producer *p) {
     known_batch last = p->known ? newest_batch(p) : (known_batch){-1, 0, -1, -1};
@@ -77,14 +71,11 @@ typedef enum { TAKEN, IMPOSSIBLE, TWICE, NO_MEMORY_FOR_IT } entry_outcome;
 
 /* One entry as a new producer. The checksum holds, so whoever wrote something else was wrong himself. */
 static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
-    int64_t producer_id = take_i64(&from);
-    int16_t epoch = take_i16(&from);
-    known_batch last = {.last_sequence = take_i32(&from)};
-    last.last_offset = take_i64(&from);
-    last.offset_delta = take_i32(&from);
-    last.timestamp = take_i64(&from);
-    int32_t coordinator_epoch = take_i32(&from);
-    int64_t txn_first_offset = take_i64(&from);
+    int64_t producer_id = take_i64(from);
+    int16_t epoch = take_i16(from + 8);
+    known_batch last = {take_i32(from + 10), take_i32(from + 22), take_i64(from + 14), take_i64(from + 26)};
+    int32_t coordinator_epoch = take_i32(from + 34);
+    int64_t txn_first_offset = take_i64(from + 38);
     if (producer_id < 0 || epoch < -1 || last.last_sequence < -1 || last.last_offset < -1 ||
         last.offset_delta < 0 || txn_first_offset < -1)
         return IMPOSSIBLE;

@@ -19,6 +19,8 @@
 #include <string.h>
 
 #define KNOWN_BATCHES 5 /* what Kafka remembers of a producer (ProducerStateEntry) */
+#define ATTRIBUTE_TRANSACTIONAL 0x10
+#define ATTRIBUTE_CONTROL       0x20
 #define NO_PLACE      UINT32_MAX
 #define CHUNK_BITS    8
 #define CHUNK         (1u << CHUNK_BITS)
@@ -371,6 +373,32 @@ static inline int find_batch(const producer *p, int32_t last_sequence, int32_t o
         if (batch.last_sequence == last_sequence && batch.offset_delta == offset_delta) return i;
     }
     return -1;
+}
+
+#define NUMBER_OF(bits)                                                                                      \
+    static inline int##bits##_t take_i##bits(const uint8_t *p) {                                             \
+        uint##bits##_t v;                                                                                    \
+        memcpy(&v, p, sizeof v);                                                                             \
+        return (int##bits##_t)__builtin_bswap##bits(v);                                                      \
+    }
+NUMBER_OF(16)
+NUMBER_OF(32)
+NUMBER_OF(64)
+
+/* Of many batches nearly all are plain and the next in sequence of a producer that has no transaction. Such a
+ * batch of a client is taken in here, as all the rules together would; 0, and nothing is changed, for others.
+ * The header is that of a whole batch of magic 2. */
+static inline int take_next(producer *p, const uint8_t *header) {
+    int32_t sequence = take_i32(header + 53), delta = take_i32(header + 23);
+    uint32_t last_sequence = ((uint32_t)sequence + (uint32_t)delta) & INT32_MAX;
+    if (take_i16(header + 51) != p->epoch || !p->known || p->txn_first_offset >= 0 || sequence < 0 ||
+        header[22] & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL) ||
+        (uint32_t)sequence != (((uint32_t)p->last_sequence[p->newest] + 1) & INT32_MAX) ||
+        find_batch(p, (int32_t)last_sequence, delta) >= 0)
+        return 0;
+    p->last_timestamp = take_i64(header + 35);
+    know_batch(p, (known_batch){(int32_t)last_sequence, delta, take_i64(header) + delta, p->last_timestamp});
+    return 1;
 }
 
 #endif

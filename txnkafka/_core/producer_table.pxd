@@ -58,6 +58,7 @@ cdef extern from "producer_table.h" nogil:
     known_batch newest_batch(const producer* p)
     known_batch known_at(const producer* p, unsigned int i)
     int find_batch(const producer* p, int32_t last_sequence, int32_t offset_delta)
+    bint take_next(producer* p, const uint8_t* header)
     void know_batch(producer* p, known_batch batch)
     void know_older_batch(producer* p, known_batch batch)
     void forget_batches(producer* p)

@@ -20,6 +20,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from txnkafka._core.batch_entry cimport AT_END, BatchEntry, read_entry
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.producer_append cimport Ended, apply, remember, tell
@@ -40,7 +41,7 @@ from txnkafka._core.producer_rules cimport (
     refusal,
     state_entry,
 )
-from txnkafka._core.scan cimport AT_END, BatchEntry, BatchIndex, read_entry
+from txnkafka._core.scan cimport BatchIndex
 
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import CompletedTxn

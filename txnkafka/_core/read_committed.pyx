@@ -15,7 +15,7 @@ from collections import namedtuple
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from txnkafka._core.scan cimport (
+from txnkafka._core.batch_entry cimport (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_DELETE_HORIZON,
     ATTRIBUTE_LOG_APPEND_TIME,
@@ -23,8 +23,8 @@ from txnkafka._core.scan cimport (
     CONTROL_ABORT,
     CONTROL_COMMIT,
     BatchEntry,
-    BatchIndex,
 )
+from txnkafka._core.scan cimport BatchIndex
 
 cdef enum:
     SKIP = 0

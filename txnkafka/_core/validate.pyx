@@ -31,6 +31,7 @@ crc_initialize()
 cdef enum:
     HEADER_SIZE = 61
     LEGACY_HEADER_SIZE = 17         # up to and with the magic byte
+    SMALLEST = 26                   # a record of magic 0 without key and value
     CRC_BEGIN = 21
     CODEC_MASK = 7
     TIMESTAMP_TYPE_BIT = 8
@@ -77,7 +78,9 @@ cdef class BatchFields:
         self.base_offset = load_i64(p)
         self.size = <Py_ssize_t>load_i32(p + 8) + 12
         self.magic = <int8_t>p[16]
-        if not 0 <= self.magic <= 2:
+        if self.size < SMALLEST:
+            self.problem = f"the batch says it has {self.size} bytes, no format is as small as that"
+        elif not 0 <= self.magic <= 2:
             self.problem = f"the magic byte is {self.magic}, not 0, 1 or 2"
         elif self.magic < 2:
             return 0

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, unique_name, write_durably
-from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, LogDirError
+from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.checkpoint import (
     format_clean_shutdown,
@@ -25,6 +25,7 @@ from txnkafka.storage.checkpoint import (
     parse_offset_checkpoint,
     parse_partition_metadata,
 )
+from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, LogToClean, clean, dirtiest_first
 from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
@@ -38,12 +39,12 @@ from txnkafka.storage.layout import (
     parse_partition_directory,
 )
 from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
-from txnkafka.storage.recovery import Start, open_log
+from txnkafka.storage.recovery import Repair, Start, open_log
 from txnkafka.storage.topic_id import topic_id_from_bytes
-from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
+from txnkafka.storage.truncation import delete_old_segments, delete_records, end_below, truncate_to
 
 if TYPE_CHECKING:
-    from txnkafka.config import LogConfig
+    from txnkafka.config import CleanerConfig, LogConfig
     from txnkafka.env import DataFiles, Lock
     from txnkafka.storage.partition_log import PartitionLog
 
@@ -57,9 +58,11 @@ _NO_EPOCH = -1
 
 class DataDirectory:
     """An open data directory. ``logs`` are its partitions, ``refused`` those that are damaged where they must
-    not be, with the error; ``repairs`` says what opening had to put right. For one thread at a time.
+    not be, with the error; ``repairs`` says what opening had to put right, ``was_clean`` whether the last owner
+    had stopped cleanly. For one thread at a time.
 
-    ``config`` gives the settings of a topic's logs. Raises LogDirError when somebody else holds the
+    ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others stay
+    as they are, and a directory without an identity gets none. Raises LogDirError when somebody else holds the
     directory, or it belongs to another cluster or node; OSError.
     """
 
@@ -72,16 +75,22 @@ class DataDirectory:
         now_ms: int,
         cluster_id: str | None = None,
         node_id: int | None = None,
+        repair: Repair | None = None,
+        only: Collection[TopicPartition] | None = None,
     ) -> None:
         self.files = files
         self.path = path
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
+        self.uncleanable: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
+        self.repairs_of_directory: list[str] = []  # those that concern no partition
         self.tickets = FlushTickets()
         self.broker_epoch = _NO_EPOCH
         self._config = config
+        self._repair = repair
+        self._only = only
         self._lock = self._take_lock()
         try:
             self.identity = self._identify(cluster_id, node_id)
@@ -104,6 +113,8 @@ class DataDirectory:
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
         path = self._file(META_PROPERTIES)
         if not self.files.exists(path):
+            if self._repair is not None:
+                return MetaProperties(0, None, None, None)
             found = MetaProperties(1, cluster_id or _new_id(), 1 if node_id is None else node_id, _new_id())
             write_durably(self.files, path, format_meta_properties(found))
             return found
@@ -120,25 +131,44 @@ class DataDirectory:
         return found
 
     def _open_all(self, now_ms: int) -> None:
-        recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
-        log_starts = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
-        self.cleaner_offsets = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT)
-        clean = self._take_clean_marker()
+        points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
+        starts = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT) or {}
+        marks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT) or {}
+        self.cleaner_offsets = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT) or {}
+        self.was_clean = self._take_clean_marker()
+        self._untouched: set[TopicPartition] = set()
+        for partition in self._partitions():
+            if self._only is not None and partition not in self._only:
+                self._untouched.add(partition)
+                continue
+            point = None if points is None else points.get(partition, 0)
+            start = Start(self.was_clean, point, starts.get(partition, 0), self._repair)
+            self._open(partition, start, now_ms)
+        closed = self._untouched | self.refused.keys()
+        self._kept_points = {each: self._kept_point(each, points) for each in closed}
+        self._kept_starts = {each: starts[each] for each in closed if each in starts}
+        self._kept_marks = {each: marks[each] for each in closed if each in marks}
+        self.checkpoint()
+
+    def _kept_point(self, partition: TopicPartition, points: dict[TopicPartition, int] | None) -> int:
+        """The recovery point of a log that is not open; that of a refused one lies above its damage, for
+        ever."""
+        error = self.refused.get(partition)
+        damaged = error.offset if isinstance(error, CorruptRecordError) else None
+        return max((points or {}).get(partition, 0), 0 if damaged is None else damaged + 1)
+
+    def _partitions(self) -> Iterator[TopicPartition]:
+        """The partitions that are there; what is left of those that were deleted goes."""
         for entry in self.files.list(self.path):
             if not entry.is_directory:
                 continue
             found = parse_partition_directory(entry.name)
             if found is None:
                 LOG.warning("%s in %s is no partition; Kafka would not start with it", entry.name, self.path)
-            elif found.state == "delete":
+            elif found.state == "delete" and self._only is None:
                 remove_tree(self.files, self._file(entry.name))
             elif found.state == "current" and found.topic_partition.topic != _METADATA_TOPIC:
-                partition = found.topic_partition
-                start = Start(clean, recovery_points.get(partition, 0), log_starts.get(partition, 0))
-                self._open(partition, start, now_ms)
-        self._kept_points = {each: recovery_points.get(each, 0) for each in self.refused}
-        self._kept_starts = {each: log_starts[each] for each in self.refused if each in log_starts}
-        self.checkpoint()
+                yield found.topic_partition
 
     def _take_clean_marker(self) -> bool:
         """Whether the last owner stopped cleanly; it is only true once."""
@@ -179,17 +209,19 @@ class DataDirectory:
             error.locate(file=path)
             raise
 
-    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """A checkpoint that does not hold is taken for an empty one: then more is recovered."""
+    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int] | None:
+        """None when it is damaged: then nobody knows."""
         path = self._file(name)
         try:
             return parse_offset_checkpoint(self.files.read(path, _LIMIT))
         except FileNotFoundError:
             return {}
         except CorruptFileError as error:
-            self.repairs.append(f"{path} is damaged and not used: {error}")
-            LOG.warning("%s is damaged and not used: %s", path, error)
-            return {}
+            text = f"{path} is damaged, {error.reason}: made anew"
+            LOG.warning("%s", text)
+            self.repairs.append(text)
+            self.repairs_of_directory.append(text)
+            return None
 
     # Partitions
 
@@ -221,6 +253,9 @@ class DataDirectory:
             log.close_files()
         self.topic_ids.pop(partition, None)
         self.refused.pop(partition, None)
+        self.uncleanable.pop(partition, None)
+        if self.cleaner_offsets.pop(partition, None) is not None:
+            self.write_cleaner_offsets()  # before another partition of this name begins at 0
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
         self.files.rename(self._file(str(partition)), target)
         self.files.sync_directory(self.path)
@@ -231,10 +266,18 @@ class DataDirectory:
         """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
         goes back, else what is missing after a crash would be taken for damage."""
         log = self.logs[partition]
-        if offset < log.recovery_point:
-            log.recovery_point = offset
+        end = end_below(log, max(offset, 0))
+        if end < log.recovery_point:
+            log.recovery_point = end
             self.checkpoint()
-        return truncate_to(log, offset, now_ms=now_ms)
+        if offset < self.cleaner_offsets.get(partition, 0):
+            self.cleaner_offsets[partition] = offset  # what is appended there is dirty
+            self.write_cleaner_offsets()
+        before = log.log_start_offset
+        was_cut = truncate_to(log, offset, now_ms=now_ms)
+        if log.log_start_offset != before:
+            self._write_log_starts()  # else what is appended below the old one would be taken for deleted
+        return was_cut
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
@@ -271,12 +314,35 @@ class DataDirectory:
                 log.remove_deleted(now_ms)
         self.checkpoint()
 
+    def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
+        """Compact the dirtiest of the compacted logs; None when none is due. One that is damaged is named in
+        ``uncleanable`` and not tried again. Raises KafkaStorageError and OSError."""
+        logs = (
+            LogToClean.of(log, self.cleaner_offsets.get(partition), now_ms)
+            for partition, log in self.logs.items()
+            if log.config.compact and log.fenced is None and partition not in self.uncleanable
+        )
+        for each in dirtiest_first(logs):
+            partition = each.log.topic_partition
+            try:
+                stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
+            except KafkaStorageError:
+                raise
+            except KafkaError as error:
+                LOG.error("%s is not compacted any more: %s", partition, error)
+                self.uncleanable[partition] = error
+                continue
+            self.cleaner_offsets[partition] = stats.end_offset
+            self.write_cleaner_offsets()
+            return stats
+        return None
+
     def checkpoint(self) -> None:
         """Write where each log is durable, visible, and begins. Raises OSError."""
         points = {partition: log.recovery_point for partition, log in self.logs.items()}
         self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, {**points, **self._kept_points})
         marks = {partition: log.high_watermark for partition, log in self.logs.items()}
-        self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, marks)
+        self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, {**marks, **self._kept_marks})
         self._write_log_starts()
 
     def _write_log_starts(self) -> None:
@@ -307,7 +373,7 @@ class DataDirectory:
                 except KafkaError as error:
                     failed = failed or error
             self.checkpoint()
-            if failed is None and not self.refused:
+            if failed is None and not self.refused and (self.was_clean or not self._untouched):
                 content = format_clean_shutdown(self.broker_epoch)
                 write_durably(self.files, self._file(CLEAN_SHUTDOWN_FILE), content)
         finally:

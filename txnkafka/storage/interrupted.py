@@ -23,7 +23,7 @@ from txnkafka.storage.segment_view import Segment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from txnkafka.env import DataFiles
+    from txnkafka.env import DataFiles, DirectoryEntry
 
 __all__ = ["finish_interrupted"]
 
@@ -37,8 +37,11 @@ class _Found(NamedTuple):
     size: int
 
 
-def finish_interrupted(files: DataFiles, directory: str, note: Callable[[str], None]) -> None:
-    """Finish or undo it, durably. Running it again, after any part of it, comes to the same end."""
+def finish_interrupted(
+    files: DataFiles, directory: str, note: Callable[[str], None]
+) -> list[DirectoryEntry]:
+    """Finish or undo it, durably; returns the files that are there then. Running it again, after any part of
+    it, comes to the same end."""
     entries = [entry for entry in files.list(directory) if not entry.is_directory]
     found = [
         _Found(entry.name, parsed, entry.size)
@@ -51,7 +54,14 @@ def finish_interrupted(files: DataFiles, directory: str, note: Callable[[str], N
     doomed = [each.name for each in (*useless, *replaced)]
     doomed += [entry.name for entry in entries if entry.name in TEMPORARY]
     if not doomed and not swaps:
-        return
+        return entries
+    _finish(files, directory, doomed, swaps, note)
+    return [entry for entry in files.list(directory) if not entry.is_directory]
+
+
+def _finish(
+    files: DataFiles, directory: str, doomed: list[str], swaps: list[_Found], note: Callable[[str], None]
+) -> None:
     if swaps:
         files.sync_directory(directory)  # their names, before what they replace goes
         note(f"compacted segments in {directory} take their places: {', '.join(each.name for each in swaps)}")
@@ -82,7 +92,8 @@ def _replaced(
     if not logs:
         return []
     start = min(each.file.base_offset for each in logs)
-    end = max(_end_offset(files, directory, each) for each in logs)
+    # what one without batches replaces begins with it, too
+    end = max(start + 1, *(_end_offset(files, directory, each) for each in logs))
     return [each for each in found if not each.file.suffix and start <= each.file.base_offset < end]
 
 

@@ -432,14 +432,15 @@ class PartitionLog:
 
     def _save(self) -> None:
         self.active.seal()
-        for segment in self.segments:
-            self.unsynced_files += segment.save()
+        saved = [file for segment in self.segments for file in segment.save()]
         if self.config.preallocate:
             self.active.trim()
         if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
             self.snapshots.write(self.log_end_offset, self.producers.snapshot())
+        # of ten thousand partitions most have nothing new, and then nothing is synced
+        self.has_unsynced_names |= bool(saved or self.snapshots.unsynced)
+        self.unsynced_files += saved
         self.snapshots.sync()
-        self.has_unsynced_names = True
 
     def close_files(self) -> None:
         """Give all files back."""

@@ -28,7 +28,8 @@ from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.segment import SPARSE, LogSegment
 from txnkafka.storage.segment_check import SegmentEnd, check_segment, walk_tail
 from txnkafka.storage.snapshots import ProducerSnapshots
-from txnkafka.storage.transactions import load_producers, replay, transactions_of
+from txnkafka.storage.sound_indexes import keep_sound_indexes
+from txnkafka.storage.transactions import check_transactions, load_producers, replay, transactions_of
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
@@ -37,10 +38,20 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import CompletedTxn, TopicPartition
 
-__all__ = ["OpenedLog", "Start", "open_log"]
+__all__ = ["OpenedLog", "Repair", "Start", "open_log"]
 
 _CHECKPOINT_LIMIT = 16 << 20
 LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What somebody wants who repairs a log beyond what opening it takes: the derived files of all segments
+    are looked at. ``full``: all batches are checked, and derived files held against them.
+    ``truncate_corrupt``: where what was durable is damaged, it is given up."""
+
+    full: bool = False
+    truncate_corrupt: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,10 +59,14 @@ class Start:
     """What the data directory knows of a partition before it is opened."""
 
     clean_shutdown: bool = False
-    recovery_point: int = 0
+    recovery_point: int | None = 0  # None: nobody knows any more
     log_start_offset: int = 0
-    checks_everything: bool = False  # as if nothing were known to be durable
-    truncates_corrupt: bool = False  # what was durable is given up where it is damaged
+    repair: Repair | None = None
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether every batch is looked at, whatever is known to be durable."""
+        return self.repair is not None and self.repair.full
 
 
 class OpenedLog(NamedTuple):
@@ -76,9 +91,9 @@ def open_log(
     """
     log = PartitionLog(files, directory, topic_partition, config)
     log.loaded_ms = now_ms
-    finish_interrupted(files, directory, log.note)
+    entries = finish_interrupted(files, directory, log.note)
     try:
-        _find_segments(log, start.log_start_offset, now_ms)
+        _find_segments(log, entries, start.log_start_offset, now_ms)
         kept = _load_epochs(log)
         _recover(log, start)
     except CorruptRecordError as error:
@@ -86,17 +101,21 @@ def open_log(
         error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
         raise
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
-    log.active.file("log")  # there is one from now on
+    if log.active.is_new:
+        log.active.file("log")
     log.active.count_anew()
     _cut_epochs(log, kept, start)
     _load_producers(log, start)
     _make_missing(log, start)
     _make_durable(log, start)
+    log.close_files()  # there may be ten thousand; who appends opens them again
     return OpenedLog(log, list(log.repairs))
 
 
-def _find_segments(log: PartitionLog, log_start_offset: int, now_ms: int) -> None:
-    entries = {entry.name: entry for entry in log.files.list(log.directory) if not entry.is_directory}
+def _find_segments(
+    log: PartitionLog, listed: list[DirectoryEntry], log_start_offset: int, now_ms: int
+) -> None:
+    entries = {entry.name: entry for entry in listed}
     parsed = {name: each for name in entries if (each := parse_segment_file(name)) and not each.suffix}
     log.snapshots = ProducerSnapshots.found(log.files, log.directory, entries)
     bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
@@ -130,19 +149,23 @@ def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry) -> LogS
 def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
     """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
+    damage = "is not there or empty"  # as Kafka makes it for a log without epochs
     try:
-        kept = parse_leader_epoch_checkpoint(log.files.read(path, _CHECKPOINT_LIMIT))
-    except (CorruptFileError, FileNotFoundError) as error:
-        for segment in log.segments:
-            for index in segment.windows():
-                _assign_epochs(log.epochs, index)
-        if isinstance(error, CorruptFileError):
-            log.note(f"{path} is damaged, {error.reason}: made anew from the log")
-        elif log.epochs.entries:  # logs of old brokers have none
-            log.note(f"{path} is not there: made anew from the log")
-        return None
-    log.epochs = LeaderEpochs(kept)
-    return kept
+        content = log.files.read(path, _CHECKPOINT_LIMIT)
+        if content:
+            kept = parse_leader_epoch_checkpoint(content)
+            log.epochs = LeaderEpochs(kept)
+            return kept
+    except FileNotFoundError:
+        pass
+    except CorruptFileError as error:
+        damage = f"is damaged, {error.reason}"
+    for segment in log.segments:
+        for index in segment.windows():
+            _assign_epochs(log.epochs, index)
+    if log.epochs.entries or "damaged" in damage:  # logs of old brokers have none
+        log.note(f"{path} {damage}: made anew from the log")
+    return None
 
 
 def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
@@ -158,24 +181,28 @@ def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
 def _recover(log: PartitionLog, start: Start) -> None:
     """Find the log end. Segments from the recovery point on are checked, unless the stop was clean; where the
     log is cut, it ends."""
-    end = log.segments[0].base_offset
+    end, was_cut = log.segments[0].base_offset, False
     for number in range(_first_checked(log, start), len(log.segments)):
         segment = log.segments[number]
-        if start.clean_shutdown and not start.checks_everything:
+        if start.clean_shutdown and not start.is_checked:
             found = walk_tail(segment)
         else:
             found = _check(log, number, end)
         end = found.next_offset
         if found.fault:
             _cut(log, start, number, found)
+            was_cut = True
             break
         if _ends_early(log, number, end, start):
             _drop_segments(log, number + 1)
             break
     log.log_end_offset = end
     _check_end(log, start)
+    known = len(log.segments) if start.clean_shutdown else _first_unknown(log, start)
+    for segment in log.segments[:known]:
+        segment.has_new_indexes &= was_cut and segment is log.active  # else producers are known behind it
     # a clean stop has left nothing that is not durable
-    log.recovery_point = end if start.clean_shutdown else min(start.recovery_point, end)
+    log.recovery_point = end if start.clean_shutdown else min(start.recovery_point or 0, end)
     if log.log_end_offset < start.log_start_offset:
         _begin_at(log, start.log_start_offset)
 
@@ -185,13 +212,21 @@ def _ends_early(log: PartitionLog, number: int, end: int, start: Start) -> bool:
     follows does not follow any more. Compaction leaves such gaps, too."""
     if start.clean_shutdown or log.config.compact or number + 1 == len(log.segments):
         return False
-    return start.recovery_point <= end < log.segments[number + 1].base_offset
+    return start.recovery_point is not None and start.recovery_point <= end < log.segments[number + 1].base_offset
 
 
 def _first_checked(log: PartitionLog, start: Start) -> int:
-    if start.checks_everything:
-        return 0
-    return len(log.segments) - 1 if start.clean_shutdown else log.segment_of(start.recovery_point)
+    return 0 if start.is_checked else _first_unknown(log, start)
+
+
+def _first_unknown(log: PartitionLog, start: Start) -> int:
+    """Number of the first segment that may hold something that is not durable."""
+    return len(log.segments) - 1 if start.clean_shutdown else log.segment_of(start.recovery_point or 0)
+
+
+def _durable(log: PartitionLog, start: Start) -> int:
+    """Up to where nothing may be lost. Where nobody knows, segments that were closed may not."""
+    return log.active.base_offset if start.recovery_point is None else start.recovery_point
 
 
 def _check(log: PartitionLog, number: int, end: int) -> SegmentEnd:
@@ -206,9 +241,10 @@ def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> Non
     durable there."""
     segment = log.segments[number]
     path = segment.path("log")
-    if found.next_offset < start.recovery_point and not start.truncates_corrupt:
+    durable = _durable(log, start)
+    if found.next_offset < durable and not (start.repair and start.repair.truncate_corrupt):
         raise refused(
-            f"{found.fault}; the log was durable up to offset {start.recovery_point}",
+            f"{found.fault}; the log was durable up to offset {durable}",
             position=found.position,
             offset=found.next_offset,
             file=path,
@@ -228,16 +264,17 @@ def _check_end(log: PartitionLog, start: Start) -> None:
     """Raises CorruptRecordError when the log ends, in between two batches, before what was durable, unless
     all of that was deleted."""
     end = log.log_end_offset
-    if end >= start.recovery_point or start.log_start_offset >= start.recovery_point:
+    durable = start.recovery_point or 0
+    if end >= durable or start.log_start_offset >= durable:
         return
-    if not start.truncates_corrupt:
+    if not (start.repair and start.repair.truncate_corrupt):
         raise refused(
-            f"the log ends here, and was durable up to offset {start.recovery_point}",
+            f"the log ends here, and was durable up to offset {durable}",
             position=log.active.size,
             offset=end,
             file=log.active.path("log"),
         )
-    log.note(f"the log ends at {end}: offsets up to {start.recovery_point - 1}, which were durable, are lost")
+    log.note(f"the log ends at {end}: offsets up to {durable - 1}, which were durable, are lost")
 
 
 def refused(reason: str, *, position: int, offset: int, file: str) -> CorruptRecordError:
@@ -311,7 +348,7 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
             log.snapshots.write(segment.base_offset, log.producers.snapshot())
         segment.txn_index = TxnIndexFile(segment.base_offset)
         for index in segment.windows():
-            log.producers.replay(index, log.log_start_offset, completed)
+            log.producers.replay(index, segment.base_offset, completed)
         segment.txn_index.add(completed)
         if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
             segment.txn_index.replaces_file()
@@ -321,22 +358,30 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
 def _make_missing(log: PartitionLog, start: Start) -> None:
     """Where an index has gone, more may have: what follows from such a segment is made now, as in Kafka."""
     for segment in log.segments:
-        if start.checks_everything or segment.lacks_index:
+        if segment.lacks_index or start.repair is not None:
             segment.load()
             transactions_of(log, segment)
+        if start.is_checked and not segment.has_new_indexes:
+            check_transactions(log, segment)
+            keep_sound_indexes(log, segment)
 
 
 def _make_durable(log: PartitionLog, start: Start) -> None:
-    """Everything that the log has, and every name, before anybody is told of it."""
-    if start.clean_shutdown and not log.repairs and not log.snapshots.unsynced and not log.needs_flush:
-        log.high_watermark = log.log_end_offset
-        return
+    """Everything that the log has, before anybody is told of it. What follows from the active segment is made
+    again after every crash, and need not be on the disk."""
+    if log.log_end_offset > (start.recovery_point or 0) and not start.clean_shutdown:
+        log.unsynced_files.append(log.active.file("log"))
+        log.has_unsynced_names = True
     for segment in log.segments:
-        if segment.has_new_indexes or segment is log.active:
+        if segment is not log.active and segment.has_new_indexes:
             transactions_of(log, segment)
             segment.seal()
             log.unsynced_files.append(segment.file("log"))
-        log.unsynced_files += segment.save()
-    log.snapshots.sync()
-    log.has_unsynced_names = True
-    log.flush()
+        if segment is not log.active or log.repairs:
+            log.unsynced_files += segment.save()
+    if log.repairs or log.unsynced_files:
+        log.snapshots.sync()
+        log.has_unsynced_names = True
+    if log.needs_flush:
+        log.flush()
+    log.high_watermark = log.log_end_offset

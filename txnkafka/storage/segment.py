@@ -22,13 +22,13 @@ from txnkafka.storage.segment_view import Segment
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from typing_extensions import Buffer
 
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
-    from txnkafka.storage.layout import FileKind
+    from txnkafka.storage.layout import FileKind, FileSuffix
 
 __all__ = ["DELETED", "SPARSE", "LogSegment"]
 
@@ -37,7 +37,6 @@ DELETED = ".deleted"
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
-_LARGEST_INDEX = 1 << 30
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
@@ -52,6 +51,7 @@ class LogSegment:
         self.base_offset = base_offset
         self.config = config
         self.created_ms = created_ms
+        self.suffix: FileSuffix = ""  # of a compacted segment that is not in its place yet
         self.size = 0
         self.rolling_timestamp: int | None = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
@@ -61,6 +61,7 @@ class LogSegment:
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
         self.has_new_indexes = False  # made anew from the log, while it was opened
+        self.is_new = True  # no file was there
         self.lacks_index = False  # an index file was not there when it was found
         self.on_repair: Callable[[str], None] = LOG.warning
         self._loaded = True
@@ -69,7 +70,7 @@ class LogSegment:
 
     def path(self, kind: FileKind) -> str:
         """Where a file of the segment is, or would be."""
-        return self.files.join(self.directory, file_name(self.base_offset, kind))
+        return self.files.join(self.directory, file_name(self.base_offset, kind) + self.suffix)
 
     def file(self, kind: FileKind) -> DataFile:
         """The file, open; made when it is not there. Raises OSError."""
@@ -94,6 +95,15 @@ class LogSegment:
         self.has_unsynced_bytes = True
         self.note(self.size, size, last_offset, max_timestamp)
         self.size += size
+
+    def extend(self, batches: Sequence[tuple[Buffer, int, int]]) -> None:
+        """Write batches, each with its last offset and largest timestamp, behind the last one. Raises
+        OSError, after which the segment is of no use."""
+        self.file("log").write(self.size, [batch for batch, _, _ in batches])
+        for batch, last_offset, max_timestamp in batches:
+            size = memoryview(batch).nbytes
+            self.note(self.size, size, last_offset, max_timestamp)
+            self.size += size
 
     def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Take the next batch of the log into the indexes: an entry for a batch when more than
@@ -268,6 +278,7 @@ class LogSegment:
     def loaded_from(self, size: int) -> None:
         """The files are there already, with so many bytes of log."""
         self.size = size
+        self.is_new = False
         self.txn_index = None
         self._loaded = False
 
@@ -385,6 +396,14 @@ class LogSegment:
         for kind in KINDS:
             if self.files.exists(self.path(kind)):
                 self.files.remove(self.path(kind))
+
+    def become(self, suffix: FileSuffix) -> None:
+        """Give the files another suffix, the log last: with it, the segment counts. Raises OSError."""
+        for kind in reversed(KINDS):
+            path = self.path(kind)
+            if self.files.exists(path):
+                self.files.rename(path, path.removesuffix(self.suffix) + suffix)
+        self.suffix = suffix
 
     def mark_deleted(self) -> list[str]:
         """Give the files the suffix ``.deleted``, the log first; returns where they are now."""

@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.headers import ATTRIBUTE_CONTROL
+from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON
 from txnkafka.storage.txn_index import parse_txn_index
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from txnkafka._core.scan import BatchIndex
     from txnkafka.model import CompletedTxn
     from txnkafka.storage.partition_log import PartitionLog
     from txnkafka.storage.segment import LogSegment
+    from txnkafka.storage.txn_index import AbortedTxn
 
-__all__ = ["load_producers", "replay", "transactions_of"]
+__all__ = ["check_transactions", "load_producers", "replay", "transactions_of"]
 
 _ABORT = 0
 _LARGEST = 1 << 30
@@ -35,7 +36,7 @@ def transactions_of(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
     """The aborted transactions whose markers lie in a segment."""
     if segment.txn_index is None:
         index = _from_file(log, segment)
-        if any(_has_aborts(batches) for batches in _behind(segment, index)):
+        if any(_aborts(batches) for batches in _behind(segment, index)):
             _add_from_log(log, segment, index)
         segment.txn_index = index
     return segment.txn_index
@@ -66,23 +67,64 @@ def _behind(segment: LogSegment, index: TxnIndexFile) -> Iterator[BatchIndex]:
 def _add_from_log(log: PartitionLog, segment: LogSegment, index: TxnIndexFile) -> None:
     """Add what the markers behind the last entry say. One of a transaction without data here, or whose data
     the cleaner has removed, says nothing."""
-    table = ProducerTable()
-    completed: list[CompletedTxn] = []
-    start = load_producers(log, table, segment.base_offset)
-    replay(log, table, start, segment.base_offset, completed)
-    completed.clear()
-    for batches in segment.windows():
-        table.replay(batches, log.log_start_offset, completed)
     known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
-    missing = [each for each in completed if each.is_aborted and each.last_offset > known]
+    missing = [each for each in _aborted_in(log, segment) if each.last_offset > known]
     if missing and index.is_saved:
         log.note(f"{segment.path('txnindex')} lacks {len(missing)} aborted transactions: added from the log")
     index.add(missing)
 
 
-def _has_aborts(batches: BatchIndex) -> bool:
-    kinds = zip(batches.attributes, batches.control_type, strict=True)
-    return any(attributes & ATTRIBUTE_CONTROL and kind == _ABORT for attributes, kind in kinds)
+def _aborted_in(log: PartitionLog, segment: LogSegment) -> list[CompletedTxn]:
+    """The transactions that the segment's markers abort, by what the log says."""
+    table = ProducerTable()
+    completed: list[CompletedTxn] = []
+    start = load_producers(log, table, segment.base_offset)
+    replay(log, table, start, segment.base_offset, completed)
+    completed.clear()
+    wanted: set[int] = set()
+    for batches in segment.windows():
+        table.replay(batches, segment.base_offset, completed)
+        wanted.update(_aborts(batches))
+    return [each for each in completed if each.last_offset in wanted]
+
+
+def check_transactions(log: PartitionLog, segment: LogSegment) -> None:
+    """Hold the entries of a segment's file against the markers in its log; when one has none, or one is
+    missing, all are made anew."""
+    index = transactions_of(log, segment)
+    markers = {
+        (producer_id, offset)
+        for batches in segment.windows()
+        for producer_id, offset, attributes, kind in zip(
+            batches.producer_id, batches.last_offset, batches.attributes, batches.control_type, strict=True
+        )
+        if attributes & ATTRIBUTE_CONTROL and kind == _ABORT
+    }
+    listed = {(each.producer_id, each.last_offset): each for each in index.entries}
+    aborted = _aborted_in(log, segment) if markers else []
+    if listed.keys() <= markers and all(_covers(listed, each) for each in aborted):
+        return
+    log.note(f"{segment.path('txnindex')} contradicts the log: made anew from it")
+    segment.txn_index = TxnIndexFile(segment.base_offset)
+    segment.txn_index.replaces_file()
+    segment.txn_index.add(aborted)
+
+
+def _covers(listed: Mapping[tuple[int, int], AbortedTxn], aborted: CompletedTxn) -> bool:
+    entry = listed.get((aborted.producer_id, aborted.last_offset))
+    return entry is not None and entry.first_offset <= aborted.first_offset
+
+
+def _aborts(batches: BatchIndex) -> list[int]:
+    """Offsets of ABORT markers, but for those that compaction has given a delete horizon: of their
+    transactions nothing is left, whatever a snapshot says."""
+    columns = zip(batches.base_offset, batches.attributes, batches.control_type, strict=True)
+    kind = ATTRIBUTE_CONTROL | ATTRIBUTE_DELETE_HORIZON
+    return [
+        offset
+        for offset, attributes, control_type in columns
+        if attributes & kind == ATTRIBUTE_CONTROL and control_type == _ABORT
+    ]
 
 
 def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> int:
@@ -106,17 +148,20 @@ def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> 
 def replay(
     log: PartitionLog, table: ProducerTable, start: int, end: int, completed: list[CompletedTxn]
 ) -> None:
-    """Take the batches in [start, end) into ``table``, but for what lies below the log start."""
-    first = max(start, log.log_start_offset)
+    """Take the batches in [start, end) into ``table``.
+
+    Those below the log start too, as long as they are there: the log start moves on without asking the
+    producers, and a snapshot from below it would lack what happened in between.
+    """
     for number in range(log.segment_of(start), len(log.segments)):
         segment = log.segments[number]
         if segment.base_offset >= end:
             return
-        place = segment.find(first) if segment.base_offset < first else (0, 0, 0)
+        place = segment.find(start) if segment.base_offset < start else (0, 0, 0)
         if place is None:
             continue
         for batches in segment.windows(place[0]):
             count = batches.find(end)
             if count < len(batches):
                 batches.truncate(count, "end", "")
-            table.replay(batches, first, completed)
+            table.replay(batches, start, completed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.leader_epochs import LeaderEpochs
@@ -19,7 +20,7 @@ from txnkafka.storage.transactions import load_producers, replay, transactions_o
 if TYPE_CHECKING:
     from txnkafka.storage.partition_log import PartitionLog
 
-__all__ = ["delete_old_segments", "delete_records", "truncate_to"]
+__all__ = ["delete_old_segments", "delete_records", "end_below", "truncate_to"]
 
 HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
 
@@ -46,7 +47,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
 
 
 def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
-    end = _end_below(log, offset)
+    end = end_below(log, offset)
     is_empty = end < log.log_start_offset <= offset  # no offset below the log start is used again
     end = log.log_start_offset if is_empty else end
     # what is cut must not come back after a crash as if it had been acknowledged
@@ -77,7 +78,7 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.note_cut()
 
 
-def _end_below(log: PartitionLog, offset: int) -> int:
+def end_below(log: PartitionLog, offset: int) -> int:
     """Where the last batch ends that lies below ``offset`` as a whole; the segment's base offset without
     one."""
     number = log.segment_of(offset)
@@ -197,6 +198,7 @@ def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
     """The log begins behind the first ``count`` segments. When these are all, it goes on in a new one."""
     if count == len(log.segments):
         log.roll(now_ms)
+    _keep_producers(log, log.segments[count].base_offset)
     doomed, log.segments = log.segments[:count], log.segments[count:]
     log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)
     _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=log.log_start_offset)
@@ -205,3 +207,14 @@ def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             log.snapshots.remove(segment.base_offset)
     log.has_unsynced_names = True
+
+
+def _keep_producers(log: PartitionLog, offset: int) -> None:
+    """Have what is known of producers at ``offset`` durably: the log below goes, and nothing else tells it."""
+    if offset not in log.snapshots.offsets:
+        table = ProducerTable()
+        replay(log, table, load_producers(log, table, offset), offset, [])
+        log.snapshots.write(offset, table.snapshot())
+    if log.snapshots.unsynced:
+        log.snapshots.sync()
+        log.files.sync_directory(log.directory)

@@ -24,12 +24,14 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * append directory=… partitions=N group=G  one timed round, see {@link Appends}
  * load directory=…                       one timed round, see {@link Loads}
  * unload                                 ends it
+ * producers before=… batches=…           producer state, see {@link Producers} for its commands
  * </pre>
  */
 public final class Bench {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private Workloads.Workload workload;
+    private Producers producers;
     private int repeat = 1;
     private Appends appends;
     private final Loads loads = new Loads();
@@ -86,6 +88,11 @@ public final class Bench {
                 Digest digest = new Digest();
                 workload.run(digest);
                 return digest.json();
+            case "producers":
+                producers = new Producers(options);
+                return "\"open\":true";
+            case "ask-producers":
+                return producers.answer(options.get("for"));
             default:
                 throw new IllegalArgumentException("no such command: " + words[0]);
         }

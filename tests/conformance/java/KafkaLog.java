@@ -19,16 +19,21 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.server.common.RequestLocal;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.Cleaner;
+import org.apache.kafka.storage.internals.log.CleanerStats;
 import org.apache.kafka.storage.internals.log.LogAppendInfo;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 import org.apache.kafka.storage.internals.log.LogOffsetsListener;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason;
+import org.apache.kafka.storage.internals.log.LogToClean;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.RecordValidationException;
+import org.apache.kafka.storage.internals.log.SkimpyOffsetMap;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
+import org.apache.kafka.storage.internals.utils.Throttler;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
@@ -42,6 +47,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  * verify producer=… epoch=… sequence=… bump=…       a guard for append, 0 when none is needed
  * high_watermark offset=…    truncate offset=…    delete_records offset=…
  * retain now=…    expire now=…    roll now=…    wait now=…
+ * clean dirty=… memory=… now=…                     a pass of the cleaner up to where it may
  * close    abandon                                 abandon is what a crash leaves
  * </pre>
  */
@@ -74,7 +80,7 @@ public final class KafkaLog {
         return "\"" + text.replaceAll("[\"\\\\\\p{Cntrl}]", " ") + "\"";
     }
 
-    private String answer(String[] words) throws IOException {
+    private String answer(String[] words) throws Exception {
         Map<String, String> options = new HashMap<>();
         for (int i = 1; i < words.length; i++) {
             String[] pair = words[i].split("=", 2);
@@ -107,6 +113,8 @@ public final class KafkaLog {
             case "roll":
                 log.roll();
                 break;
+            case "clean":
+                return clean(Long.parseLong(options.get("dirty")), Integer.parseInt(options.get("memory")));
             case "wait":
                 break;
             case "close":
@@ -124,6 +132,16 @@ public final class KafkaLog {
                 throw new IllegalArgumentException("no such command: " + words[0]);
         }
         return "\"code\":0";
+    }
+
+    private String clean(long dirty, int memory) throws Exception {
+        long end = Math.min(log.lastStableOffset(), log.activeSegment().baseOffset());
+        LogToClean range = new LogToClean(log, dirty, Math.max(dirty, end), false);
+        Throttler throttler = new Throttler(Double.MAX_VALUE, 1000, "cleaner", "bytes", time);
+        Cleaner cleaner = new Cleaner(
+            0, new SkimpyOffsetMap(memory), 64 << 10, 1 << 20, 0.9, throttler, time, partition -> { });
+        Map.Entry<Long, CleanerStats> done = cleaner.clean(range);
+        return "\"code\":0,\"dirty\":" + done.getKey() + ",\"uncleanable\":" + range.firstUncleanableOffset();
     }
 
     private static long offset(Map<String, String> options) {

@@ -20,9 +20,7 @@ def opened(files: MemoryFiles | None = None, start: Start | None = None, **confi
         if not files.exists(path):
             files.make_directory(path)
     wanted = LogConfig(**{"segment_bytes": 300, "index_interval_bytes": 0} | config)  # type: ignore[arg-type]
-    return open_log(
-        files, DIRECTORY, TopicPartition("t", 0), wanted, start or Start(), now_ms=NOW
-    ).log
+    return open_log(files, DIRECTORY, TopicPartition("t", 0), wanted, start or Start(), now_ms=NOW).log
 
 
 def append(log: PartitionLog, *timestamps: int, size: int = 40) -> None:

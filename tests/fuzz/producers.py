@@ -1,0 +1,71 @@
+"""The target for the producer table: any bytes as batches, checked, appended, replayed, in a snapshot.
+
+What is looked at in one call must come out as one by one; what is replayed, as the reader's own replay.
+"""
+
+from __future__ import annotations
+
+from tests.fuzz.engine import Target
+from tests.fuzz.guard import guarded
+from tests.fuzz.log_mutations import mutate_log
+from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
+from txnkafka._core.scan import scan
+from txnkafka.storage import CompletedTxn, ProducerState
+
+__all__ = ["PRODUCERS"]
+
+BEFORE_ALL_TIME = -(2**63)  # a clock by which nobody is expired
+CODES = {-1, 0, 2, 45, 46, 47, 48, 52, 87}
+
+
+def check_producers(content: bytes) -> str:
+    """Nothing raises, nothing is read behind the end, and all ways agree."""
+    log = guarded(content)
+    codes: set[int] = set()
+    for origin in (CLIENT, COORDINATOR):
+        found = one_by_one(log, origin)
+        many = ProducerTable()
+        assert many.check_and_append_all(log, origin=origin, transaction_version=2).tolist() == found
+        codes |= set(found)
+        assert_sound(many)
+    assert codes <= CODES
+    replayed = ProducerTable()
+    state, index, completed = ProducerState(), scan(log), list[CompletedTxn]()
+    replayed.replay(index, 0, completed)
+    state.replay(index)
+    assert replayed.entries() == state.entries()
+    assert [each[:4] for each in completed] == [each[:4] for each in state.completed_transactions]
+    assert_sound(replayed)
+    replayed.remember_older(index)
+    outcome = "refused" if codes - {0, 46} else "accepted"
+    return f"{outcome}: {sorted(codes)}, {len(replayed).bit_length()} bits of producers"
+
+
+def one_by_one(log: memoryview, origin: int) -> list[int]:
+    """The codes of all batches, each checked and appended."""
+    table, found = ProducerTable(), []
+    for position in scan(log).position:
+        before = table.entries()
+        checked = table.check(log, position, origin=origin, transaction_version=2)
+        assert table.entries() == before
+        found.append(46 if checked.is_duplicate else checked.code)
+        if found[-1] == 0:
+            table.append(log, position)
+    return found
+
+
+def assert_sound(table: ProducerTable) -> None:
+    """Counts and lists agree, and a snapshot brings everything back."""
+    entries, opened = table.entries(), table.open_transactions()
+    first_offsets = [each.current_txn_first_offset for each in opened]
+    assert first_offsets == sorted(first_offsets)
+    assert sorted(opened) == [each for each in entries if each.has_open_transaction]
+    assert len(entries) == len(table)
+    if all(each.producer_epoch >= -1 for each in entries):  # else no snapshot says so
+        table.load(table.snapshot(), now_ms=BEFORE_ALL_TIME, expiration_ms=1)
+        assert table.entries() == entries
+    table.evict(1)
+    assert len(table) <= 1 + len(opened)
+
+
+PRODUCERS = Target("producers", check_producers, mutate_log, iterations=1500)

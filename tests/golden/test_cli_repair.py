@@ -1,0 +1,170 @@
+"""``txnkafka repair`` on copies of directories that a real broker wrote, and that somebody broke."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.golden.cases import Case, case, cases
+from txnkafka import LogDir, LogDirError
+from txnkafka.cli.main import cli
+from txnkafka.env import LocalDataFiles
+from txnkafka.errors import UnknownTopicOrPartitionError
+from txnkafka.logdir.verify import verify
+
+Json = Any
+MARKER = ".kafka_cleanshutdown"
+# What no repair brings back, or decides: it is for the owner of the data.
+STAYS = {
+    "clean_flip_last_payload": {"corrupt-tail"},
+    "clean_missing_segment": {"missing-segment"},
+    "clean_no_meta_properties": {"missing-meta-properties"},
+    "clean_no_partition_metadata": {"missing-partition-metadata"},
+    "clean_torn_tail": {
+        "high-watermark-beyond-log-end",
+        "recovery-point-beyond-log-end",
+        "snapshot-beyond-log-end",
+        "torn-tail",
+    },
+    "crash_flip_last_epoch": {"leader-epoch-mismatch"},
+    "crash_flip_old_payload": {"corrupt-batch"},
+    "crash_repeated_tail": {"repeated-batch"},
+}
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Any:
+    def make(name: str) -> Path:
+        return Path(shutil.copytree(case(name).logs, tmp_path / "logs"))
+
+    return make
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, ["repair", *map(str, arguments)], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.return_value or 0, result.stdout
+
+
+def contents(path: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(each.relative_to(path)): (each.read_bytes(), each.stat().st_mtime_ns)
+        for each in path.rglob("*")
+        if each.is_file()
+    }
+
+
+def still_wrong(path: Path) -> set[str]:
+    report = verify(LogDir(str(path)))
+    return {each.code for each in report.findings if each.severity != "note"}
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_every_directory(case: Case, copy: Any) -> None:
+    """A dry run changes no byte and says what is done then; after it all is sound but what nobody can bring
+    back, there is nothing more to do, and the broker starts as after a clean stop."""
+    path = copy(case.name)
+    before = contents(path)
+    foretold, text = run(path, "--full", "--dry-run", "--format", "json")
+    assert contents(path) == before
+    status, done = run(path, "--full", "--format", "json")
+    assert (status, json.loads(done) | {"dry_run": True}) == (foretold, json.loads(text))
+    assert still_wrong(path) == STAYS.get(case.name, set())
+    refused = [row for row in json.loads(done)["partitions"] if row["status"] == "refused"]
+    assert (path / MARKER).exists() == (not refused)
+    if not refused:
+        assert run(path, "--full")[0] == 0
+        assert run(path)[0] == 0
+    if case.damage is None and not case.meta.get("crash_image"):
+        assert status == 0
+        after = contents(path)
+        changed = {name for name in before.keys() & after.keys() if before[name][0] != after[name][0]}
+        assert {name for name in changed if "/" in name} == set()
+        assert all(name.endswith(".snapshot") for name in before.keys() - after.keys())  # of no segment
+
+
+def test_without_full_it_does_what_a_start_does(copy: Any) -> None:
+    path = copy("crash_torn_tail")
+    status, text = run(path, "--topic", "crash", "--partition", 0)
+    lines = text.splitlines()
+    assert status == 1
+    assert lines[0] == "directory: it was not stopped cleanly: what was not durable is durable now"
+    assert lines[1].startswith("crash-0: ")
+    assert "00000000000000000086.log is cut at position 757, offset 92, 144 bytes go: a batch of" in lines[1]
+    assert lines[-1] == "1 partition: 0 sound, 1 repaired, 0 refused"
+
+
+def test_others_stay_as_they_are(copy: Any) -> None:
+    path = copy("crash")
+    before = contents(path)
+    assert run(path, "--topic", "crash", "--partition", 1)[0] == 1
+    after = contents(path)
+    assert {name for name in before if name.startswith("crash-0/") and before[name] != after[name]} == set()
+    assert not (path / MARKER).exists()  # they still have to be recovered
+    points = (path / "recovery-point-offset-checkpoint").read_text().splitlines()
+    assert "crash 0 50" in points
+    assert run(path)[0] == 1
+    assert (path / MARKER).exists()
+
+
+def test_what_was_durable_is_given_up_only_when_somebody_says_so(copy: Any) -> None:
+    path = copy("clean_torn_tail")
+    before = contents(path)
+    status, text = run(path)
+    assert status == 1
+    assert "crash-0: refused: a batch of 154 bytes begins here, but only 144 bytes follow" in text
+    assert "00000000000000000086.log, position 757, offset 92)" in text
+    assert "txnkafka repair --truncate-corrupt" in text
+    after = contents(path)
+    assert {name for name in before if name.startswith("crash-0/") and before[name] != after[name]} == set()
+    status, text = run(path, "--truncate-corrupt", "--format", "jsonl")
+    (row,) = map(json.loads, text.splitlines())
+    assert (status, row["status"], row["log_end_offset"]) == (1, "repaired", 92)
+    assert "144 bytes go" in row["repairs"][0]
+    assert (path / MARKER).exists()
+    assert still_wrong(path) == set()
+
+
+def test_damage_in_the_middle(copy: Any) -> None:
+    """A start does not look there, ``--full`` does; everything behind it would go."""
+    path = copy("crash_flip_old_payload")
+    assert run(path)[1].splitlines()[-1] == "1 partition: 1 sound, 0 repaired, 0 refused"
+    status, text = run(path, "--full")
+    assert status == 1
+    assert "refused: the bytes of the batch that begins there do not match its CRC" in text
+    assert "00000000000000000016.log, position 639, offset 23)" in text
+    status, text = run(path, "--full", "--truncate-corrupt", "--dry-run")
+    assert "00000000000000000016.log is cut at position 639, offset 23" in text
+    assert "00000000000000000086.log is removed: the log ends before it" in text
+    assert run(path, "--full", "--truncate-corrupt")[0] == 1
+    assert LogDir(str(path)).partition("crash", 0).log_end_offset == 23
+    assert still_wrong(path) == set()
+    assert run(path)[0] == 0
+
+
+def test_a_directory_that_somebody_holds(copy: Any) -> None:
+    path = copy("open")
+    lock = LocalDataFiles().lock(str(path / ".lock"))
+    assert lock is not None
+    before = contents(path)
+    for dry_run in ((), ("--dry-run",)):
+        with pytest.raises(LogDirError, match="held by somebody else: stop the broker"):
+            run(path, *dry_run)
+    assert contents(path) == before
+    lock.close()
+
+
+def test_what_is_no_log_directory(tmp_path: Path) -> None:
+    with pytest.raises(LogDirError, match="is no directory"):
+        run(tmp_path / "nowhere")
+    with pytest.raises(LogDirError, match="not a partition"):
+        run(case("open").logs / "open-0")
+    with pytest.raises(UnknownTopicOrPartitionError, match="no topic nope"):
+        run(case("open").logs, "--topic", "nope")
+    assert not list(tmp_path.iterdir())

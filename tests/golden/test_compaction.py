@@ -1,0 +1,51 @@
+"""Every log that a broker wrote, compacted: magic 0 and 1, all codecs, transactions, what Kafka's cleaner left.
+
+A log is rolled first, so that everything decided is compacted, but for what an open transaction holds back.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden.consumer import consume
+from tests.golden.directories import ANSWERED, Directory
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalFileSystem
+from txnkafka.env.overlay import OverlayFiles
+from txnkafka.storage.compaction import clean
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.partition_log import PartitionLog
+
+CONFIG = LogConfig(cleanup_policy="compact", delete_retention_ms=1000, segment_bytes=20_000)
+
+
+def state(log: PartitionLog) -> object:
+    """The last committed record of each key that is no tombstone, and what a producer must not lose."""
+    records, error = consume(log, "read_committed")
+    assert error is None
+    view = {each["key"]: each for each in records if each["key"] is not None}
+    # a record of magic 0 has no kind of timestamp; in magic 2 it must have one
+    kept = {key: each | {"timestamp_type": ""} for key, each in view.items() if each["value"] is not None}
+    producers = {
+        (each.producer_id, each.producer_epoch, each.last_sequence, each.current_txn_first_offset)
+        for each in log.producers.entries()
+    }
+    return kept, producers, log.log_end_offset, log.last_stable_offset
+
+
+@pytest.mark.parametrize("directory", ANSWERED, ids=str)
+def test_a_brokers_log_is_compacted(directory: Directory) -> None:
+    now_ms = directory.case.recorded_at_ms
+    files = OverlayFiles(LocalFileSystem())
+    found = DataDirectory(files, directory.path, lambda _: CONFIG, now_ms=now_ms)
+    log = found.logs[directory.partition]
+    log.roll(now_ms)
+    before = state(log)
+    for passed_ms in (0, 0, 1000):
+        stats = clean(log, now_ms=now_ms + passed_ms, dirty_from=0)
+        assert state(log) == before
+    assert stats.end_offset <= log.last_stable_offset
+    found.close()
+    again = DataDirectory(files, directory.path, lambda _: CONFIG, now_ms=now_ms)
+    assert (again.repairs, again.refused) == ([], {})
+    assert state(again.logs[directory.partition]) == before

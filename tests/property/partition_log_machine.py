@@ -1,0 +1,404 @@
+"""A partition log in a data directory beside its model: what may happen to it, and what must hold after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tests.models.fetch_filter import fetch, scan_log
+from tests.models.partition_log import LARGEST_SEQUENCE, Batch, PartitionLogModel, after
+from txnkafka._core.encode import encode_batch, end_txn_marker
+from txnkafka.config import LogConfig
+from txnkafka.errors import KafkaError
+from txnkafka.logdir.directory import LogDir
+from txnkafka.logdir.verify import verify
+from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.storage import parse_producer_snapshot
+from txnkafka.storage.append import AppendOrigin
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.log_read import read
+from txnkafka.storage.partition_log import AppendInfo, PartitionLog
+from txnkafka.storage.transactions import transactions_of
+from txnkafka.testing.disk import Disk
+from txnkafka.testing.losses import ALL_LOST, Losses
+from txnkafka.testing.memory_files import MemoryFiles
+from txnkafka.testing.unsynced import Unsynced
+
+__all__ = ["PartitionLogMachine"]
+
+PARTITION = TopicPartition("t", 0)
+TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
+START_MS, EXPIRATION_MS = 1_000_000, 60_000
+DERIVED = (".index", ".timeindex", ".txnindex", ".snapshot", "-checkpoint", "shutdown")
+KEPT = "log-start-offset-checkpoint"  # nothing else says what was deleted
+
+
+@dataclass
+class Sender:
+    """A producer as its client sees it: what it will send next."""
+
+    producer_id: int
+    transaction_version: int = 0
+    epoch: int = 0
+    sequence: int = 0
+
+
+class ModelClock:
+    def __init__(self, model: PartitionLogModel) -> None:
+        self.model = model
+
+    def now_ms(self) -> int:
+        return self.model.now_ms
+
+
+counts, slots = st.integers(1, 3), st.integers(0, 3)
+
+
+class PartitionLogMachine(RuleBasedStateMachine):
+    """Four senders, one log."""
+
+    directory: DataDirectory
+    log: PartitionLog
+
+    @initialize(
+        segment_bytes=st.sampled_from([400, 700, 2000]),
+        retention_bytes=st.sampled_from([-1, 1500]),
+        preallocate=st.booleans(),
+    )
+    def begin(self, segment_bytes: int, retention_bytes: int, preallocate: bool) -> None:
+        self.model = PartitionLogModel(EXPIRATION_MS, START_MS)
+        self.config = LogConfig(
+            segment_bytes=segment_bytes, index_interval_bytes=150, retention_bytes=retention_bytes,
+            retention_ms=20_000, segment_ms=10_000, preallocate=preallocate, file_delete_delay_ms=5_000,
+            producer_id_expiration_ms=EXPIRATION_MS,
+        )  # fmt: skip
+        self.written = self.coordinator_epoch = self.leader_epoch = self.next_producer_id = 0
+        self.lowest_stable = 0
+        self.reloaded_at = 0  # what lies below is known from files only
+        self.senders = [self._sender() for _ in range(4)]
+        self.files = MemoryFiles(ModelClock(self.model))
+        self.directory = self._open()
+        self.log = self.directory.create(PARTITION, TOPIC_ID, now_ms=START_MS)
+
+    def _sender(self, **fields: int) -> Sender:
+        self.next_producer_id += 1
+        return Sender(self.next_producer_id, **fields)
+
+    def _open(self) -> DataDirectory:
+        directory = DataDirectory(self.files, "/data", lambda topic: self.config, now_ms=self.model.now_ms)
+        assert directory.refused == {}
+        return directory
+
+    # Appending
+
+    @rule(slot=slots, count=counts, transactional=st.booleans())
+    def append(self, slot: int, count: int, transactional: bool) -> None:
+        sender = self.senders[slot]
+        self._send(sender, self._data(sender, sender.sequence, count, transactional))
+
+    @rule(count=counts)
+    def append_plain(self, count: int) -> None:
+        self._append(Batch(self._values(count), self.model.now_ms), 0)
+
+    @rule(slot=slots, count=counts, distance=st.integers(-3, 3), transactional=st.booleans())
+    def append_elsewhere(self, slot: int, count: int, distance: int, transactional: bool) -> None:
+        """A sequence that is not the next one, unless by chance."""
+        sender = self.senders[slot]
+        sequence = (sender.sequence + distance) % (LARGEST_SEQUENCE + 1)
+        self._send(sender, self._data(sender, sequence, count, transactional))
+
+    @rule(slot=slots, distance=st.integers(1, 6))
+    def append_again(self, slot: int, distance: int) -> None:
+        sender = self.senders[slot]
+        sent = [b for b in self.model.batches if b.producer_id == sender.producer_id and b.commit is None]
+        if len(sent) >= distance and not self._may_be_forgotten(sent[-distance], sent):
+            self._send(sender, sent[-distance])
+
+    def _may_be_forgotten(self, batch: Batch, sent: list[Batch]) -> bool:
+        """Whether its segment is deleted, and nothing but its segment would tell."""
+        loaded = [each for each in sent if each.base_offset < self.reloaded_at]
+        return batch.base_offset < self.log.segments[0].base_offset and batch in loaded[:-1]
+
+    @rule(slot=slots, transactional=st.booleans())
+    def append_with_old_epoch(self, slot: int, transactional: bool) -> None:
+        sender = self.senders[slot]
+        batch = self._data(sender, sender.sequence, 1, transactional)
+        if sender.epoch > 0:
+            self._append(batch._replace(epoch=sender.epoch - 1), sender.transaction_version)
+
+    @rule(slot=slots)
+    def begin_epoch(self, slot: int) -> None:
+        self.senders[slot].epoch += 1
+        self.senders[slot].sequence = 0
+
+    @rule(
+        slot=slots,
+        sequence=st.sampled_from([0, 0, 7, LARGEST_SEQUENCE - 2, LARGEST_SEQUENCE]),
+        version=st.sampled_from([0, 2]),
+    )
+    def change_producer(self, slot: int, sequence: int, version: int) -> None:
+        if version == 2:
+            sequence = 0
+        self.senders[slot] = self._sender(transaction_version=version, sequence=sequence)
+
+    @rule(slot=slots, commit=st.booleans(), older=st.sampled_from([0, 0, 0, 0, 1]))
+    def end_transaction(self, slot: int, commit: bool, older: int) -> None:
+        sender = self.senders[slot]
+        epoch = sender.epoch + (sender.transaction_version == 2)
+        self.coordinator_epoch += older == 0
+        marker = Batch(
+            (b"",), self.model.now_ms, sender.producer_id, epoch, transactional=True, commit=commit,
+            coordinator_epoch=self.coordinator_epoch - 2 * older,
+        )  # fmt: skip
+        if marker.coordinator_epoch < 0:
+            return
+        done = self._append(marker, sender.transaction_version)
+        if done is not None and sender.transaction_version == 2:
+            sender.epoch, sender.sequence = epoch, 0
+
+    @rule()
+    def begin_leader_epoch(self) -> None:
+        self.leader_epoch += 2
+
+    def _values(self, count: int) -> tuple[bytes, ...]:
+        self.written += count
+        return tuple(b"value %d" % number for number in range(self.written - count, self.written))
+
+    def _data(self, sender: Sender, sequence: int, count: int, transactional: bool) -> Batch:
+        return Batch(
+            self._values(count), self.model.now_ms, sender.producer_id, sender.epoch, sequence, transactional
+        )
+
+    def _send(self, sender: Sender, batch: Batch) -> None:
+        done = self._append(batch, sender.transaction_version)
+        if done is not None and not done.is_duplicate:
+            sender.sequence = after(batch.last_sequence, 1)
+
+    def _append(self, batch: Batch, version: int) -> AppendInfo | None:
+        """Append it to both. None when both refuse."""
+        batch = batch._replace(leader_epoch=self.leader_epoch)
+        expected = self.model.judge(batch, version)
+        try:
+            found: AppendInfo | int = self._append_to_log(batch, version)
+        except KafkaError as error:
+            found = error.code
+        self.log.verification.clear()
+        if isinstance(found, int):
+            assert found == expected, f"refused with {found}, the model says {expected}"
+            return None
+        if isinstance(expected, Batch):
+            wanted = expected.base_offset, expected.last_offset, expected.timestamp, self.model.log_start, True
+        else:
+            assert expected == 0, f"taken, the model refuses with {expected}"
+            appended = self.model.append(batch)
+            wanted = appended.base_offset, appended.last_offset, -1, self.model.log_start, False
+        assert found == wanted
+        return found
+
+    def _append_to_log(self, batch: Batch, version: int) -> AppendInfo:
+        if batch.commit is not None:
+            content = end_txn_marker(
+                base_offset=0, timestamp=batch.timestamp, producer_id=batch.producer_id,
+                producer_epoch=batch.epoch, coordinator_epoch=batch.coordinator_epoch, commit=batch.commit,
+            )  # fmt: skip
+            return self.log.append(
+                content, now_ms=self.model.now_ms, leader_epoch=self.leader_epoch,
+                origin=AppendOrigin.COORDINATOR, transaction_version=version,
+            )  # fmt: skip
+        guard = 0
+        if batch.transactional:
+            guard = self.log.verification.maybe_start(
+                self.log.producers, batch.producer_id, batch.epoch, batch.sequence,
+                supports_epoch_bump=version == 2, now_ms=self.model.now_ms,
+            )  # fmt: skip
+        records = [(b"key", value, batch.timestamp, []) for value in batch.values]
+        content = encode_batch(
+            records, producer_id=batch.producer_id, producer_epoch=batch.epoch,
+            base_sequence=batch.sequence, transactional=batch.transactional,
+        )  # fmt: skip
+        return self.log.append(
+            content, now_ms=self.model.now_ms, leader_epoch=self.leader_epoch, guard=guard
+        )
+
+    # Keeping and cutting
+
+    @rule()
+    def flush(self) -> None:
+        self.directory.flush()
+        self.model.flush()
+
+    @rule()
+    def roll(self) -> None:
+        self.log.roll(self.model.now_ms)
+
+    @rule(back=st.integers(1, 12))
+    def truncate(self, back: int) -> None:
+        """Inside a batch, that goes as a whole."""
+        offset, first = max(self.model.log_end - back, 0), self.log.segments[0].base_offset
+        end = max(self.model.end_below(offset) or 0, first)
+        if offset < first or (end < self.model.log_start <= offset):
+            return  # nobody cuts what is deleted
+        self.directory.truncate(PARTITION, offset, now_ms=self.model.now_ms)
+        if offset < self.model.log_end:
+            self.model.truncate(end)
+            self._reloaded()
+
+    @rule(back=st.integers(0, 12))
+    def delete_records(self, back: int) -> None:
+        offset = max(self.model.high_watermark - back, 0)
+        start = self.directory.delete_records(PARTITION, offset)
+        self.model.log_start = max(self.model.log_start, offset)
+        assert start == self.model.log_start
+
+    @rule(ms=st.sampled_from([10, 3_000, 12_000, 30_000]))
+    def time_passes(self, ms: int) -> None:
+        self.model.now_ms += ms
+        bases = [segment.base_offset for segment in self.log.segments]
+        sizes = [segment.size for segment in self.log.segments]
+        count = self.model.deleted(bases, sizes, self.config.retention_bytes, self.config.retention_ms)
+        self.directory.maintain(self.model.now_ms)
+        bases.append(self.model.log_end)
+        assert self.log.segments[0].base_offset == bases[count]
+        self.model.log_start = max(self.model.log_start, bases[count])
+        self._replace_expired()
+
+    def _replace_expired(self) -> None:
+        """What is forgotten of a producer depends on when the log was opened; they do not come back."""
+        entries, _ = self.model.replay(self.model.log_end)
+        for slot, sender in enumerate(self.senders):
+            if sender.producer_id in entries and sender.producer_id not in self.model.producers():
+                self.senders[slot] = self._sender(transaction_version=sender.transaction_version)
+
+    # Restarts
+
+    @rule(deleted=st.lists(st.integers(0, 30), max_size=3), emptied=st.booleans())
+    def restart(self, deleted: list[int], emptied: bool) -> None:
+        self.directory.close()
+        self._check_files()
+        self.model.flush()
+        self._start(self.files.disk(), deleted, emptied)
+
+    @rule(deleted=st.lists(st.integers(0, 30), max_size=3), emptied=st.booleans())
+    def crash(self, deleted: list[int], emptied: bool) -> None:
+        """The process dies; what it wrote is there."""
+        self.model.flush()
+        self._start(self.files.disk(), deleted, emptied)
+
+    @rule()
+    def lose_power(self) -> None:
+        """Nothing is there but what was synced; that may be more than was acknowledged."""
+        unsynced = Unsynced(self.files.base)
+        for change in self.files.journal:
+            unsynced.make(change)
+        disk, _ = Losses(unsynced).disk(ALL_LOST, ALL_LOST)
+        self._start(disk, [], False)
+
+    def _start(self, disk: Disk, deleted: list[int], emptied: bool) -> None:
+        self.files = MemoryFiles(ModelClock(self.model), disk)
+        for number in deleted:
+            self._lose_derived_file(number, emptied)
+        self.directory = self._open()
+        self.log = self.directory.logs[PARTITION]
+        end = self.log.log_end_offset
+        assert self.model.durable <= end <= self.model.log_end
+        self.model.truncate(end)
+        self.model.flush()
+        self._reloaded()
+
+    def _lose_derived_file(self, number: int, emptied: bool) -> None:
+        """What is not to be had from the rest is spared: state of producers whose segments are deleted."""
+        names = [
+            f"{directory}/{entry.name}"
+            for directory in ("/data", f"/data/{PARTITION}")
+            for entry in self.files.list(directory)
+            if entry.name.endswith(DERIVED) and entry.name != KEPT
+        ]
+        logs = [entry.name for entry in self.files.list(f"/data/{PARTITION}") if entry.name.endswith(".log")]
+        first = min(logs).removesuffix(".log")
+        if int(first) > 0:
+            names = [name for name in names if not name.endswith(f"{first}.snapshot")]
+        if not names:
+            return
+        name = names[number % len(names)]
+        newest = max((each for each in names if each.endswith(".snapshot")), default="")
+        if emptied and (name == newest or not name.endswith(".snapshot")):  # others nobody looks at
+            self.files.open_to_write(name).truncate(0)
+        else:
+            self.files.remove(name)
+
+    def _reloaded(self) -> None:
+        self.reloaded_at = self.model.log_end
+        self.lowest_stable = 0
+        self.log.producers.expire(self.model.now_ms, EXPIRATION_MS)
+        self._replace_expired()
+        for sender in self.senders:
+            entry = self.model.producers().get(sender.producer_id)
+            if entry is not None:
+                sender.epoch = max(sender.epoch, entry.epoch)
+                sender.sequence = after(entry.batches[-1].last_sequence, 1) if entry.batches else 0
+
+    def _check_files(self) -> None:
+        report = verify(LogDir("/data", file_system=self.files), level="records")
+        assert [str(each) for each in report.findings if each.severity != "note"] == []
+
+    # What holds after each step
+
+    @invariant()
+    def agree(self) -> None:
+        self._offsets_agree()
+        self._producers_agree()
+        self._transaction_indexes_agree()
+        self._records_agree()
+
+    def _offsets_agree(self) -> None:
+        log, model = self.log, self.model
+        assert (log.log_start_offset, log.log_end_offset) == (model.log_start, model.log_end)
+        assert (log.recovery_point, log.high_watermark) == (model.durable, model.high_watermark)
+        assert log.last_stable_offset == model.last_stable_offset <= log.log_end_offset
+        assert log.last_stable_offset >= self.lowest_stable
+        self.lowest_stable = log.last_stable_offset
+        epochs = [each for each in log.epochs.entries if each[1] < log.log_end_offset]
+        assert epochs == model.epochs()
+
+    def _producers_agree(self) -> None:
+        """In memory, and in every snapshot: state at an offset is that of the log below it."""
+        assert [tuple(entry) for entry in self.log.producers.entries()] == self.model.rows()
+        for offset in self.log.snapshots.offsets:
+            entries = parse_producer_snapshot(self.log.snapshots.read(offset))
+            live = self.model.producers(offset)
+            rows = sorted(tuple(entry) for entry in entries if entry.producer_id in live)
+            assert rows == self.model.rows(offset), f"snapshot of {offset}"
+
+    def _transaction_indexes_agree(self) -> None:
+        bases = [segment.base_offset for segment in self.log.segments]
+        ends = [*bases[1:], self.model.log_end]
+        for segment, end in zip(self.log.segments, ends, strict=True):
+            entries = [tuple(entry[1:]) for entry in transactions_of(self.log, segment).entries]
+            assert entries == self.model.markers_of(segment.base_offset, end)
+
+    def _records_agree(self) -> None:
+        for max_bytes, level in ((1, IsolationLevel.READ_COMMITTED), (300, IsolationLevel.READ_UNCOMMITTED)):
+            committed = level is IsolationLevel.READ_COMMITTED
+            assert list(self._consumed(max_bytes, level)) == self.model.records(committed=committed)
+
+    def _consumed(self, max_bytes: int, level: IsolationLevel) -> list[tuple[int, bytes]]:
+        """What a consumer gets."""
+        found: list[tuple[int, bytes]] = []
+        offset = self.model.log_start
+        while True:
+            answer = read(self.log, offset, max_bytes=max_bytes, isolation_level=level)
+            headers, stop, _ = scan_log(bytes(answer.records))
+            assert stop == "end"
+            if not headers:
+                return found
+            end, aborted = headers[-1].last_offset + 1, None
+            if answer.aborted_transactions is not None:
+                aborted = [each[1:] for each in answer.aborted_transactions]
+                assert sorted(aborted) == sorted(self.model.aborted(offset, end))
+                assert [each[1] for each in aborted] == sorted(each[1] for each in aborted)
+                aborted = self.model.aborted(offset, end)
+            records = fetch(bytes(answer.records), headers, offset, end, aborted)  # type: ignore[arg-type]
+            found += [(record.offset, record.value or b"") for record in records]
+            offset = end

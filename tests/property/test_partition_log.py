@@ -1,0 +1,87 @@
+"""Random lives of a partition log against its model; and that the comparison finds what is planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.conftest import LONG
+from tests.property.partition_log_machine import PartitionLogMachine
+from txnkafka.storage import transactions, truncation
+from txnkafka.storage.leader_epochs import LeaderEpochs
+from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.snapshots import ProducerSnapshots
+from txnkafka.storage.txn_index_file import TxnIndexFile
+from txnkafka.storage.verification import VerificationState
+
+EXAMPLES, STEPS = 400, 50
+# a failure is told as it was found: making it smaller takes minutes
+PHASES = list(Phase) if LONG else [Phase.explicit, Phase.reuse, Phase.generate]
+
+
+def lives(examples: int, steps: int = STEPS, **fields: Any) -> settings:
+    return settings(
+        max_examples=examples, stateful_step_count=steps, deadline=None, phases=PHASES,
+        suppress_health_check=list(HealthCheck), **fields,
+    )  # fmt: skip
+
+
+def test_a_log_lives_as_its_model() -> None:
+    run_state_machine_as_test(PartitionLogMachine, settings=lives(20 * EXAMPLES if LONG else EXAMPLES))
+
+
+# Planted faults: where, what is there instead of the method, which gets it as its first argument.
+
+Replacement = Callable[..., Any]
+
+
+def nothing(original: Replacement, *arguments: Any, **named: Any) -> None:
+    """The call is forgotten."""
+
+
+def one_less(original: Replacement, segment: LogSegment, position: int, offset: int) -> None:
+    original(segment, position, offset)
+    if segment.txn_index is not None:
+        segment.txn_index.entries = segment.txn_index.entries[:-1]
+
+
+def stale(original: Replacement, snapshots: ProducerSnapshots, offset: int, content: bytes) -> None:
+    """KAFKA-6683: the state of another moment."""
+    newest = snapshots.newest(offset)
+    original(snapshots, offset, content if newest is None else snapshots.read(newest))
+
+
+PLANTED: list[tuple[str, Any, str, Replacement]] = [
+    ("aborted transactions are not noted", TxnIndexFile, "add", nothing),
+    ("aborted transactions are not cut", TxnIndexFile, "keep_below", nothing),
+    ("a cut takes too many aborted transactions", LogSegment, "truncate", one_less),
+    ("epochs are not cut", LeaderEpochs, "truncate_from_end", nothing),
+    ("a cut does not load the producers again", truncation, "_reload_producers", nothing),
+    ("retention does not keep the producers", truncation, "_keep_producers", nothing),
+    ("a snapshot of another moment", ProducerSnapshots, "write", stale),
+    ("snapshots behind the end stay", ProducerSnapshots, "remove_above", nothing),
+    ("nothing is replayed", transactions, "_add_from_log", nothing),
+    ("a verification that is never over", VerificationState, "clear", nothing),
+    ("a segment is not synced before the next begins", LogSegment, "sync", nothing),
+]
+
+
+@pytest.mark.parametrize(("where", "name", "instead"), [row[1:] for row in PLANTED], ids=[row[0] for row in PLANTED])
+def test_a_planted_fault_is_found(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, instead: Replacement
+) -> None:
+    original = getattr(where, name)
+    monkeypatch.setattr(where, name, lambda *arguments, **named: instead(original, *arguments, **named))
+    with pytest.raises(Exception, match="|"):  # noqa: PT011  whatever comes of it
+        run_state_machine_as_test(PartitionLogMachine, settings=lives(300, database=None, derandomize=True))
+
+
+def test_the_last_stable_offset_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartitionLog, "last_stable_offset", property(lambda log: log.high_watermark))
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(PartitionLogMachine, settings=lives(300, database=None, derandomize=True))

@@ -1,0 +1,93 @@
+"""Logs in memory for the tests beside this file, and the batches that go into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from txnkafka._core.encode import encode_batch, end_txn_marker
+from txnkafka.config import LogConfig
+from txnkafka.env import DataFiles, make_directories
+from txnkafka.model import TopicPartition
+from txnkafka.storage.append import AppendOrigin
+from txnkafka.storage.partition_log import AppendInfo, PartitionLog
+from txnkafka.storage.recovery import Start, open_log
+from txnkafka.testing.memory_files import MemoryFiles
+
+__all__ = ["NOW", "PARTITION", "PATH", "Log", "data", "marker", "opened"]
+
+NOW = 1_700_000_000_000
+PATH = "/data/t-0"
+PARTITION = TopicPartition("t", 0)
+
+
+def data(
+    producer_id: int = -1, sequence: int = -1, count: int = 2, *, epoch: int = 0, timestamp: int = NOW, **fields: Any
+) -> bytearray:
+    """A batch of ``count`` records of a producer, 26 bytes each at most."""
+    if producer_id >= 0:
+        fields |= {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": sequence}
+    return encode_batch([(b"key", b"value %d" % i, timestamp, []) for i in range(count)], **fields)
+
+
+def marker(producer_id: int, *, commit: bool = True, **fields: int) -> bytes:
+    """The end of a transaction."""
+    fields = {"base_offset": 0, "timestamp": NOW, "producer_epoch": 0, "coordinator_epoch": 0, **fields}
+    return end_txn_marker(producer_id=producer_id, commit=commit, **fields)
+
+
+def opened(files: DataFiles | None = None, start: Start | None = None, **configs: Any) -> PartitionLog:
+    """The log at PATH, made where there is none."""
+    files = MemoryFiles() if files is None else files
+    make_directories(files, PATH)
+    config = LogConfig(**{"index_interval_bytes": 100, "file_delete_delay_ms": 1000, **configs})
+    return open_log(files, PATH, PARTITION, config, start or Start(), now_ms=NOW).log
+
+
+class Log:
+    """A log and what its clients do, in few words. Every batch comes at ``now_ms``."""
+
+    def __init__(self, log: PartitionLog | None = None, **configs: Any) -> None:
+        self.log = opened(**configs) if log is None else log
+        self.now_ms = NOW
+
+    def append(self, batch: bytes | bytearray, **arguments: Any) -> AppendInfo:
+        return self.log.append(batch, now_ms=self.now_ms, **arguments)
+
+    def plain(self, count: int = 2, **fields: Any) -> AppendInfo:
+        return self.append(data(count=count, **fields))
+
+    def idempotent(self, producer_id: int, sequence: int, count: int = 2, **fields: Any) -> AppendInfo:
+        return self.append(data(producer_id, sequence, count, **fields))
+
+    def transactional(self, producer_id: int, sequence: int, count: int = 2, **fields: Any) -> AppendInfo:
+        """In a transaction, which the coordinator is asked about if need be."""
+        guard = self.log.verification.maybe_start(
+            self.log.producers, producer_id, fields.get("epoch", 0), sequence,
+            supports_epoch_bump=False, now_ms=self.now_ms,
+        )  # fmt: skip
+        return self.append(data(producer_id, sequence, count, transactional=True, **fields), guard=guard)
+
+    def end(self, producer_id: int, *, commit: bool = True, version: int = 0, **fields: int) -> AppendInfo:
+        return self.append(
+            marker(producer_id, commit=commit, **fields),
+            origin=AppendOrigin.COORDINATOR,
+            transaction_version=version,
+        )
+
+    def restart(self, *, clean: bool = True) -> None:
+        """Another process opens it: after a close, or after the death of the first."""
+        if clean:
+            self.log.close()
+        else:
+            self.log.close_files()
+        start = Start(clean, self.log.recovery_point, self.log.log_start_offset)
+        log = self.log
+        self.log = open_log(log.files, log.directory, PARTITION, log.config, start, now_ms=self.now_ms).log
+
+    @property
+    def bases(self) -> list[int]:
+        return [segment.base_offset for segment in self.log.segments]
+
+    def names(self) -> list[str]:
+        """What is in the directory."""
+        return [entry.name for entry in self.log.files.list(self.log.directory)]

@@ -1,0 +1,172 @@
+# What the header of one batch says, and how it is read. Who calls this initializes CRCs when it is loaded.
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+
+from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_varint, read_varlong
+from txnkafka._core.crc32c cimport crc32c_of
+
+cdef enum:
+    LOG_OVERHEAD = 12               # base offset and length, in front of every batch
+    HEADER_SIZE = 61                # of magic 2
+    CRC_BEGIN = 21
+    MIN_FRAME = 17                  # up to the magic byte: what is needed to tell the format
+    MIN_SIZE_0 = 14                 # the length field of the smallest magic 0 and 1 entries and magic 2 batch
+    MIN_SIZE_1 = 22
+    MIN_SIZE_2 = 49
+
+cdef extern from * nogil:
+    """
+    #define MAX_SIZE (0x7FFFFFFF - 12)              /* of the length field, so that a size is an int32 too */
+    #define MAX_OFFSET INT64_C(0x7FFFFFFFFFFFFFFE)  /* so that the next offset is a number too */
+    """
+    int64_t MAX_SIZE
+    int64_t MAX_OFFSET
+
+cdef enum:
+    NO_CONTROL_TYPE = -1        # data batch, or a control batch whose key cannot be read
+    CONTROL_ABORT = 0
+    CONTROL_COMMIT = 1
+    BAD_MAGIC = 127             # the CRC holds for a magic 2 batch, but the magic byte is not 0, 1 or 2
+
+cdef enum:
+    ATTRIBUTE_CODEC = 0x07
+    ATTRIBUTE_LOG_APPEND_TIME = 0x08
+    ATTRIBUTE_TRANSACTIONAL = 0x10
+    ATTRIBUTE_CONTROL = 0x20
+    ATTRIBUTE_DELETE_HORIZON = 0x40
+
+cdef enum Stop:                 # why the walk over batches ended
+    AT_END
+    TORN
+    ZEROS
+    GARBAGE
+    NO_MEMORY
+
+cdef struct BatchEntry:
+    int64_t position            # of the batch's first byte in the file
+    int64_t base_offset         # magic 0 and 1: of the wrapper, that is, of its last record
+    int64_t last_offset
+    int64_t base_timestamp      # with the delete horizon bit: the horizon
+    int64_t max_timestamp
+    int64_t producer_id
+    int32_t size                # whole batch, with offset and length fields
+    int32_t count               # magic 0 and 1: 1, or -1 for a compressed wrapper
+    int32_t base_sequence
+    int32_t partition_leader_epoch
+    uint32_t crc
+    int32_t coordinator_epoch   # of an end transaction marker, else -1
+    int16_t producer_epoch
+    int16_t attributes
+    int16_t control_type
+    int8_t magic
+    int8_t crc_wrong            # of a control batch; others are checked when they are decoded
+
+
+cdef inline bint all_zero(const uint8_t* p, const uint8_t* end) noexcept nogil:
+    while p < end:
+        if p[0]:
+            return False
+        p += 1
+    return True
+
+
+cdef inline Stop read_legacy(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
+    """Magic 0 and 1: entry by entry; a compressed wrapper is one entry with the offset of its last
+    record."""
+    e.base_offset = e.last_offset = load_i64(p)
+    if e.base_offset < 0 or e.base_offset > MAX_OFFSET or size > MAX_SIZE:
+        return GARBAGE
+    e.size = <int32_t>(size + LOG_OVERHEAD)
+    e.crc = load_u32(p + 12)
+    e.attributes = <int16_t>p[17]
+    e.base_timestamp = e.max_timestamp = load_i64(p + 18) if e.magic == 1 else -1
+    e.count = -1 if e.attributes & ATTRIBUTE_CODEC else 1
+    e.producer_id = -1
+    e.producer_epoch = -1
+    e.base_sequence = -1
+    e.partition_leader_epoch = -1
+    e.control_type = NO_CONTROL_TYPE
+    e.coordinator_epoch = -1
+    e.crc_wrong = 0
+    # These two bits mean something in magic 2 only.
+    e.attributes &= ATTRIBUTE_CODEC | ATTRIBUTE_LOG_APPEND_TIME
+    return AT_END
+
+
+cdef inline void read_control(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexcept nogil:
+    """The first record of a control batch: key i16 version, i16 type; value of a marker i16 version, i32
+    coordinator epoch."""
+    cdef int32_t length = 0
+    cdef int64_t timestamp_delta
+    p = read_varint(p, end, &length)
+    if p == NULL or p >= end:
+        return
+    p = read_varlong(p + 1, end, &timestamp_delta)
+    if p != NULL:
+        p = read_varint(p, end, &length)
+    if p != NULL:
+        p = read_varint(p, end, &length)
+    if p == NULL or length < 4 or length > end - p or load_i16(p) < 0:
+        return
+    e.control_type = load_i16(p + 2)
+    if e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT:
+        return                      # only end transaction markers have a coordinator epoch
+    p = read_varint(p + length, end, &length)
+    if p != NULL and 6 <= length <= end - p and load_i16(p) >= 0:
+        e.coordinator_epoch = load_i32(p + 2)
+
+
+cdef inline Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
+    cdef int32_t last_offset_delta = load_i32(p + 23)
+    e.base_offset = load_i64(p)
+    e.size = <int32_t>(size + LOG_OVERHEAD)
+    e.partition_leader_epoch = load_i32(p + 12)
+    e.crc = load_u32(p + 17)
+    e.attributes = load_i16(p + 21)
+    e.base_timestamp = load_i64(p + 27)
+    e.max_timestamp = load_i64(p + 35)
+    e.producer_id = load_i64(p + 43)
+    e.producer_epoch = load_i16(p + 51)
+    e.base_sequence = load_i32(p + 53)
+    e.count = load_i32(p + 57)
+    e.control_type = NO_CONTROL_TYPE
+    e.coordinator_epoch = -1
+    e.crc_wrong = 0
+    if e.base_offset < 0 or last_offset_delta < 0 or e.base_offset > MAX_OFFSET - last_offset_delta:
+        return GARBAGE
+    e.last_offset = e.base_offset + last_offset_delta
+    if e.attributes & ATTRIBUTE_CONTROL:
+        # A wrong control bit would hide data, a wrong type would turn a commit into an abort.
+        if crc32c_of(p + CRC_BEGIN, <size_t>(e.size - CRC_BEGIN)) != e.crc:
+            e.crc_wrong = 1
+        elif not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
+            read_control(p + HEADER_SIZE, p + e.size, e)
+    return AT_END
+
+
+cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexcept nogil:
+    cdef int64_t remaining = end - p
+    cdef int64_t size
+    if remaining < MIN_FRAME:
+        return ZEROS if all_zero(p, end) else TORN
+    size = <int64_t>load_i32(p + 8)
+    e.magic = <int8_t>p[16]
+    if size < MIN_SIZE_0:
+        return ZEROS if all_zero(p, end) else GARBAGE
+    if e.magic == 2:
+        if size < MIN_SIZE_2:
+            return GARBAGE
+        if size + LOG_OVERHEAD > remaining:
+            return TORN
+        if size > MAX_SIZE:
+            return GARBAGE
+        return read_header(p, size, e)
+    if size + LOG_OVERHEAD > remaining:
+        return TORN
+    if e.magic == 0 or (e.magic == 1 and size >= MIN_SIZE_1):
+        return read_legacy(p, size, e)
+    # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it
+    # fails there.
+    if MIN_SIZE_2 <= size <= MAX_SIZE and crc32c_of(p + 21, <size_t>(size - 9)) == load_u32(p + 17):
+        e.magic = BAD_MAGIC
+        return read_header(p, size, e)
+    return GARBAGE

@@ -1,0 +1,159 @@
+"""``txnkafka repair``: make a stopped broker's log directory what its start would make of it, and say what was
+done."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from txnkafka.cli.output import printable, write_json, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from txnkafka.model import TopicPartition
+    from txnkafka.storage.data_directory import DataDirectory
+
+__all__ = ["repair"]
+
+REPAIRED = 1
+SOUND, DONE, REFUSED = "sound", "repaired", "refused"
+
+
+@click.command(short_help="Recover a stopped broker's log directory.")
+@click.argument("logdir", metavar="LOGDIR")
+@click.option("--topic", help="Only this topic.")
+@click.option("--partition", type=click.IntRange(min=0), help="Only this partition; needs --topic.")
+@click.option("--dry-run", is_flag=True, help="Change nothing, say what would be done.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Check every batch, and hold every derived file against the log, as if nothing were known.",
+)
+@click.option(
+    "--truncate-corrupt",
+    is_flag=True,
+    help="Where a log is damaged below its recovery point, give up everything from there on.",
+)
+@click.option("--format", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True)
+def repair(
+    *,
+    logdir: str,
+    topic: str | None,
+    partition: int | None,
+    dry_run: bool,
+    full: bool,
+    truncate_corrupt: bool,
+    format: str,
+) -> int:
+    """Do in LOGDIR what a broker does when it starts: finish what a crash has left half done, cut off what is
+    no whole batch behind the recovery point, make derived files anew where they are missing or damaged. Then
+    Apache Kafka takes the directory for one that was stopped cleanly.
+
+    Nothing that was durable is thrown away: a partition that is damaged there is refused and stays as it is,
+    unless --truncate-corrupt says otherwise. A directory that a broker holds is refused. Make a copy first.
+
+    Exit status: 0 there was nothing to do, 1 something was repaired or refused, 2 it could not be done.
+    """
+    directory = _open(logdir, topic, partition, full, truncate_corrupt, dry_run)
+    directory.close()
+    rows, repairs = _rows(directory), directory.repairs_of_directory
+    if not directory.was_clean:
+        repairs.append("it was not stopped cleanly: what was not durable is durable now")
+    if format == "json":
+        write_json({"dry_run": dry_run, "repairs": repairs, "partitions": rows})
+    elif format == "jsonl":
+        for row in rows:
+            write_json(row)
+    else:
+        _write_lines(rows, repairs, dry_run)
+    return REPAIRED if repairs or any(row["status"] != SOUND for row in rows) else 0
+
+
+def _open(
+    path: str, topic: str | None, partition: int | None, full: bool, truncate_corrupt: bool, dry_run: bool
+) -> DataDirectory:
+    from txnkafka.config import LogConfig
+    from txnkafka.env import LocalDataFiles, LocalFileSystem, SystemClock
+    from txnkafka.env.overlay import OverlayFiles
+    from txnkafka.storage.data_directory import DataDirectory
+    from txnkafka.storage.recovery import Repair
+
+    logging.getLogger("txnkafka.storage").addHandler(logging.NullHandler())  # all of it is printed
+    only = _chosen(path, topic, partition)
+    # nothing here knows the topics' settings: any log may have been compacted, and no producer is forgotten
+    config = LogConfig(cleanup_policy="compact", producer_id_expiration_ms=2**63 - 1)
+    return DataDirectory(
+        OverlayFiles(LocalFileSystem()) if dry_run else LocalDataFiles(),
+        path,
+        lambda _: config,
+        now_ms=SystemClock().now_ms(),
+        repair=Repair(full, truncate_corrupt),
+        only=only,
+    )
+
+
+def _chosen(path: str, topic: str | None, partition: int | None) -> Collection[TopicPartition] | None:
+    """The partitions that are wanted; None: all. Raises LogDirError when this is no log directory."""
+    from txnkafka.cli.target import chosen_partitions
+    from txnkafka.env import LocalFileSystem
+    from txnkafka.errors import LogDirError
+    from txnkafka.logdir import LogDir
+    from txnkafka.storage import parse_partition_directory
+
+    files = LocalFileSystem()
+    if not files.is_directory(path):
+        raise LogDirError(f"{path} is no directory")
+    names = [each.name for each in files.list(path) if each.is_directory]
+    if not any(map(parse_partition_directory, names)):
+        raise LogDirError(
+            f"{path} has no partition directories; name the log directory of a broker (its log.dirs), "
+            "not a partition"
+        )
+    if topic is None and partition is None:
+        return None
+    return frozenset(chosen_partitions(LogDir(path), topic, partition))
+
+
+def _rows(directory: DataDirectory) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "status": DONE if log.repairs else SOUND,
+            "log_start_offset": log.log_start_offset,
+            "log_end_offset": log.log_end_offset,
+            "repairs": log.repairs,
+            "error": None,
+        }
+        for partition, log in directory.logs.items()
+    ]
+    rows += [
+        {
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "status": REFUSED,
+            "log_start_offset": None,
+            "log_end_offset": None,
+            "repairs": [],
+            "error": str(error),
+        }
+        for partition, error in directory.refused.items()
+    ]
+    return sorted(rows, key=lambda row: (row["topic"], row["partition"]))
+
+
+def _write_lines(rows: list[dict[str, Any]], repairs: list[str], dry_run: bool) -> None:
+    for text in repairs:
+        write_text(f"directory: {printable(text)}")
+    for row in rows:
+        where = printable(f"{row['topic']}-{row['partition']}")
+        for text in row["repairs"]:
+            write_text(f"{where}: {printable(text)}")
+        if row["error"] is not None:
+            write_text(f"{where}: refused: {printable(row['error'])}")
+    counts = [f"{sum(row['status'] == each for row in rows):,} {each}" for each in (SOUND, DONE, REFUSED)]
+    ending = "; this was a dry run, nothing was changed" if dry_run else ""
+    write_text(f"{len(rows):,} partition{'' if len(rows) == 1 else 's'}: {', '.join(counts)}{ending}")

@@ -1,0 +1,70 @@
+"""Indexes of a segment that were made anew from its log, and those that lie there: they need not be equal to be
+right. A broker that was started again counts the bytes between entries from there on, and older ones make
+other entries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.storage.index import OffsetIndex, TimeIndex
+from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+
+if TYPE_CHECKING:
+    from txnkafka.storage.partition_log import PartitionLog
+    from txnkafka.storage.segment import LogSegment
+
+__all__ = ["keep_sound_indexes"]
+
+_LIMIT = 2**31 - 1
+
+
+def keep_sound_indexes(log: PartitionLog, segment: LogSegment) -> None:
+    """Keep what the index files say where that fits the log, whose own indexes are in memory; note where it
+    does not. Raises OSError."""
+    last_offsets: dict[int, int] = {}
+    end_offset = segment.base_offset
+    for batches in segment.windows():
+        last_offsets.update(zip(batches.position, batches.last_offset, strict=True))
+        end_offset = batches.last_offset[-1] + 1 if len(batches) else end_offset
+    segment.seal()
+    _keep_offset_index(log, segment, last_offsets, end_offset)
+    _keep_time_index(log, segment, end_offset)
+
+
+def _keep_offset_index(
+    log: PartitionLog, segment: LogSegment, last_offsets: dict[int, int], end_offset: int
+) -> None:
+    path = segment.path("index")
+    if not segment.files.exists(path):
+        log.note(f"{path} is not there: made from the log")
+        return
+    content = segment.files.read(path, _LIMIT)
+    problems = OffsetIndex(content, segment.base_offset).problems(
+        segment.size, end_offset=end_offset, last_offsets=last_offsets
+    )
+    if problems:
+        log.note(f"{path} is damaged, {problems[0].text}: made anew from the log")
+    else:
+        segment.offset_index = IndexFile(OFFSET_ENTRY, content)
+
+
+def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) -> None:
+    path = segment.path("timeindex")
+    if not segment.files.exists(path):
+        log.note(f"{path} is not there: made from the log")
+        return
+    content = segment.files.read(path, _LIMIT)
+    problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
+    index = IndexFile(TIME_ENTRY, content)
+    if problems:
+        log.note(f"{path} is damaged, {problems[0].text}: made anew from the log")
+    elif _last_timestamp(index) != _last_timestamp(segment.time_index):  # older brokers note other offsets
+        log.note(f"{path} does not end with the newest timestamp: made anew from the log")
+    else:
+        segment.time_index = index
+
+
+def _last_timestamp(index: IndexFile) -> int | None:
+    last = index.last()
+    return None if last is None else last[0]
