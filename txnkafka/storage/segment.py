@@ -190,7 +190,8 @@ class LogSegment:
                     break
                 length *= 4
                 continue
-            if 0 < position == entry.position and not _leads_to(entry, index):
+            # brokers before 4.0 gave the last offset of an append of several batches
+            if 0 < position == entry.position and index.last_offset[0] > entry.offset:
                 break
             found = index.find(offset)
             if found < len(index):
@@ -396,9 +397,3 @@ class LogSegment:
                 self.files.rename(path, path + DELETED)
                 renamed.append(path + DELETED)
         return renamed
-
-
-def _leads_to(entry: OffsetPosition, batches: BatchIndex) -> bool:
-    """Whether an index entry can be that of the first of the batches: brokers before 4.0 gave it the last
-    offset of an append of several."""
-    return batches.last_offset[0] <= entry.offset

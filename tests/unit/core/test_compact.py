@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,9 @@ from txnkafka._core.compact import note_keys, survivors
 from txnkafka._core.encode import encode_batch, set_max_timestamp
 from txnkafka._core.offset_map import OffsetMap
 from txnkafka.errors import CorruptRecordError
+
+if TYPE_CHECKING:
+    from txnkafka._core.record_input import InputRecord
 
 NOW = 1_700_000_000_000
 LIKELY = [b"", b"a", b"\0", b"\0\0", b"k" * 31, b"k" * 32, b"k" * 33]
@@ -35,13 +40,11 @@ def survive(record: Record, last: dict[bytes, int], latest: int, *, keep_tombsto
 
 @given(st.lists(batches, min_size=1, max_size=4), st.data(), st.booleans(), st.booleans())
 def test_the_last_record_of_each_key_survives(
-    lists: list[list[tuple[object, ...]]], draw: st.DataObject, keep_tombstones: bool, append_time: bool
+    lists: list[list[InputRecord]], draw: st.DataObject, keep_tombstones: bool, append_time: bool
 ) -> None:
     encoded, base = [], 7
     for each in lists:
-        batch = encode_batch(
-            each, base_offset=base, producer_id=3, producer_epoch=1, base_sequence=base  # type: ignore[arg-type]
-        )  # fmt: skip
+        batch = encode_batch(each, base_offset=base, producer_id=3, producer_epoch=1, base_sequence=base)
         if append_time:
             set_max_timestamp(batch, timestamp_type=1, max_timestamp=NOW + 17)
         encoded.append(batch)

@@ -14,6 +14,7 @@ from txnkafka.record.builder import build_batch
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.compaction import CleanStats, clean
 from txnkafka.storage.log_read import read
+from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.recovery import Start, open_log
 from txnkafka.storage.transactions import transactions_of
 from txnkafka.storage.txn_index import AbortedTxn as IndexEntry
@@ -54,7 +55,7 @@ class CompactedLog:
         self._sequences: dict[tuple[int, int], int] = {}
         self.log = self._opened(Start())
 
-    def _opened(self, start: Start):  # type: ignore[no-untyped-def]
+    def _opened(self, start: Start) -> PartitionLog:
         return open_log(
             self.files, DIRECTORY, TopicPartition("t", 0), self.config, start, now_ms=self.now
         ).log
@@ -138,13 +139,13 @@ class CompactedLog:
 
     # Looking
 
-    def bytes(self) -> bytes:
+    def content(self) -> bytes:
         """All segments, one behind the other."""
         return b"".join(bytes(each.read(0, each.size)) for each in self.log.segments)
 
     def rows(self) -> list[Row]:
         """What every batch is."""
-        data = self.bytes()
+        data = self.content()
         rows = []
         for header in scan_log(data)[0]:
             content = data[header.position : header.position + header.size]

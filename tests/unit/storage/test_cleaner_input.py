@@ -88,10 +88,10 @@ def test_a_damaged_batch_is_not_made_whole() -> None:
     log.roll()
     log.log.flush()
     log.log.segments[0].file("log").write(70, [b"!"])
-    before = log.bytes()
+    before = log.content()
     with pytest.raises(CorruptRecordError, match=r"CRC.*t-0, .*000\.log, position 0"):
         log.clean()
-    assert log.bytes() == before
+    assert log.content() == before
     assert log.names(".cleaned", ".swap") == []
     assert log.log.fenced is None
 
