@@ -26,7 +26,7 @@ from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.order import NO_LIMIT
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.segment import SPARSE, LogSegment
-from txnkafka.storage.segment_check import SegmentEnd, check_segment, walk_tail
+from txnkafka.storage.segment_check import CheckedBatches, SegmentEnd, check_segment, walk_tail
 from txnkafka.storage.snapshots import ProducerSnapshots
 from txnkafka.storage.sound_indexes import keep_sound_indexes
 from txnkafka.storage.transactions import check_transactions, load_producers, replay, transactions_of
@@ -95,7 +95,7 @@ def open_log(
     try:
         _find_segments(log, entries, start.log_start_offset, now_ms)
         kept = _load_epochs(log)
-        _recover(log, start)
+        checked = _recover(log, start)
     except CorruptRecordError as error:
         log.close_files()
         error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
@@ -105,7 +105,7 @@ def open_log(
         log.active.file("log")
     log.active.count_anew()
     _cut_epochs(log, kept, start)
-    _load_producers(log, start)
+    _load_producers(log, checked)
     _make_missing(log, start)
     _make_durable(log, start)
     log.close_files()  # there may be ten thousand; who appends opens them again
@@ -178,16 +178,16 @@ def _assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
             newest = epoch
 
 
-def _recover(log: PartitionLog, start: Start) -> None:
+def _recover(log: PartitionLog, start: Start) -> CheckedBatches:
     """Find the log end. Segments from the recovery point on are checked, unless the stop was clean; where the
     log is cut, it ends."""
-    end, was_cut = log.segments[0].base_offset, False
+    end, was_cut, checked = log.segments[0].base_offset, False, CheckedBatches()
     for number in range(_first_checked(log, start), len(log.segments)):
         segment = log.segments[number]
         if start.clean_shutdown and not start.is_checked:
             found = walk_tail(segment)
         else:
-            found = _check(log, number, end)
+            found = _check(log, number, end, checked)
         end = found.next_offset
         if found.fault:
             _cut(log, start, number, found)
@@ -205,6 +205,7 @@ def _recover(log: PartitionLog, start: Start) -> None:
     log.recovery_point = end if start.clean_shutdown else min(start.recovery_point or 0, end)
     if log.log_end_offset < start.log_start_offset:
         _begin_at(log, start.log_start_offset)
+    return checked
 
 
 def _ends_early(log: PartitionLog, number: int, end: int, start: Start) -> bool:
@@ -229,11 +230,11 @@ def _durable(log: PartitionLog, start: Start) -> int:
     return log.active.base_offset if start.recovery_point is None else start.recovery_point
 
 
-def _check(log: PartitionLog, number: int, end: int) -> SegmentEnd:
+def _check(log: PartitionLog, number: int, end: int, checked: CheckedBatches) -> SegmentEnd:
     segment = log.segments[number]
     limit = log.segments[number + 1].base_offset if number + 1 < len(log.segments) else NO_LIMIT
     next_offset = max(end, segment.base_offset)
-    return check_segment(segment, next_offset, limit, partial(_assign_epochs, log.epochs))
+    return check_segment(segment, next_offset, limit, checked, partial(_assign_epochs, log.epochs))
 
 
 def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> None:
@@ -320,9 +321,9 @@ def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) 
         log.keep_epochs(log.epochs)
 
 
-def _load_producers(log: PartitionLog, start: Start) -> None:
-    """State of all producers at the log end, and the transaction indexes of the segments that were
-    checked."""
+def _load_producers(log: PartitionLog, batches: CheckedBatches) -> None:
+    """State of all producers at the log end, and the transaction indexes of the segments that were checked,
+    from their ``batches``."""
     log.snapshots.remove_above(log.log_end_offset)
     log.snapshots.remove_strays(segment.base_offset for segment in log.segments)
     checked = [segment for segment in log.segments if segment.has_new_indexes]
@@ -335,19 +336,21 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
     completed.clear()
     if checked:
         log.snapshots.remove_above(loaded)  # what a crash has left of them is made anew
-        _replay_checked(log, checked, completed)
+        _replay_checked(log, checked, batches, completed)
     newest = log.snapshots.newest(log.log_end_offset)
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
         log.snapshots.write(log.log_end_offset, log.producers.snapshot())
     log.producers.on_high_watermark(log.log_end_offset)
 
 
-def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: list[CompletedTxn]) -> None:
+def _replay_checked(
+    log: PartitionLog, checked: list[LogSegment], batches: CheckedBatches, completed: list[CompletedTxn]
+) -> None:
     for segment in checked:
         if segment.base_offset != log.segments[0].base_offset:
             log.snapshots.write(segment.base_offset, log.producers.snapshot())
         segment.txn_index = TxnIndexFile(segment.base_offset)
-        for index in segment.windows():
+        for index in batches.of(segment):
             log.producers.replay(index, segment.base_offset, completed)
         segment.txn_index.add(completed)
         if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):

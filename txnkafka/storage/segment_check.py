@@ -12,14 +12,15 @@ from txnkafka.record.crc import first_invalid_crc
 from txnkafka.storage.order import NO_LIMIT, misplaced_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from txnkafka._core.scan import BatchIndex
     from txnkafka.storage.segment import LogSegment
     from txnkafka.storage.segment_view import Segment
 
-__all__ = ["SegmentEnd", "check_segment", "walk_tail"]
+__all__ = ["CheckedBatches", "SegmentEnd", "check_segment", "walk_tail"]
 
+KEPT_BATCHES = 1 << 18  # about 90 bytes each
 _MANY_INTERVALS = 4  # between index entries; who has none behind so many has lost them
 _BAD_CRC = "the bytes of the batch that begins there do not match its CRC"
 _BAD_MAGIC = "the batch that begins there has a magic that nobody knows"
@@ -33,6 +34,38 @@ class SegmentEnd(NamedTuple):
     next_offset: int
     position: int
     fault: str
+
+
+class CheckedBatches:
+    """The headers of what was checked, so that the replay that follows need not read the log again; not of
+    very many batches, for they take memory."""
+
+    def __init__(self) -> None:
+        self._room = KEPT_BATCHES
+        self._kept: dict[LogSegment, list[BatchIndex]] = {}
+
+    def begin(self, segment: LogSegment) -> None:
+        """The segment is looked at from its beginning."""
+        self._forget(segment)
+        self._kept[segment] = []
+
+    def add(self, segment: LogSegment, batches: BatchIndex) -> None:
+        """The next batches of the segment."""
+        kept = self._kept.get(segment)
+        if kept is None:
+            return
+        kept.append(batches)
+        self._room -= len(batches)
+        if self._room < 0:
+            self._forget(segment)
+
+    def _forget(self, segment: LogSegment) -> None:
+        self._room += sum(map(len, self._kept.pop(segment, ())))
+
+    def of(self, segment: LogSegment) -> Iterable[BatchIndex]:
+        """All batches of a segment that was checked and, where it had to be, cut."""
+        kept = self._kept.pop(segment, None)
+        return segment.windows() if kept is None else kept
 
 
 def walk_tail(segment: LogSegment) -> SegmentEnd:
@@ -56,7 +89,11 @@ def walk_tail(segment: LogSegment) -> SegmentEnd:
 
 
 def check_segment(
-    segment: LogSegment, next_offset: int, limit: int, take: Callable[[BatchIndex], None]
+    segment: LogSegment,
+    next_offset: int,
+    limit: int,
+    checked: CheckedBatches,
+    take: Callable[[BatchIndex], None],
 ) -> SegmentEnd:
     """Check all batches and make the indexes anew. The log before them ends at ``next_offset``, what follows
     begins at ``limit``; ``take`` gets the batches, window by window, some of them perhaps twice.
@@ -64,11 +101,16 @@ def check_segment(
     Raises CorruptRecordError for offsets that no index can hold.
     """
 
+    def begin() -> None:
+        segment.begin_again()
+        checked.begin(segment)
+
     def take_all(batches: BatchIndex) -> None:
         segment.note_all(batches)
+        checked.add(segment, batches)
         take(batches)
 
-    return _check(segment, 0, next_offset, limit, segment.begin_again, take_all)
+    return _check(segment, 0, next_offset, limit, begin, take_all)
 
 
 def _check(
