@@ -89,6 +89,25 @@ def test_keys_of_markers_are_no_keys_of_records() -> None:
     assert log.view() == before
 
 
+@pytest.mark.parametrize("key", [bytes([0, 0, 0, 1]), bytes(4)])
+def test_a_marker_replaces_no_record_of_its_key(key: bytes) -> None:
+    log = CompactedLog()
+    log.data(-1, (key, b"before"))
+    log.commit(1, A)
+    log.abort(2, B)
+    followed(log, 1, 2)
+    log.clean()
+    assert log.view()[key] == b"before"
+
+
+def test_a_pass_that_keeps_nothing_makes_progress() -> None:
+    """KAFKA-6854: all of it was aborted."""
+    log = CompactedLog()
+    log.abort(1, A)
+    log.roll()
+    assert log.clean().end_offset == 2
+
+
 def test_an_empty_control_batch_goes() -> None:
     """Kafka's cleaner leaves such batches."""
     log = CompactedLog()

@@ -10,8 +10,8 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 
 def swapped(*, durable: bool = True) -> MemoryFiles:
-    """Two segments, and a ``.swap`` that has the batches of both, which it replaces; perhaps its name would not
-    survive a power cut."""
+    """Two segments, and a ``.swap`` that has the batches of both, which it replaces; perhaps its name would
+    not survive a power cut."""
     log = opened(segment_bytes=300)
     for _ in range(4):
         append(log)
