@@ -22,10 +22,10 @@ _CONFIG = dataclasses.replace(
 
 
 def compactions(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Three rounds of transactions, each with a pass of the cleaner: several groups, of several segments."""
+    """Two rounds of transactions, each with a pass of the cleaner: several groups, of several segments."""
     directory = opened(files, _CONFIG)
     partition = Partition(directory, Promises())
-    for number in range(3):
+    for number in range(2):
         promises.attempt(("write", number))
         _write(partition, number)
         directory.flush()

@@ -111,4 +111,6 @@ def findings(files: DataFiles) -> list[str]:
         for entry in files.list(DIRECTORY):
             (target / entry.name).write_bytes(files.read(files.join(DIRECTORY, entry.name), 1 << 30))
         report = verify(LogDir(path), level="records")
-    return [f"{each.code}: {each.text}" for each in report.findings]
+    assert report.partitions == 1
+    assert report.batches
+    return [str(each) for each in report.findings]
