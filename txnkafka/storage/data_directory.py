@@ -145,17 +145,12 @@ class DataDirectory:
             start = Start(self.was_clean, point, starts.get(partition, 0), self._repair)
             self._open(partition, start, now_ms)
         closed = self._untouched | self.refused.keys()
-        self._kept_points = {each: self._kept_point(each, points) for each in closed}
+        self._kept_points = {each: (points or {}).get(each, 0) for each in closed}
+        # nothing else says that damage in what is not open lies below what was durable
+        self._keeps_damaged_points = points is None and bool(closed)
         self._kept_starts = {each: starts[each] for each in closed if each in starts}
         self._kept_marks = {each: marks[each] for each in closed if each in marks}
         self.checkpoint()
-
-    def _kept_point(self, partition: TopicPartition, points: dict[TopicPartition, int] | None) -> int:
-        """The recovery point of a log that is not open; that of a refused one lies above its damage, for
-        ever."""
-        error = self.refused.get(partition)
-        damaged = error.offset if isinstance(error, CorruptRecordError) else None
-        return max((points or {}).get(partition, 0), 0 if damaged is None else damaged + 1)
 
     def _partitions(self) -> Iterator[TopicPartition]:
         """The partitions that are there; what is left of those that were deleted goes."""
@@ -340,7 +335,8 @@ class DataDirectory:
     def checkpoint(self) -> None:
         """Write where each log is durable, visible, and begins. Raises OSError."""
         points = {partition: log.recovery_point for partition, log in self.logs.items()}
-        self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, {**points, **self._kept_points})
+        if not self._keeps_damaged_points:
+            self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, {**points, **self._kept_points})
         marks = {partition: log.high_watermark for partition, log in self.logs.items()}
         self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, {**marks, **self._kept_marks})
         self._write_log_starts()
