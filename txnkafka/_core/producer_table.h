@@ -48,8 +48,9 @@ typedef struct {
     int64_t txn_first_offset; /* -1: no transaction is open */
     int32_t last_sequence[KNOWN_BATCHES];
     int32_t offset_delta[KNOWN_BATCHES];
-    int64_t last_offset[KNOWN_BATCHES];
-    int64_t timestamp[KNOWN_BATCHES];
+    struct {
+        int64_t last_offset, timestamp;
+    } ends[KNOWN_BATCHES]; /* these two are needed together, of one batch */
     uint32_t older, newer;        /* neighbours in the list of open transactions */
     int64_t emptied_first_offset; /* of batches that the cleaner emptied, until a marker comes */
 } producer;
@@ -324,8 +325,8 @@ static inline void ended_drop(producer_table *t, int64_t high_watermark) {
 /* Batches of one producer. */
 
 static inline known_batch known_in(const producer *p, unsigned slot) {
-    return (known_batch){p->last_sequence[slot], p->offset_delta[slot], p->last_offset[slot],
-                         p->timestamp[slot]};
+    return (known_batch){p->last_sequence[slot], p->offset_delta[slot], p->ends[slot].last_offset,
+                         p->ends[slot].timestamp};
 }
 
 static inline known_batch known_at(const producer *p, unsigned i) { /* 0 is the oldest */
@@ -339,8 +340,8 @@ static inline known_batch newest_batch(const producer *p) {
 static inline void set_batch(producer *p, unsigned slot, known_batch batch) {
     p->last_sequence[slot] = batch.last_sequence;
     p->offset_delta[slot] = batch.offset_delta;
-    p->last_offset[slot] = batch.last_offset;
-    p->timestamp[slot] = batch.timestamp;
+    p->ends[slot].last_offset = batch.last_offset;
+    p->ends[slot].timestamp = batch.timestamp;
 }
 
 static inline void know_batch(producer *p, known_batch batch) {
