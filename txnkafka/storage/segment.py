@@ -12,6 +12,7 @@ import logging
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from txnkafka._core.index_entries import index_entries
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
@@ -22,13 +23,13 @@ from txnkafka.storage.segment_view import Segment
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Buffer
 
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
-    from txnkafka.storage.layout import FileKind, FileSuffix
+    from txnkafka.storage.layout import FileKind
 
 __all__ = ["DELETED", "SPARSE", "LogSegment"]
 
@@ -51,7 +52,6 @@ class LogSegment:
         self.base_offset = base_offset
         self.config = config
         self.created_ms = created_ms
-        self.suffix: FileSuffix = ""  # of a compacted segment that is not in its place yet
         self.size = 0
         self.rolling_timestamp: int | None = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
@@ -70,7 +70,7 @@ class LogSegment:
 
     def path(self, kind: FileKind) -> str:
         """Where a file of the segment is, or would be."""
-        return self.files.join(self.directory, file_name(self.base_offset, kind) + self.suffix)
+        return self.files.join(self.directory, file_name(self.base_offset, kind))
 
     def file(self, kind: FileKind) -> DataFile:
         """The file, open; made when it is not there. Raises OSError."""
@@ -96,15 +96,6 @@ class LogSegment:
         self.note(self.size, size, last_offset, max_timestamp)
         self.size += size
 
-    def extend(self, batches: Sequence[tuple[Buffer, int, int]]) -> None:
-        """Write batches, each with its last offset and largest timestamp, behind the last one. Raises
-        OSError, after which the segment is of no use."""
-        self.file("log").write(self.size, [batch for batch, _, _ in batches])
-        for batch, last_offset, max_timestamp in batches:
-            size = memoryview(batch).nbytes
-            self.note(self.size, size, last_offset, max_timestamp)
-            self.size += size
-
     def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Take the next batch of the log into the indexes: an entry for a batch when more than
         ``index.interval.bytes`` lie between it and the last one that has an entry."""
@@ -121,13 +112,29 @@ class LogSegment:
     def note_all(self, batches: BatchIndex) -> None:
         """Take batches of the log into the indexes that are there already."""
         self._check_reach(batches)
-        columns = (batches.position, batches.size, batches.last_offset, batches.max_timestamp)
-        for position, size, last_offset, max_timestamp in zip(*columns, strict=True):
-            self.note(position, size, last_offset, max_timestamp)
+        if not len(batches):
+            return
+        if self.rolling_timestamp is None:
+            self.rolling_timestamp = batches.max_timestamp[0]
+        grown = index_entries(
+            batches,
+            base_offset=self.base_offset,
+            interval_bytes=self.config.index_interval_bytes,
+            bytes_since_entry=self._bytes_since_entry,
+            max_timestamp=self.max_timestamp,
+            max_timestamp_offset=self.max_timestamp_offset,
+            newest_entry=self._newest_time_entry(),
+        )
+        self.offset_index.content += grown[0]
+        self.time_index.content += grown[1]
+        self._bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
+
+    def _newest_time_entry(self) -> int:
+        last = self.time_index.last()
+        return NO_TIMESTAMP if last is None else last[0]
 
     def _add_time_entry(self) -> None:
-        last = self.time_index.last()
-        if self.max_timestamp > (NO_TIMESTAMP if last is None else last[0]):
+        if self.max_timestamp > self._newest_time_entry():
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
 
     def fits(self, last_offset: int) -> bool:
@@ -200,7 +207,8 @@ class LogSegment:
                     break
                 length *= 4
                 continue
-            if 0 < position == entry.position and not _leads_to(entry, index):
+            # brokers before 4.0 gave the last offset of an append of several batches
+            if 0 < position == entry.position and index.last_offset[0] > entry.offset:
                 break
             found = index.find(offset)
             if found < len(index):
@@ -397,14 +405,6 @@ class LogSegment:
             if self.files.exists(self.path(kind)):
                 self.files.remove(self.path(kind))
 
-    def become(self, suffix: FileSuffix) -> None:
-        """Give the files another suffix, the log last: with it, the segment counts. Raises OSError."""
-        for kind in reversed(KINDS):
-            path = self.path(kind)
-            if self.files.exists(path):
-                self.files.rename(path, path.removesuffix(self.suffix) + suffix)
-        self.suffix = suffix
-
     def mark_deleted(self) -> list[str]:
         """Give the files the suffix ``.deleted``, the log first; returns where they are now."""
         renamed = []
@@ -414,9 +414,3 @@ class LogSegment:
                 self.files.rename(path, path + DELETED)
                 renamed.append(path + DELETED)
         return renamed
-
-
-def _leads_to(entry: OffsetPosition, batches: BatchIndex) -> bool:
-    """Whether an index entry can be that of the first of the batches: brokers before 4.0 gave it the last
-    offset of an append of several."""
-    return batches.last_offset[0] <= entry.offset

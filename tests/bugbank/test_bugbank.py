@@ -1,0 +1,72 @@
+"""Every bug of the bank is noticed by the tests named for it; ``make test`` takes ten of them, ``make
+long`` all. Whether each still fits the package is looked at always."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.bugbank.patches import read_patch
+from tests.bugbank.runner import LIMIT_SECONDS, ROOT, Outcome, run
+from tests.conftest import LONG
+
+HERE = Path(__file__).parent
+BANK = {path.stem: path for path in sorted(HERE.glob("*.patch"))}
+FOUND_ELSEWHERE = range(36, 83)
+OUR_OWN = 101
+AT_ONCE = 2
+QUICK = [
+    "037-kafka-9807",
+    "040-kafka-10778",
+    "044-kafka-3968",
+    "045-kafka-16541",
+    "049-kafka-12964",
+    "065-redpanda-3039",
+    "073-kafka-13727",
+    "105-full-disk-leaves-bytes",
+    "106-flush-of-what-was-cut",
+    "121-crc-not-looked-at",
+]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> Iterator[dict[str, Future[Outcome]]]:
+    with ThreadPoolExecutor(AT_ONCE) as executor:
+        names = BANK if LONG else QUICK
+        yield {name: executor.submit(run, read_patch(BANK[name])) for name in names}
+        executor.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("name", BANK if LONG else QUICK)
+def test_a_bug_is_noticed(name: str, outcomes: dict[str, Future[Outcome]]) -> None:
+    outcome = outcomes[name].result()
+    print(f"{outcome.seconds:.1f} s: {outcome.text}")
+    assert outcome.is_caught, outcome.text
+    assert outcome.seconds < LIMIT_SECONDS
+
+
+@pytest.mark.parametrize("name", BANK)
+def test_a_patch_fits_the_package(name: str, tmp_path: Path) -> None:
+    patch = read_patch(BANK[name])
+    assert patch.hunks
+    for file in {hunk.file for hunk in patch.hunks}:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
+    patch.apply(tmp_path)
+    for arguments in patch.caught_by:
+        assert (ROOT / arguments.split(" ")[0].partition("::")[0]).is_file(), arguments
+
+
+def test_every_bug_is_here_or_has_a_reason_why_it_cannot_be() -> None:
+    rows = re.findall(r"^\| *(\d+) *\| *([^|]+?) *\| *([^|]+?) *\|$", (HERE / "README.md").read_text(), re.M)
+    reasons = {int(number): reason for number, _, reason in rows}
+    assert all(len(reason.split()) > 5 for reason in reasons.values())
+    patches = [int(name.partition("-")[0]) for name in BANK]
+    assert len(set(patches)) == len(patches)
+    assert not reasons.keys() & set(patches)
+    assert {*reasons, *(number for number in patches if number < OUR_OWN)} == set(FOUND_ELSEWHERE)

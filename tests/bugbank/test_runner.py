@@ -1,0 +1,104 @@
+"""The runner itself: what is no bug, no patch or no program is never taken for a bug that was noticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.bugbank.patches import Patch, PatchError, parse_patch
+from tests.bugbank.runner import run
+
+HEAD = "Bug: b\nBreaks: i\nCaught by: tests/unit/storage/test_layout.py -k test_file_name\n"
+FILE = "--- a/txnkafka/storage/layout.py\n+++ b/txnkafka/storage/layout.py\n@@\n"
+OLD = '    return f"{base_offset:020d}.{kind}"\n'
+
+
+def patch(*lines: str, head: str = HEAD) -> Patch:
+    return parse_patch("canary", head + FILE + "".join(lines))
+
+
+def test_a_bug_is_noticed() -> None:
+    outcome = run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}"))
+    assert outcome.is_caught, outcome.text
+    assert "AssertionError" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        pytest.param(OLD, "tests passed, the bug was not noticed", id="no bug"),
+        pytest.param("    return (\n", "0 tests passed", id="no program"),
+        pytest.param("    return no_such_name\n", "has broken: NameError", id="a name that is not there"),
+    ],
+)
+def test_what_is_not_noticed(line: str, text: str) -> None:
+    added = "".join(f"+{each}\n" for each in line.splitlines())
+    outcome = run(patch(f"-{OLD}", added))
+    assert not outcome.is_caught
+    assert text in outcome.text
+
+
+def test_no_end_is_no_notice() -> None:
+    outcome = run(patch(f"-{OLD}", "+    while True:\n", "+        pass\n"), limit_seconds=5)
+    assert not outcome.is_caught
+    assert "nothing was noticed in 5 s" in outcome.text
+
+
+def test_no_change_is_not_noticed() -> None:
+    outcome = run(parse_patch("canary", HEAD))
+    assert not outcome.is_caught
+    assert "the bug was not noticed" in outcome.text
+
+
+def test_a_test_that_is_not_there_notices_nothing() -> None:
+    head = HEAD.replace("test_file_name", "no_such_test")
+    assert not run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head)).is_caught
+
+
+def test_each_test_that_is_named_has_to_notice() -> None:
+    head = HEAD + "Caught by: tests/unit/storage/test_index.py -k test_empty\n"
+    outcome = run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head))
+    assert not outcome.is_caught
+    assert outcome.text.startswith("tests/unit/storage/test_index.py -k test_empty: ")
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["-    return what_was_there_once\n"], "these lines stand 0 times in txnkafka/storage/layout.py"),
+        (["-\n", "+x = 1\n"], "these lines stand "),
+    ],
+)
+def test_a_patch_that_does_not_fit(lines: list[str], text: str) -> None:
+    outcome = run(patch(*lines))
+    assert not outcome.is_caught
+    assert f"the patch does not apply: {text}" in outcome.text
+
+
+def test_a_compiled_module_that_is_not_built() -> None:
+    with_core = HEAD + FILE.replace("storage/layout.py", "_core/crc32c.pyx") + "+x = 1\n"
+    change = parse_patch("canary", with_core)
+    change.hunks[0].old = change.hunks[0].new = "cimport cython\n"
+    assert "does not apply" in run(change).text
+
+
+def test_code_that_moved_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("new = 1\n\n\ndef f():\n    return 1\n\nf()\n")
+    text = HEAD + "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n def f():\n-    return 1\n+    return 2\n\n"
+    parse_patch("canary", text).apply(tmp_path)
+    assert (tmp_path / "a.py").read_text() == "new = 1\n\n\ndef f():\n    return 2\n\nf()\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bug: b\nBreaks: i\n" + FILE + "+x\n",
+        "Bug: b\nno head\n" + FILE + "+x\n",
+        HEAD + "--- a/txnkafka/a.py\n+++ b/txnkafka/a.py\n+x\n",
+        HEAD + FILE + "*x\n",
+    ],
+)
+def test_what_is_no_patch(text: str) -> None:
+    with pytest.raises(PatchError, match="canary"):
+        parse_patch("canary", text)
