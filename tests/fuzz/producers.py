@@ -36,7 +36,8 @@ def check_producers(content: bytes) -> str:
     assert replayed.entries() == state.entries()
     assert [each[:4] for each in completed] == [each[:4] for each in state.completed_transactions]
     assert_sound(replayed)
-    replayed.remember_older(index)
+    for entry in state.entries():
+        replayed.remember_older(index, entry.producer_id)
     outcome = "refused" if codes - {0, 46} else "accepted"
     return f"{outcome}: {sorted(codes)}, {len(replayed).bit_length()} bits of producers"
 

@@ -73,7 +73,7 @@ class Appends(RuleBasedStateMachine):
         before = self.table.snapshot()
         found = self.checked(batch, request)
         if found.search_below >= 0:
-            self.table.remember_older(scan(self.log))
+            self.table.remember_older(scan(self.log), header.producer_id)
             found = self.checked(batch, request)
             assert found.search_below == -1 or self.table.misses_older(header.producer_id)
         assert self.table.snapshot() == before
@@ -263,7 +263,8 @@ def test_older_batches_are_found_in_any_pieces(batches: list[BatchHeader], cut: 
     restarted.load(before.snapshot(), now_ms=0, expiration_ms=NEVER)
     restarted.replay(scan(encode(batches[cut:])), 0, [])
     for piece in (batches[at:], batches[:at]):
-        restarted.remember_older(scan(encode(piece)))
+        for producer_id in range(4):
+            restarted.remember_older(scan(encode(piece)), producer_id)
     for producer_id in range(4):
         wanted = [each[:4] for each in never_restarted.known_batches(producer_id)]
         assert [each[:4] for each in restarted.known_batches(producer_id)] == wanted

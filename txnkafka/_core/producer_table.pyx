@@ -217,17 +217,19 @@ cdef class ProducerTable:
             raise MemoryError("no memory for the producers of a partition")
         return memoryview(codes)[:count].cast("b")
 
-    def remember_older(self, BatchIndex batches not None):
-        """Fill up what is known of producers that were loaded, from headers that lie below.
+    def remember_older(self, BatchIndex batches not None, int64_t producer_id):
+        """Fill up what is known of a producer that was loaded, from headers that lie below.
 
-        Call it with one part of the log after the other, from ``Checked.search_below`` downwards.
+        Call it with one part of the log after the other, from ``Checked.search_below`` downwards: for another
+        producer something might lie in between.
         """
         cdef Py_ssize_t i
-        cdef producer* p
+        cdef producer* p = table_find(&self.t, producer_id)
+        if p == NULL:
+            return
         with nogil:
             for i in range(batches.count - 1, -1, -1):
-                p = table_find(&self.t, batches.entries[i].producer_id)
-                if p != NULL and p.partial:
+                if p.partial and batches.entries[i].producer_id == producer_id:
                     remember(p, &batches.entries[i])
 
     def misses_older(self, int64_t producer_id):

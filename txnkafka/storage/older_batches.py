@@ -32,7 +32,7 @@ def search_older_batches(log: PartitionLog, producer_id: int, below: int) -> Non
             headers = BatchIndex()
             for index in segment.windows(start, end):
                 headers.extend(index)
-            log.producers.remember_older(headers)
+            log.producers.remember_older(headers, producer_id)
             left -= end - start
             end = start
         if left <= 0 or not log.producers.misses_older(producer_id):

@@ -59,7 +59,7 @@ def test_a_duplicate_is_known_after_a_restart(partition: Partition) -> None:
     assert (checked.code, checked.search_below) == (OUT_OF_ORDER, 6)
     assert partition.check(partition.data(8)).search_below == -1, "a gap ahead is no duplicate"
     assert partition.table.misses_older(1)
-    partition.table.remember_older(scan(partition.log))
+    partition.table.remember_older(scan(partition.log), 1)
     assert not partition.table.misses_older(1)
     assert [each.first_sequence for each in partition.table.known_batches(1)] == [2, 3, 4, 5, 6]
     checked = partition.check(third)
@@ -73,7 +73,7 @@ def test_a_search_ends_where_the_epoch_began(partition: Partition) -> None:
         partition.append(partition.txn(sequence, epoch=1))
     partition.reload()
     assert partition.check(partition.txn(0, epoch=1)).search_below == 3
-    partition.table.remember_older(scan(partition.log))
+    partition.table.remember_older(scan(partition.log), 1)
     assert not partition.table.misses_older(1)
     assert [each.first_offset for each in partition.table.known_batches(1)] == [2, 3]
     assert partition.check(partition.txn(0, epoch=1)).is_duplicate

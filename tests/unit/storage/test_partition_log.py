@@ -80,6 +80,19 @@ def test_after_a_restart_a_snapshot_knows_one_batch_and_the_log_the_others(clean
     assert log.idempotent(7, 14).first_offset == 28
 
 
+def test_a_search_for_one_producer_tells_nothing_of_another() -> None:
+    """It may begin below batches of the other: what lies in between would be missing for ever."""
+    log = Log(segment_bytes=10 * len(data(7, 0)))
+    for number in range(6):
+        log.idempotent(7, 2 * number)
+        if number < 2:
+            log.idempotent(8, 2 * number)
+    log.restart()
+    assert log.idempotent(8, 0).is_duplicate
+    for number in range(1, 6):
+        assert log.idempotent(7, 2 * number).is_duplicate, number
+
+
 def test_a_duplicate_changes_nothing() -> None:
     """Of a batch that would need a new segment and a new epoch."""
     log = Log(segment_bytes=len(data(7, 0)))
