@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.harness import Comparison, Contest, Side, Timing, timed
 from bench.java import BUILD, JavaProcess
 from txnkafka._core.encode import encode_batch
+from txnkafka._core.record_input import InputRecord
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.model import TopicPartition
@@ -51,8 +52,8 @@ DURABLE_NOTE = (
 
 @dataclass(frozen=True)
 class Batches:
-    """``count`` batches of ``records`` records of 100 bytes, of ``PRODUCERS`` idempotent producers in turn, or
-    of none; a group of appends over ``partitions`` is flushed together, 0 for never."""
+    """``count`` batches of ``records`` records of 100 bytes, of idempotent producers in turn or of none; each
+    ``group`` of appends over ``partitions`` is flushed together, 0 for never."""
 
     records: int
     count: int
@@ -73,10 +74,15 @@ class Batches:
     def _encoded(self) -> Iterator[bytearray]:
         for number in range(self.count):
             first = number * self.records
-            rows = [(b"%016d" % i, b"%0100d" % i, NOW_MS + i // 4, []) for i in range(first, first + self.records)]
+            rows: list[InputRecord] = [
+                (b"%016d" % i, b"%0100d" % i, NOW_MS + i // 4, []) for i in range(first, first + self.records)
+            ]
             turn, producer = divmod(number, PRODUCERS)
-            fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": turn * self.records}
-            yield encode_batch(rows, **(fields if self.idempotent else {}))
+            if self.idempotent:
+                sequence = turn * self.records
+                yield encode_batch(rows, producer_id=producer, producer_epoch=0, base_sequence=sequence)
+            else:
+                yield encode_batch(rows)
 
     def read(self) -> list[bytearray]:
         content, batches, position = self.file.read_bytes(), [], 0
@@ -112,7 +118,9 @@ class _OverLogs:
         digest = hashlib.sha256()
         for kind in COMPARED:
             for file in sorted(self._directory.glob(f"bench-*/*.{kind}")):
-                digest.update(b"%s %d " % (str(file.relative_to(self._directory)).encode(), file.stat().st_size))
+                digest.update(
+                    b"%s %d " % (str(file.relative_to(self._directory)).encode(), file.stat().st_size)
+                )
                 digest.update(file.read_bytes())
         return digest.hexdigest()
 
@@ -136,7 +144,12 @@ class AppendSide(_OverLogs):
         self._give_back()
         logs = self._logs = [
             open_log(
-                LocalDataFiles(), str(directory), TopicPartition("bench", i), LogConfig(), Start(), now_ms=NOW_MS
+                LocalDataFiles(),
+                str(directory),
+                TopicPartition("bench", i),
+                LogConfig(),
+                Start(),
+                now_ms=NOW_MS,
             ).log
             for i, directory in enumerate(self._fresh())
         ]

@@ -1,5 +1,5 @@
-"""`python -m bench.opened DIR [close]` opens a data directory in a process of its own, says what that has cost as JSON,
-and dies; with the word close behind it, it closes the directory in order before that."""
+"""`python -m bench.opened DIR [close]` opens a data directory in a process of its own, says what that has
+cost as JSON, and dies; with the word close behind it, it closes the directory in order before that."""
 
 from __future__ import annotations
 

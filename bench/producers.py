@@ -101,7 +101,7 @@ def before(producers: int) -> Any:
 @cache
 def batches(producers: int) -> Any:
     """Batches of random producers; a repeated one has the sequences of the one before it."""
-    number = np.arange(max(400_000, 2 * producers))
+    number = np.arange(max(400_000, producers))
     random = np.random.default_rng(producers)
     owner = random.integers(0, producers, len(number))
     repeats = random.random(len(number)) < 0.01

@@ -1,5 +1,5 @@
-"""Opening a data directory: after a crash, when all of a large log is read again, and after a clean stop, with
-very many partitions. txnkafka's DataDirectory beside the LogManager of Kafka's broker.
+"""Opening a data directory: after a crash, when all of a large log is read again, and after a clean stop,
+with very many partitions. txnkafka's DataDirectory beside the LogManager of Kafka's broker.
 
 A start is a start: a new Python process and a new JVM for every round, CPU time of all their threads
 from the moment when opening begins. The same in a JVM that has done it several times shows Kafka's own
@@ -23,6 +23,7 @@ from bench.java import BUILD, JavaProcess
 from bench.segments import MIB, Input, ready
 from txnkafka._core.encode import encode_batch
 from txnkafka._core.producer_table import ProducerTable
+from txnkafka._core.record_input import InputRecord
 from txnkafka.storage.checkpoint import format_clean_shutdown
 
 __all__ = ["contests"]
@@ -36,9 +37,9 @@ MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else BUILD / "bench"
 OPEN = [sys.executable, "-m", "bench.opened"]
 NOTE = (
     "recovery, opening: CPU time of all threads of a new process from the moment when opening begins, the "
-    "JVM's compiler and collector among them; `java, warm` is a JVM that has done it {} times before. Kafka's "
-    "broker gives memory for its heap, txnkafka's process what it grew by. Opening is measured in /dev/shm."
-).format(WARM_ROUNDS)
+    f"JVM's compiler and collector among them; `java, warm` is a JVM that has done it {WARM_ROUNDS} times "
+    "before. Memory is the growth of Kafka's heap and of txnkafka's process. Opening is measured in /dev/shm."
+)
 
 
 class Stop(Protocol):
@@ -154,11 +155,19 @@ class Unflushed:
         path = BUILD / "bench" / "batches" / f"producers-{self.producers}" / f"{0:020}.log"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            rows = [(None, b"%0100d" % i, NOW_MS, []) for i in range(10)]
+            rows: list[InputRecord] = [(None, b"%0100d" % i, NOW_MS, []) for i in range(10)]
             with path.open("wb") as file:
                 for i in range(self.producers):
-                    fields = {"producer_id": 2_000_000 + i, "producer_epoch": 0, "base_sequence": 0}
-                    file.write(encode_batch(rows, base_offset=10 * i, partition_leader_epoch=0, **fields))
+                    file.write(
+                        encode_batch(
+                            rows,
+                            base_offset=10 * i,
+                            partition_leader_epoch=0,
+                            producer_id=2_000_000 + i,
+                            producer_epoch=0,
+                            base_sequence=0,
+                        )
+                    )
         return path
 
 
@@ -207,6 +216,7 @@ class Stopped:
 def _link(segment: Path, partition: Path) -> None:
     partition.mkdir(parents=True)
     os.link(segment, partition / segment.name)
+    (partition / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
 
 
 def contests(plan: object) -> list[Contest]:
@@ -223,7 +233,10 @@ def _recovery(unflushed: Unflushed, rounds: int) -> Contest:
             JavaOpenSide("java, warm", unflushed, warm=True),
         ]
 
-    comparisons = [Comparison("txnkafka", "java LogManager", RECOVERY_GOAL), Comparison("txnkafka", "java, warm")]
+    comparisons = [
+        Comparison("txnkafka", "java LogManager", RECOVERY_GOAL),
+        Comparison("txnkafka", "java, warm"),
+    ]
     name = f"recovery of {unflushed.size // MIB} MiB and {unflushed.producers:,} producers"
     return Contest(name, "start", lambda: 1, sides, comparisons, rounds, NOTE)
 

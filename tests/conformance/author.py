@@ -25,10 +25,13 @@ OUT_OF_ORDER = 45
 class Author:
     """Writes with producers of epoch 5. ``to`` says where from now on."""
 
-    def __init__(self, partition: TopicPartition, *, log_append_time: bool = False) -> None:
+    def __init__(
+        self, partition: TopicPartition, *, log_append_time: bool = False, keyed: bool = False
+    ) -> None:
         self.partition = partition
         self.written = Written()
         self._rng = random.Random(str(partition))
+        self._keyed = keyed
         self._type = "LogAppendTime" if log_append_time else "CreateTime"
         self._place: PartitionLog | Wire | None = None
         self._sequences: dict[int, int] = {}
@@ -61,7 +64,7 @@ class Author:
             Record(first + delta, stamped or timestamp, self._type, key, value, tuple(headers))
             for delta, (key, value, timestamp, headers) in enumerate(rows)
         ]
-        self.written.add(Batch(records, producer_id, transactional))
+        self.written.add(Batch(first, first + count - 1, records, producer_id, transactional))
 
     def end(self, producer_id: int, *, commit: bool) -> None:
         """The end of a transaction."""
@@ -112,13 +115,14 @@ class Author:
 
     def _is_newest(self, producer_id: int, first: int) -> bool:
         batches = [each for each in self.written.entries if isinstance(each, Batch)]
-        return [each.records[0].offset for each in batches if each.producer_id == producer_id][-1] == first
+        return [each.offset for each in batches if each.producer_id == producer_id][-1] == first
 
     def _row(self, timestamp: int) -> tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]]]:
         rng = self._rng
         headers: list[tuple[str, bytes | None]] = [("trace", rng.randbytes(3)), ("", None)]
         value = rng.choice((None, b"", rng.randbytes(rng.randrange(60)) * 2, b"text " * rng.randrange(40)))
         key = rng.choice((None, b"", b"key-%d" % rng.randrange(20)))
+        key = b"key" if self._keyed and key is None else key
         return key, value, timestamp, headers if rng.random() < 0.2 else []
 
     def _batch(

@@ -1,7 +1,7 @@
 """Compaction by Kafka's Cleaner and by ours: of the same log, the same files are left.
 
-Where they differ (DIVERGENCES.md) is in tests of its own: at the end of each group of segments we keep a batch,
-and a marker that alone knows its producer's epoch stays a marker.
+Where they differ (DIVERGENCES.md) is in tests of its own: at the end of each group of segments we keep a
+batch, and a marker that alone knows its producer's epoch stays a marker.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ def cleaned_by_kafka(kafka_log: KafkaLog, log: CompactedLog, directory: Path, *,
     names = {f"config.{name.replace('_', '.')}": value for name, value in config.items()}
     names["config.internal.segment.bytes"] = names.pop("config.segment.bytes")
     opened = kafka_log.ask(
-        "open", directory=target, now=NOW, clean=False, recovery_point=0, log_start=0, topic_id=TOPIC_ID, **names
-    )
+        "open", directory=target, now=NOW, clean=False, recovery_point=0, log_start=0, topic_id=TOPIC_ID,
+        **names,
+    )  # fmt: skip
     assert opened["code"] == 0, opened
     kafka_log.ask("high_watermark", offset=log.log.log_end_offset)
     for number in range(passes):
@@ -158,8 +159,8 @@ def test_of_several_groups_only_the_last_batches_differ(kafka_log: KafkaLog, tmp
     log.roll()
     theirs = batches(cleaned_by_kafka(kafka_log, log, tmp_path, passes=1))
     log.clean()
-    more = [batch for batch in batches(log.bytes()) if batch not in theirs]
-    assert [batch for batch in batches(log.bytes()) if batch in theirs] == theirs
+    more = [batch for batch in batches(log.content()) if batch not in theirs]
+    assert [batch for batch in batches(log.content()) if batch in theirs] == theirs
     ends = {segment.base_offset - 1 for segment in log.log.segments[1:]}
     assert more
     for batch in more:
@@ -180,7 +181,7 @@ def test_only_a_marker_that_alone_knows_an_epoch_differs(kafka_log: KafkaLog, tm
     for _ in range(4):
         log.clean()
         log.now += 1000
-    pairs = list(zip(scan_log(theirs)[0], scan_log(log.bytes())[0], strict=True))
+    pairs = list(zip(scan_log(theirs)[0], scan_log(log.content())[0], strict=True))
     assert [(each.base_offset, each.count) for each, _ in pairs] == [(3, 0), (4, 1)]
     assert [(each.base_offset, each.count) for _, each in pairs] == [(3, 1), (4, 1)]
 
@@ -201,7 +202,7 @@ def test_magic_0_and_1_become_the_same(kafka_log: KafkaLog, tmp_path: Path) -> N
     log.roll()
     theirs = cleaned_by_kafka(kafka_log, log, tmp_path, passes=1)
     log.clean()
-    ours = log.bytes()
+    ours = log.content()
     headers = [scan_log(each)[0] for each in (theirs, ours)]
     assert [each.last_offset for each in headers[1]] == [2, 4, 7, 9]
     for their, our in zip(*headers, strict=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import subprocess
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pytest
 from kafka import KafkaAdminClient
@@ -23,7 +24,7 @@ from tests.conformance.crashed import crashed
 from tests.conformance.kafka_log import compiled
 from tests.conformance.wire import Wire
 from tests.conformance.written import Marker, Record
-from txnkafka import TopicPartition
+from txnkafka import LogDir, TopicPartition
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.model import ProducerStateEntry
@@ -37,10 +38,20 @@ SMALL = LogConfig(
     file_delete_delay_ms=0,
     transaction_partition_verification_enable=False,
 )
-STAMPED = LogConfig(message_timestamp_type="LogAppendTime", transaction_partition_verification_enable=False)
 CODEC, IDEMPOTENT, TRANSACTIONS, OPENED, CUT, DELETED, EMPTY, MIXED = range(8)
 CRASHES = 8
-TOPICS = {"ours": 8, "stamped": 1, "crashed": CRASHES}
+CONFIGS = {
+    "ours": SMALL,
+    "crashed": SMALL,
+    "stamped": replace(SMALL, message_timestamp_type="LogAppendTime"),
+    "compacted": replace(SMALL, cleanup_policy="compact", min_cleanable_dirty_ratio=0.0),
+}
+# as far as Kafka has to know; what it would compact itself is for us to compact
+KAFKA_CONFIGS = {
+    "stamped": {"message.timestamp.type": "LogAppendTime"},
+    "compacted": {"cleanup.policy": "compact", "min.compaction.lag.ms": str(1 << 60)},
+}
+TOPICS = {"ours": 8, "stamped": 1, "crashed": CRASHES, "compacted": 1}
 LEVELS = ("read_committed", "read_uncommitted")
 
 Authors = dict[TopicPartition, Author]
@@ -52,7 +63,7 @@ def opened(kafka: KafkaBroker) -> DataDirectory:
     directory = DataDirectory(
         LocalDataFiles(),
         str(kafka.log_dir),
-        lambda topic: STAMPED if topic == "stamped" else SMALL,
+        lambda topic: CONFIGS[topic],
         now_ms=SystemClock().now_ms(),
     )
     assert directory.refused == {}
@@ -217,8 +228,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     with KafkaBroker(tmp_path_factory.mktemp("round-trip"), PROPERTIES) as broker:
         clients = Clients(broker)
         for topic, partitions in TOPICS.items():
-            config = {"message.timestamp.type": "LogAppendTime"} if topic == "stamped" else {}
-            clients.create(topic, partitions, config)
+            clients.create(topic, partitions, KAFKA_CONFIGS.get(topic))
         clients.close()
         broker.stop()
         yield broker
@@ -305,13 +315,19 @@ def test_back_and_forth(kafka: KafkaBroker) -> None:
 
 def write_all(directory: DataDirectory) -> tuple[Authors, dict[TopicPartition, list[ProducerStateEntry]]]:
     """Every partition but those that will be replaced."""
-    authors = {each: Author(each, log_append_time=each.topic == "stamped") for each in directory.logs}
+    authors = {
+        each: Author(each, log_append_time=each.topic == "stamped", keyed=each.topic == "compacted")
+        for each in directory.logs
+    }
     for partition, author in authors.items():
         author.to(directory.logs[partition])
         if partition.topic == "ours":
             WRITERS[partition.partition](author, directory)
         elif partition.topic == "stamped":
             write_transactions(author, directory)
+        elif partition.topic == "compacted":
+            write_mixed(author, directory)
+            compact(author, directory)
     return authors, all_producers(directory)
 
 
@@ -323,6 +339,17 @@ def add_crashed(
         found = crashed(partition, partition.partition, SMALL)
         found.put(kafka.log_dir / str(partition))
         authors[partition], producers[partition] = found.author, found.producers
+
+
+def compact(author: Author, directory: DataDirectory) -> None:
+    """Run the cleaner: fewer records, the same last values."""
+    directory.flush()
+    before, count = author.written.latest(), len(author.written.consumed("read_uncommitted"))
+    assert directory.clean(SystemClock().now_ms()) is not None
+    view = LogDir(directory.path).partition(*author.partition)
+    author.written.keep({record.offset for record in view.records(isolation_level="read_uncommitted")})
+    assert author.written.latest() == before
+    assert len(author.written.consumed("read_uncommitted")) < count
 
 
 def shorten(directory: DataDirectory, author: Author) -> None:

@@ -21,8 +21,10 @@ class Record(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Records of one producer."""
+    """Records of one producer; compaction may have left none."""
 
+    offset: int
+    last_offset: int
     records: list[Record]
     producer_id: int
     transactional: bool
@@ -47,12 +49,23 @@ class Written:
     def add(self, entry: Batch | Marker) -> None:
         """What was appended next."""
         self.entries.append(entry)
-        self.end = (entry.offset if isinstance(entry, Marker) else entry.records[-1].offset) + 1
+        self.end = _last_offset(entry) + 1
 
     def cut(self, end: int) -> None:
         """Everything from ``end`` on is gone; batches as a whole."""
         self.entries = [each for each in self.entries if _last_offset(each) < end]
         self.end = end
+
+    def keep(self, offsets: set[int]) -> None:
+        """Compaction has left these records."""
+        for entry in self.entries:
+            if isinstance(entry, Batch):
+                entry.records[:] = [record for record in entry.records if record.offset in offsets]
+
+    def latest(self) -> dict[bytes | None, bytes]:
+        """The last committed value of each key that was not deleted."""
+        found = {record.key: record.value for record in self.consumed("read_committed")}
+        return {key: value for key, value in found.items() if value is not None}
 
     def is_open(self, producer_id: int) -> bool:
         """Whether the producer has a transaction that has not ended."""
@@ -80,10 +93,8 @@ class Written:
             elif entry.transactional:
                 opened.setdefault(entry.producer_id, []).append(number)
         first = {each: self.entries[numbers[0]] for each, numbers in opened.items()}
-        return outcomes, {
-            each: entry.records[0].offset for each, entry in first.items() if isinstance(entry, Batch)
-        }
+        return outcomes, {each: entry.offset for each, entry in first.items()}
 
 
 def _last_offset(entry: Batch | Marker) -> int:
-    return entry.offset if isinstance(entry, Marker) else entry.records[-1].offset
+    return entry.offset if isinstance(entry, Marker) else entry.last_offset

@@ -1,5 +1,5 @@
-"""Compaction whose power is cut. While nothing is appended, nothing that counts may change: the last committed
-value of each key, where the log ends, what is known of producers."""
+"""Compaction whose power is cut. While nothing is appended, nothing that counts may change: the last
+committed value of each key, where the log ends, what is known of producers."""
 
 from __future__ import annotations
 

@@ -91,7 +91,9 @@ def _check(content: bytes, prepared: Prepared, config: LogConfig) -> None:
     except InvalidBatchError as error:
         raise AssertionError("the model refuses what was taken") from error
     require(found == kept, "the readers disagree")
-    require([each[3:6] for each in sent] == [each[3:6] for each in kept], "keys, values or headers were changed")
+    require(
+        [each[3:6] for each in sent] == [each[3:6] for each in kept], "keys, values or headers were changed"
+    )
     require([each.offset for each in kept] == list(range(len(kept))), "offsets are not 0 to n - 1")
     times = [NOW] * len(kept) if config.log_append_time else [each.timestamp for each in sent]
     require([each.timestamp for each in kept] == times, "times were changed")

@@ -1,4 +1,4 @@
-"""Every log that a broker wrote, compacted: magic 0 and 1, all codecs, transactions, what Kafka's cleaner left.
+"""Every log that a broker wrote, compacted: magic 0 and 1, all codecs, transactions, what a cleaner left.
 
 A log is rolled first, so that everything decided is compacted, but for what an open transaction holds back.
 """

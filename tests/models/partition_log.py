@@ -1,8 +1,8 @@
 """The log of a partition, the slow and obvious way: a list of batches; everything else follows from it.
 
 Nothing is forgotten here but what is cut off: what retention deletes is below ``log_start``, yet what it says
-of producers holds. ``durable`` is where what is on the disk for certain ends, ``high_watermark`` where readers
-stop.
+of producers holds. ``durable`` is where what is on the disk for certain ends, ``high_watermark`` where
+readers stop.
 """
 
 from __future__ import annotations

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.models.fetch_filter import fetch, scan_log
 from tests.models.partition_log import LARGEST_SEQUENCE, Batch, PartitionLogModel, after
+from tests.property.partition_log_checks import (
+    check_offsets,
+    check_producers,
+    check_records,
+    check_transaction_indexes,
+)
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka.config import LogConfig
 from txnkafka.errors import KafkaError
 from txnkafka.logdir.directory import LogDir
 from txnkafka.logdir.verify import verify
-from txnkafka.model import IsolationLevel, TopicPartition
-from txnkafka.storage import parse_producer_snapshot
+from txnkafka.model import TopicPartition
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log_read import read
 from txnkafka.storage.partition_log import AppendInfo, PartitionLog
-from txnkafka.storage.transactions import transactions_of
 from txnkafka.testing.disk import Disk
 from txnkafka.testing.losses import ALL_KEPT, ALL_LOST, Choice, Losses
 from txnkafka.testing.memory_files import MemoryFiles
@@ -198,7 +200,13 @@ class PartitionLogMachine(RuleBasedStateMachine):
             assert found == expected, f"refused with {found}, the model says {expected}"
             return None
         if isinstance(expected, Batch):
-            wanted = expected.base_offset, expected.last_offset, expected.timestamp, self.model.log_start, True
+            wanted = (
+                expected.base_offset,
+                expected.last_offset,
+                expected.timestamp,
+                self.model.log_start,
+                True,
+            )
         else:
             assert expected == 0, f"taken, the model refuses with {expected}"
             appended = self.model.append(batch)
@@ -227,9 +235,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
             records, producer_id=batch.producer_id, producer_epoch=batch.epoch,
             base_sequence=batch.sequence, transactional=batch.transactional,
         )  # fmt: skip
-        return self.log.append(
-            content, now_ms=self.model.now_ms, leader_epoch=self.leader_epoch, guard=guard
-        )
+        return self.log.append(content, now_ms=self.model.now_ms, leader_epoch=self.leader_epoch, guard=guard)
 
     # Keeping and cutting
 
@@ -356,58 +362,9 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @invariant()
     def agree(self) -> None:
-        self._offsets_agree()
-        self._producers_agree()
-        self._transaction_indexes_agree()
-        self._records_agree()
-
-    def _offsets_agree(self) -> None:
-        log, model = self.log, self.model
-        assert (log.log_start_offset, log.log_end_offset) == (model.log_start, model.log_end)
-        assert (log.recovery_point, log.high_watermark) == (model.durable, model.high_watermark)
-        assert log.last_stable_offset == model.last_stable_offset <= log.log_end_offset
-        assert log.last_stable_offset >= self.lowest_stable
-        self.lowest_stable = log.last_stable_offset
-        epochs = [each for each in log.epochs.entries if each[1] < log.log_end_offset]
-        assert epochs == model.epochs()
-
-    def _producers_agree(self) -> None:
-        """In memory, and in every snapshot: state at an offset is that of the log below it."""
-        assert [tuple(entry) for entry in self.log.producers.entries()] == self.model.rows()
-        for offset in self.log.snapshots.offsets:
-            entries = parse_producer_snapshot(self.log.snapshots.read(offset))
-            live = self.model.producers(offset)
-            rows = sorted(tuple(entry) for entry in entries if entry.producer_id in live)
-            assert rows == self.model.rows(offset), f"snapshot of {offset}"
-
-    def _transaction_indexes_agree(self) -> None:
-        bases = [segment.base_offset for segment in self.log.segments]
-        ends = [*bases[1:], self.model.log_end]
-        for segment, end in zip(self.log.segments, ends, strict=True):
-            entries = [tuple(entry[1:]) for entry in transactions_of(self.log, segment).entries]
-            assert entries == self.model.markers_of(segment.base_offset, end)
-
-    def _records_agree(self) -> None:
-        for max_bytes, level in ((1, IsolationLevel.READ_COMMITTED), (300, IsolationLevel.READ_UNCOMMITTED)):
-            committed = level is IsolationLevel.READ_COMMITTED
-            assert list(self._consumed(max_bytes, level)) == self.model.records(committed=committed)
-
-    def _consumed(self, max_bytes: int, level: IsolationLevel) -> list[tuple[int, bytes]]:
-        """What a consumer gets."""
-        found: list[tuple[int, bytes]] = []
-        offset = self.model.log_start
-        while True:
-            answer = read(self.log, offset, max_bytes=max_bytes, isolation_level=level)
-            headers, stop, _ = scan_log(bytes(answer.records))
-            assert stop == "end"
-            if not headers:
-                return found
-            end, aborted = headers[-1].last_offset + 1, None
-            if answer.aborted_transactions is not None:
-                aborted = [each[1:] for each in answer.aborted_transactions]
-                assert sorted(aborted) == sorted(self.model.aborted(offset, end))
-                assert [each[1] for each in aborted] == sorted(each[1] for each in aborted)
-                aborted = self.model.aborted(offset, end)
-            records = fetch(bytes(answer.records), headers, offset, end, aborted)  # type: ignore[arg-type]
-            found += [(record.offset, record.value or b"") for record in records]
-            offset = end
+        check_offsets(self.log, self.model)
+        check_producers(self.log, self.model)
+        check_transaction_indexes(self.log, self.model)
+        check_records(self.log, self.model)
+        assert self.log.last_stable_offset >= self.lowest_stable
+        self.lowest_stable = self.log.last_stable_offset

@@ -1,6 +1,6 @@
-"""Compaction changes nothing that counts: the last committed value of each key, what is known of producers, where
-the log ends; also when it is opened again, with or without what was derived from the log. And a directory
-that was compacted is sound.
+"""Compaction changes nothing that counts: the last committed value of each key, what is known of producers,
+where the log ends; also when it is opened again, with or without what was derived from the log. And a
+directory that was compacted is sound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ records = st.lists(
 )
 transactional = st.integers(1, 3)
 step = st.one_of(
-    st.tuples(st.just("data"), st.sampled_from([-1, 1, 2, 3, 100]), records, st.sampled_from(["none", "lz4"])),
+    st.tuples(st.just("data"), st.sampled_from([-1, 1, 2, 100]), records, st.sampled_from(["none", "lz4"])),
     st.tuples(st.just("data"), st.sampled_from([1, 2, 3]), records, st.just("none")),
     st.tuples(st.just("end"), transactional, st.booleans()),
     st.tuples(st.just("fence"), transactional),

@@ -9,8 +9,16 @@ from txnkafka.config import LogConfig
 
 def test_defaults_are_kafkas() -> None:
     config = LogConfig()
-    assert (config.segment_bytes, config.segment_ms, config.index_interval_bytes) == (1 << 30, 604_800_000, 4096)
-    assert (config.retention_ms, config.retention_bytes, config.max_message_bytes) == (604_800_000, -1, 1_048_588)
+    assert (config.segment_bytes, config.segment_ms, config.index_interval_bytes) == (
+        1 << 30,
+        604_800_000,
+        4096,
+    )
+    assert (config.retention_ms, config.retention_bytes, config.max_message_bytes) == (
+        604_800_000,
+        -1,
+        1_048_588,
+    )
     assert config.delete
     assert not config.compact
     assert not config.log_append_time

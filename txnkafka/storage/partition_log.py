@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
-from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from txnkafka._core.encode import assign
@@ -26,11 +24,11 @@ from txnkafka.errors import KafkaStorageError, RecordListTooLargeError
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
 from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
-from txnkafka.storage.flush import LogFlush
 from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.older_batches import search_older_batches
+from txnkafka.storage.owned_segments import OwnedSegments
 from txnkafka.storage.producer_errors import refusal
 from txnkafka.storage.segment import LogSegment
 from txnkafka.storage.snapshots import ProducerSnapshots
@@ -42,12 +40,11 @@ if TYPE_CHECKING:
 
     from txnkafka._core.producer_rules import Checked
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
 
 __all__ = ["AppendInfo", "PartitionLog"]
 
-LOG = logging.getLogger("txnkafka.storage")
 _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 _KEPT_INDEXES = 8  # of closed segments, in memory
 
@@ -63,7 +60,7 @@ class AppendInfo(NamedTuple):
     is_duplicate: bool
 
 
-class PartitionLog:
+class PartitionLog(OwnedSegments):
     """The log in ``directory``, as ``storage.recovery`` opens it.
 
     ``recovery_point`` is where the durable part ends. ``fenced`` is the error after which nothing is taken.
@@ -72,14 +69,8 @@ class PartitionLog:
     def __init__(
         self, files: DataFiles, directory: str, topic_partition: TopicPartition, config: LogConfig
     ) -> None:
-        self.files = files
-        self.directory = directory
-        self.topic_partition = topic_partition
-        self.config = config
-        self.segments: list[LogSegment] = []
+        super().__init__(files, directory, topic_partition, config)
         self.log_start_offset = 0
-        self.log_end_offset = 0
-        self.recovery_point = 0
         self.high_watermark = 0
         self.loaded_ms = 0
         self.epochs = LeaderEpochs()
@@ -87,24 +78,8 @@ class PartitionLog:
         self.producers = ProducerTable()
         self.snapshots = ProducerSnapshots(files, directory)
         self.verification = VerificationState()
-        self.fenced: OSError | None = None
-        self.repairs: list[str] = []  # what was not as it should be, and is now
         self.roll_jitter_ms = 0
-        self.has_unsynced_names = False
-        self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._preparer = Preparer(config)
-        self._flushing = False
-        self._oldest_unflushed_ms: int | None = None
-        self._was_cut = False  # while a flush was under way
-        self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
-        self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
-        self._doomed: list[tuple[int, list[str]]] = []  # when to remove which files
-        self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
-
-    @property
-    def active(self) -> LogSegment:
-        """The segment that is appended to."""
-        return self.segments[-1]
 
     # Appending
 
@@ -278,6 +253,9 @@ class PartitionLog:
         place = self.find(self.segment_of(offset), offset)
         return offset if place is None else min(place[2], offset)
 
+    def on_durable(self, end_offset: int) -> None:
+        self.advance_high_watermark(end_offset)
+
     def advance_high_watermark(self, offset: int) -> None:
         """Readers may see what is below ``offset``."""
         offset = min(offset, self.log_end_offset)
@@ -285,122 +263,7 @@ class PartitionLog:
             self.high_watermark = offset
             self.producers.on_high_watermark(offset)
 
-    def segment_of(self, offset: int) -> int:
-        """Number of the segment that would hold ``offset``."""
-        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
-
-    def find(self, number: int, offset: int) -> tuple[int, int, int] | None:
-        """Position, size and base offset of the first batch in a segment that ends at ``offset`` or
-        behind."""
-        segment = self.segments[number]
-        if segment is not self.active and segment not in self._looked_up:
-            self._looked_up.append(segment)
-            if len(self._looked_up) > _KEPT_INDEXES:
-                self._looked_up.pop(0).unload()
-        return segment.find(offset)
-
-    # Flushing
-
-    @property
-    def needs_flush(self) -> bool:
-        """Whether something that was appended is not durable."""
-        return self.recovery_point < self.log_end_offset or self.has_unsynced_names
-
-    def flush_is_due(self, now_ms: int) -> bool:
-        """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
-        since = self._oldest_unflushed_ms
-        records = self.log_end_offset - self.recovery_point
-        return since is not None and (
-            records >= self.config.flush_messages or now_ms - since >= self.config.flush_ms
-        )
-
-    def begin_flush(self) -> LogFlush:
-        """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
-        if self._flushing:
-            raise ValueError(f"a flush of {self.topic_partition} is under way")
-        self._flushing, self._oldest_unflushed_ms = True, None
-        files = self.unsynced_files
-        if self.active.has_unsynced_bytes:
-            files = [*files, self.active.file("log")]
-            self.active.has_unsynced_bytes = False
-        directories = [self.directory] if self.has_unsynced_names else []
-        self.unsynced_files, self.has_unsynced_names = [], False
-        self._retired, self._rolled = self._rolled, []
-        return LogFlush(self.log_end_offset, files, directories)
-
-    def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
-        """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
-        self._flushing = False
-        for segment in self._retired:
-            if segment is not self.active and segment not in self._rolled:  # a cut brought it back
-                segment.close()
-        was_cut, self._retired, self._was_cut = self._was_cut, [], False
-        if error is not None:
-            self.fence(error)
-        elif self.fenced is None and not was_cut:
-            end_offset = min(flush.end_offset, self.log_end_offset)
-            self.recovery_point = max(self.recovery_point, end_offset)
-            self.advance_high_watermark(end_offset)
-
-    def note_cut(self) -> None:
-        """The log was cut: what a flush under way makes durable says nothing of what comes now."""
-        self._was_cut = self._flushing
-
-    def flush(self) -> None:
-        """Make everything durable, now. Raises KafkaStorageError."""
-        self.check_usable()
-        flush = self.begin_flush()
-        error = None
-        try:
-            flush.run(self.files)
-        except OSError as failed:
-            error = failed
-        self.finish_flush(flush, error)
-        self.check_usable()
-
-    # Deleting
-
-    def delete_files(self, segment: LogSegment, now_ms: int) -> None:
-        """Take the files of a segment out of service, durably: they get the suffix ``.deleted`` and lie there
-        for ``file.delete.delay.ms``. Raises OSError."""
-        renamed = segment.mark_deleted()
-        self.files.sync_directory(self.directory)  # before another goes
-        self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
-        self.unsynced_files = [each for each in self.unsynced_files if not segment.has_open(each)]
-        if segment in self._looked_up:
-            self._looked_up.remove(segment)
-        if self._flushing:
-            self._retired.append(segment)  # the flush has its files
-        else:
-            segment.close()
-
-    def remove_deleted(self, now_ms: int) -> None:
-        """Remove the ``.deleted`` files whose time is up."""
-        while self._doomed and self._doomed[0][0] <= now_ms:
-            for path in self._doomed.pop(0)[1]:
-                with contextlib.suppress(FileNotFoundError):
-                    self.files.remove(path)
-
     # Failing
-
-    def note(self, text: str) -> None:
-        """Something was not as it should be, and is now."""
-        LOG.warning("%s: %s", self.topic_partition, text)
-        self.repairs.append(text)
-
-    def fence(self, error: OSError) -> None:
-        """Nothing is appended or acknowledged any more."""
-        if self.fenced is None:
-            self.fenced = error
-            LOG.error("%s takes no more appends: %s", self.topic_partition, error)
-
-    def check_usable(self) -> None:
-        """Raises KafkaStorageError when the log is fenced."""
-        if self.fenced is not None:
-            raise KafkaStorageError(
-                f"{self.topic_partition} takes nothing since {self.directory} failed: {self.fenced}. Opening "
-                "the data directory again recovers what was acknowledged"
-            )
 
     def _failed(self, error: OSError) -> NoReturn:
         """A write failed. When the disk is full and what was written of it can be taken back, the log goes
@@ -442,11 +305,4 @@ class PartitionLog:
         self.unsynced_files += saved
         self.snapshots.sync()
 
-    def close_files(self) -> None:
-        """Give all files back."""
-        for segment in self.segments:
-            segment.close()
 
-
-def _base_offset(segment: LogSegment) -> int:
-    return segment.base_offset

@@ -12,6 +12,7 @@ import logging
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from txnkafka._core.index_entries import index_entries
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
@@ -111,13 +112,29 @@ class LogSegment:
     def note_all(self, batches: BatchIndex) -> None:
         """Take batches of the log into the indexes that are there already."""
         self._check_reach(batches)
-        columns = (batches.position, batches.size, batches.last_offset, batches.max_timestamp)
-        for position, size, last_offset, max_timestamp in zip(*columns, strict=True):
-            self.note(position, size, last_offset, max_timestamp)
+        if not len(batches):
+            return
+        if self.rolling_timestamp is None:
+            self.rolling_timestamp = batches.max_timestamp[0]
+        grown = index_entries(
+            batches,
+            base_offset=self.base_offset,
+            interval_bytes=self.config.index_interval_bytes,
+            bytes_since_entry=self._bytes_since_entry,
+            max_timestamp=self.max_timestamp,
+            max_timestamp_offset=self.max_timestamp_offset,
+            newest_entry=self._newest_time_entry(),
+        )
+        self.offset_index.content += grown[0]
+        self.time_index.content += grown[1]
+        self._bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
+
+    def _newest_time_entry(self) -> int:
+        last = self.time_index.last()
+        return NO_TIMESTAMP if last is None else last[0]
 
     def _add_time_entry(self) -> None:
-        last = self.time_index.last()
-        if self.max_timestamp > (NO_TIMESTAMP if last is None else last[0]):
+        if self.max_timestamp > self._newest_time_entry():
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
 
     def fits(self, last_offset: int) -> bool:

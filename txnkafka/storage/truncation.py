@@ -214,7 +214,7 @@ def _delete_first(log: PartitionLog, count: int, now_ms: int) -> None:
 
 
 def _keep_producers(log: PartitionLog, offset: int) -> None:
-    """Have what is known of producers at ``offset`` durably: the log below goes, and nothing else tells it."""
+    """Have the state of producers at ``offset`` durably: the log below goes, and nothing else tells it."""
     if offset not in log.snapshots.offsets:
         table = ProducerTable()
         replay(log, table, load_producers(log, table, offset), offset, [])

@@ -24,7 +24,13 @@ PARTITION = TopicPartition("t", 0)
 
 
 def data(
-    producer_id: int = -1, sequence: int = -1, count: int = 2, *, epoch: int = 0, timestamp: int = NOW, **fields: Any
+    producer_id: int = -1,
+    sequence: int = -1,
+    count: int = 2,
+    *,
+    epoch: int = 0,
+    timestamp: int = NOW,
+    **fields: Any,
 ) -> bytearray:
     """A batch of ``count`` records of a producer, 26 bytes each at most."""
     if producer_id >= 0:
@@ -86,8 +92,8 @@ class Log:
         )
 
     def restart(self, *, clean: bool = True, power_cut: bool = False) -> None:
-        """Another process opens it: after a close, after the death of the first, or after a power cut that has
-        left only what was synced."""
+        """Another process opens it: after a close, after the death of the first, or after a power cut that
+        has left only what was synced."""
         log = self.log
         if clean and not power_cut:
             log.close()

@@ -9,13 +9,15 @@ from txnkafka import TopicPartition
 from txnkafka._core.encode import end_txn_marker
 from txnkafka.config import CleanerConfig, LogConfig
 from txnkafka.env import DataFiles
-from txnkafka.model import CompletedTxn, IsolationLevel
+from txnkafka.model import IsolationLevel
 from txnkafka.record.builder import build_batch
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.compaction import CleanStats, clean
 from txnkafka.storage.log_read import read
+from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.recovery import Start, open_log
 from txnkafka.storage.transactions import transactions_of
+from txnkafka.storage.txn_index import AbortedTxn as IndexEntry
 from txnkafka.testing.memory_files import MemoryFiles
 
 __all__ = ["ABORT", "COMMIT", "DIRECTORY", "EMPTY", "NOW", "CompactedLog", "Row"]
@@ -53,7 +55,7 @@ class CompactedLog:
         self._sequences: dict[tuple[int, int], int] = {}
         self.log = self._opened(Start())
 
-    def _opened(self, start: Start):  # type: ignore[no-untyped-def]
+    def _opened(self, start: Start) -> PartitionLog:
         return open_log(
             self.files, DIRECTORY, TopicPartition("t", 0), self.config, start, now_ms=self.now
         ).log
@@ -61,9 +63,13 @@ class CompactedLog:
     # Writing
 
     def data(
-        self, producer_id: int, *records: tuple[bytes | None, bytes | None], epoch: int = 0, codec: str = "none"
+        self,
+        producer_id: int,
+        *records: tuple[bytes | None, bytes | None],
+        epoch: int = 0,
+        codec: str = "none",
     ) -> int:
-        """A batch of a transaction, of an idempotent producer (ids from 100 on) or of nobody (-1); its offset."""
+        """A batch of a transaction, of an idempotent producer (from 100 on) or of nobody (-1); its offset."""
         sequence = self._sequences.get((producer_id, epoch), 0)
         self._sequences[producer_id, epoch] = sequence + len(records)
         batch = build_batch(
@@ -79,8 +85,8 @@ class CompactedLog:
     def end(self, producer_id: int, *, commit: bool, epoch: int = 0, version: int = 0) -> int:
         """A marker; its offset."""
         marker = end_txn_marker(
-            base_offset=0, timestamp=self.now, producer_id=producer_id, producer_epoch=epoch, coordinator_epoch=1,
-            commit=commit,
+            base_offset=0, timestamp=self.now, producer_id=producer_id, producer_epoch=epoch,
+            coordinator_epoch=1, commit=commit,
         )  # fmt: skip
         return self.log.append(
             marker, now_ms=self.now, origin=AppendOrigin.COORDINATOR, transaction_version=version
@@ -133,13 +139,13 @@ class CompactedLog:
 
     # Looking
 
-    def bytes(self) -> bytes:
+    def content(self) -> bytes:
         """All segments, one behind the other."""
         return b"".join(bytes(each.read(0, each.size)) for each in self.log.segments)
 
     def rows(self) -> list[Row]:
         """What every batch is."""
-        data = self.bytes()
+        data = self.content()
         rows = []
         for header in scan_log(data)[0]:
             content = data[header.position : header.position + header.size]
@@ -166,7 +172,8 @@ class CompactedLog:
                 break
             aborted = [AbortedTxn(*each[1:]) for each in answer.aborted_transactions or []]
             end = self.log.last_stable_offset
-            found += [(each.offset, each.key, each.value) for each in fetch(data, headers, offset, end, aborted)]
+            fetched = fetch(data, headers, offset, end, aborted)
+            found += [(each.offset, each.key, each.value) for each in fetched]
             offset = headers[-1].last_offset + 1
         return found
 
@@ -190,9 +197,9 @@ class CompactedLog:
             for each in self.log.producers.entries()
         )  # fmt: skip
 
-    def aborted(self) -> list[CompletedTxn]:
+    def aborted(self) -> list[IndexEntry]:
         """All entries of all transaction indexes."""
-        return [entry for each in self.log.segments for entry in transactions_of(self.log, each).entries]  # type: ignore[misc]
+        return [entry for each in self.log.segments for entry in transactions_of(self.log, each).entries]
 
     def names(self, *suffixes: str) -> list[str]:
         """Files with one of the suffixes."""

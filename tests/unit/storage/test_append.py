@@ -96,7 +96,9 @@ def test_the_first_of_two_faults_counts(number: int) -> None:
     """Where both can be in one batch."""
     for later in range(number + 1, len(CHECKS)):
         batch, configs = faulty(number, later)
-        if CHECKS[number][0] == "last offset below the first" and CHECKS[later][0].startswith(("no", "count")):
+        if CHECKS[number][0] == "last offset below the first" and CHECKS[later][0].startswith(
+            ("no", "count")
+        ):
             continue  # the same error
         assert refusal(batch, **configs) == CHECKS[number][2], CHECKS[later][0]
 

@@ -1,14 +1,13 @@
-"""What compaction leaves of a log, case by case; the names are those of Kafka's LogCleanerTest, by meaning."""
+"""What compaction leaves of a log, case by case; the cases are those of Kafka's LogCleanerTest, and more."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from tests.models.builder import legacy_entry
 from tests.unit.storage.compacted import ABORT, COMMIT, EMPTY, NOW, CompactedLog, Row
 from txnkafka._core.encode import empty_batch, encode_batch
-from txnkafka.errors import CorruptRecordError
-from txnkafka.storage.segment import LogSegment
 
 A, B, C = (b"a", b"1"), (b"b", b"1"), (b"c", b"1")
 LATER = 1000  # delete.retention.ms
@@ -86,7 +85,7 @@ def test_keys_of_markers_are_no_keys_of_records() -> None:
     followed(log, 1, 2)
     before = log.view()
     log.clean()
-    assert [row.what for row in log.rows()][:5] == [abort_key.decode(), "a", COMMIT, ABORT, commit_key.decode()]
+    assert whats(log)[:5] == [abort_key.decode(), "a", COMMIT, ABORT, commit_key.decode()]
     assert log.view() == before
 
 
@@ -170,7 +169,8 @@ def test_the_last_sequence_of_a_producer_stays_known(snapshots: bool) -> None:
     assert log.rows() == [Row(0, 100, EMPTY), Row(2, -1, "a b")]
     log.reopen(clean=snapshots, snapshots=snapshots)
     assert log.producers() == before
-    retry = encode_batch([(b"a", b"1", NOW), (b"b", b"1", NOW)], producer_id=100, producer_epoch=0, base_sequence=0)
+    records = [(b"a", b"1", NOW), (b"b", b"1", NOW)]
+    retry = encode_batch(records, producer_id=100, producer_epoch=0, base_sequence=0)
     answer = log.log.append(retry, now_ms=NOW)
     assert (answer.is_duplicate, answer.first_offset, answer.last_offset) == (True, 0, 1)
 
@@ -257,7 +257,7 @@ def test_every_segment_ends_with_a_batch() -> None:
     log.clean()
     segments = log.log.segments
     assert all(segment.size for segment in segments)
-    for segment, following in zip(segments, segments[1:], strict=False):
+    for segment, following in pairwise(segments):
         assert [index.last_offset[-1] for index in segment.windows()] == [following.base_offset - 1]
 
 
@@ -348,107 +348,3 @@ def test_memory_bounds_a_pass() -> None:
     assert log.clean(dirty_from=3, memory=3 * 40).end_offset == 5
     assert whats(log) == ["a", "b", "c"]
     assert log.view() == before
-
-
-def test_records_without_keys_go() -> None:
-    log = CompactedLog(cleanup_policy="delete")
-    log.data(-1, (None, b"x"), A)
-    log.roll()
-    log.clean()
-    assert log.records() == [(1, b"a", b"1")]
-
-
-def test_an_index_that_lies_costs_nothing() -> None:
-    """Without its .txnindex Kafka takes aborted data for committed, and removes what it replaces."""
-    log = CompactedLog()
-    log.data(-1, A)
-    log.abort(1, (b"a", b"bad"))
-    log.data(-1, B)
-    followed(log, 1)
-    before = log.view()
-    log.log.segments[0].txn_index = None
-    log.files.open_to_write(log.log.segments[0].path("txnindex")).truncate(0)
-    log.clean()
-    assert log.view() == before == {b"a": b"1", b"b": b"1", b"elsewhere": b"1"}
-    log.clean(after_ms=LATER)
-    log.clean(after_ms=LATER)
-    assert log.view() == before
-
-
-def test_a_marker_with_a_horizon_needs_no_entry_after_a_restart() -> None:
-    """A snapshot may still know its transaction as open."""
-    log = CompactedLog(segment_bytes=300)
-    log.data(1, A)
-    log.data(-1, B, (b"filler", b"x" * 90))
-    log.roll()
-    log.end(1, commit=False)
-    log.data(-1, C)
-    followed(log, 1)
-    log.clean()
-    log.clean()
-    assert log.aborted() == []
-    log.reopen()
-    assert log.aborted() == []
-    assert log.log.repairs == []
-
-
-def test_legacy_batches_become_magic_2() -> None:
-    log = CompactedLog()
-    log.data(-1, A)
-    log.put(
-        legacy_entry(1, b"a", b"2", timestamp=NOW),
-        legacy_entry(2, b"b", b"2", magic=0),
-        legacy_entry(3, b"b", None, timestamp=NOW + 5),
-        legacy_entry(4, b"d", b"old", magic=0),
-    )
-    log.roll()
-    log.clean()
-    assert log.records() == [(1, b"a", b"2"), (3, b"b", None), (4, b"d", b"old")]
-    headers = [header for index in log.log.segments[0].windows() for header in index]
-    assert [(each.magic, each.base_offset, each.max_timestamp) for each in headers] == [
-        (2, 1, NOW), (2, 3, NOW + 5), (2, 4, -1),
-    ]  # fmt: skip
-    log.clean(after_ms=LATER)
-    assert [key for _, key, _ in log.records()] == [b"a", b"d"]
-
-
-def test_a_damaged_batch_is_not_made_whole() -> None:
-    """A batch that is written anew has a CRC that holds: nothing is taken whose own does not."""
-    log = CompactedLog()
-    first = log.data(-1, A, B)
-    log.data(-1, A)
-    log.roll()
-    log.log.flush()
-    segment: LogSegment = log.log.segments[0]
-    segment.file("log").write(70, [b"!"])
-    before = log.bytes()
-    with pytest.raises(CorruptRecordError, match=r"CRC.*t-0, .*000\.log, position 0"):
-        log.clean()
-    assert log.bytes() == before
-    assert log.names(".cleaned", ".swap") == []
-    assert log.log.fenced is None
-    assert first == 0
-
-
-def test_nothing_dirty_is_nothing_to_do() -> None:
-    log = CompactedLog()
-    log.data(-1, A)
-    log.roll()
-    end = log.clean().end_offset
-    names = log.names("")
-    stats = log.clean(dirty_from=end)
-    assert stats.segments_before == 0
-    assert log.names("") == names
-
-
-def test_the_time_of_a_file_is_kept() -> None:
-    """By it, records without timestamps age."""
-    log = CompactedLog()
-    log.data(-1, A)
-    log.roll()
-    log.data(-1, A)
-    log.roll()
-    log.files.set_modified_ms(log.log.segments[1].path("log"), 12_345)
-    log.clean()
-    (entry,) = [each for each in log.files.list("/data/t-0") if each.name == f"{0:020d}.log"]
-    assert entry.modified_ms == log.log.segments[0].created_ms == 12_345

@@ -140,17 +140,17 @@ def test_a_disk_that_is_full_changes_nothing() -> None:
     log.data(-1, (b"a", b"2"))
     log.roll()
     log.log.flush()
-    before, names = log.bytes(), log.names("")
+    before, names = log.content(), log.names("")
     for call, error in (("write", 28), ("sync", 5), ("create", 28), ("read_into", 5)):
         plan = FaultPlan(1, error, call=call)
         for part in (log.log, *log.log.segments):
             part.files = FaultyFiles(log.files, plan)
-        with pytest.raises(KafkaStorageError, match="t-0 was not compacted.*nothing is lost"):
+        with pytest.raises(KafkaStorageError, match=r"t-0 was not compacted.*nothing is lost"):
             log.clean()
         assert plan.failed
         for part in (log.log, *log.log.segments):
             part.files = log.files
-        assert (log.bytes(), log.names("")) == (before, names)
+        assert (log.content(), log.names("")) == (before, names)
     assert log.clean().records_dropped == 1
 
 

@@ -1,8 +1,8 @@
 """Every line of the conformance list for logs is a test whose name begins with it, or has its reason here.
 
-The list was drawn from Apache Kafka's own tests at version 4.3.1 (ProducerStateManagerTest, UnifiedLogTest,
-TransactionIndexTest, LogCleanerTest, the tests of record batches, LogValidatorTest) and numbered from 1 to 133.
-Tests carry group and number, as in ``test_ul_39_…``; one line may have several.
+The list was drawn from Apache Kafka's own tests at version 4.3.1 (ProducerStateManagerTest,
+UnifiedLogTest, TransactionIndexTest, LogCleanerTest, the tests of record batches, LogValidatorTest) and
+numbered from 1 to 133. Tests carry group and number, as in ``test_ul_39_…``; one line may have several.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOT_HERE = {
     58: "a batch that was compacted is replayed by its header: the cleaner's tests and tests/golden",
     59: "the same, of empty batches",
     72: "nobody follows",
-    75: "such a segment is refused by name: Kafka splits it when it starts, and no version writes one any more",
+    75: "such a segment is refused by name; Kafka splits it when it starts, and writes none any more",
     122: "one batch comes with each append: bytes behind it are refused (test_append.py)",
     123: "rows of the table of checks in test_append.py",
     124: "a row of the table of checks in test_append.py",
@@ -49,7 +49,11 @@ def named() -> set[tuple[str, int]]:
 
 def unaccounted(found: set[tuple[str, int]]) -> list[str]:
     lines = [(group, number) for group, numbers in NUMBERED.items() for number in numbers]
-    return [f"{group} {number}" for group, number in lines if not {(group, number)} & found and number not in NOT_HERE]
+    return [
+        f"{group} {number}"
+        for group, number in lines
+        if not {(group, number)} & found and number not in NOT_HERE
+    ]
 
 
 def test_every_line_is_a_test_or_has_a_reason() -> None:

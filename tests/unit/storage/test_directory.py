@@ -210,7 +210,12 @@ def test_a_log_that_failed_is_no_clean_stop() -> None:
 def test_foreign_directories_are_left_alone() -> None:
     files = MemoryFiles()
     opened(files).close()
-    for name in ("foo", "__cluster_metadata-0", "remote-log-index-cache", "t-0.0123456789abcdef0123456789abcdef-stray"):
+    for name in (
+        "foo",
+        "__cluster_metadata-0",
+        "remote-log-index-cache",
+        "t-0.0123456789abcdef0123456789abcdef-stray",
+    ):
         files.make_directory(f"/data/{name}")
     directory = opened(files)
     assert directory.logs == {}

@@ -182,7 +182,7 @@ def test_ul_43_a_log_start_inside_an_open_transaction() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_retry_of_what_was_deleted_is_still_a_duplicate(clean: bool) -> None:
-    """Kafka forgets the producer when it rebuilds its state behind the log start, and takes the batch twice."""
+    """Kafka forgets the producer when it rebuilds its state behind the log start: then it is there twice."""
     log = Log()
     log.idempotent(7, 0)
     log.plain()
@@ -271,7 +271,7 @@ def test_ul_62_snapshots_go_with_their_segments() -> None:
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_producers_outlive_their_segments_and_a_power_cut(lost: bool) -> None:
-    """Before a segment goes, the snapshot behind it is there, durably: nothing else tells of its producers."""
+    """Before a segment goes, the snapshot behind it is there durably: nothing else tells of its producers."""
     log = Log(segment_bytes=len(data(7, 0)), retention_bytes=0)
     log.idempotent(7, 0)
     log.plain()

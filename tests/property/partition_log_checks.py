@@ -1,0 +1,67 @@
+"""What must hold of a partition log at any time, beside its model."""
+
+from __future__ import annotations
+
+from tests.models.fetch_filter import AbortedTxn, fetch, scan_log
+from tests.models.partition_log import PartitionLogModel
+from txnkafka.model import IsolationLevel
+from txnkafka.storage import parse_producer_snapshot
+from txnkafka.storage.log_read import read
+from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.transactions import transactions_of
+
+__all__ = ["check_offsets", "check_producers", "check_records", "check_transaction_indexes"]
+
+
+def check_offsets(log: PartitionLog, model: PartitionLogModel) -> None:
+    assert (log.log_start_offset, log.log_end_offset) == (model.log_start, model.log_end)
+    assert (log.recovery_point, log.high_watermark) == (model.durable, model.high_watermark)
+    assert log.last_stable_offset == model.last_stable_offset <= log.log_end_offset
+    assert [each for each in log.epochs.entries if each[1] < log.log_end_offset] == model.epochs()
+
+
+def check_producers(log: PartitionLog, model: PartitionLogModel) -> None:
+    """In memory, and in every snapshot: state at an offset is that of the log below it."""
+    assert [tuple(entry) for entry in log.producers.entries()] == model.rows()
+    for offset in log.snapshots.offsets:
+        entries = parse_producer_snapshot(log.snapshots.read(offset))
+        live = model.producers(offset)
+        rows = sorted(tuple(entry) for entry in entries if entry.producer_id in live)
+        assert rows == model.rows(offset), f"snapshot of {offset}"
+
+
+def check_transaction_indexes(log: PartitionLog, model: PartitionLogModel) -> None:
+    bases = [segment.base_offset for segment in log.segments]
+    ends = [*bases[1:], model.log_end]
+    for segment, end in zip(log.segments, ends, strict=True):
+        entries = [tuple(entry[1:]) for entry in transactions_of(log, segment).entries]
+        assert entries == model.markers_of(segment.base_offset, end)
+
+
+def check_records(log: PartitionLog, model: PartitionLogModel) -> None:
+    """As consumers of both kinds get them, in small pieces and in larger ones."""
+    for max_bytes, level in ((1, IsolationLevel.READ_COMMITTED), (300, IsolationLevel.READ_UNCOMMITTED)):
+        committed = level is IsolationLevel.READ_COMMITTED
+        assert _consumed(log, model, max_bytes, level) == model.records(committed=committed)
+
+
+def _consumed(
+    log: PartitionLog, model: PartitionLogModel, max_bytes: int, level: IsolationLevel
+) -> list[tuple[int, bytes]]:
+    found: list[tuple[int, bytes]] = []
+    offset = model.log_start
+    while True:
+        answer = read(log, offset, max_bytes=max_bytes, isolation_level=level)
+        headers, stop, _ = scan_log(bytes(answer.records))
+        assert stop == "end"
+        if not headers:
+            return found
+        end = headers[-1].last_offset + 1
+        aborted: list[AbortedTxn] | None = None
+        if answer.aborted_transactions is not None:
+            aborted = [AbortedTxn(*each) for each in model.aborted(offset, end)]
+            told = [tuple(each[1:]) for each in answer.aborted_transactions]
+            assert told == sorted(aborted, key=lambda each: each.first_offset)
+        records = fetch(bytes(answer.records), headers, offset, end, aborted)
+        found += [(record.offset, record.value or b"") for record in records]
+        offset = end

@@ -1,0 +1,84 @@
+"""Appends that fail: a full disk is survived, any other error is the last."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from tests.unit.storage.client import Log, data, opened
+from txnkafka.errors import (
+    KafkaStorageError,
+)
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+from txnkafka.testing.memory_files import MemoryFiles
+
+BATCH = len(data())  # bytes of two records
+
+
+def faulty(**plan: object) -> tuple[Log, FaultPlan]:
+    fault_plan = FaultPlan()
+    log = Log(opened(FaultyFiles(MemoryFiles(), fault_plan)))
+    log.idempotent(7, 0)
+    fault_plan.__init__(**plan)  # from here on
+    return log, fault_plan
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_a_full_disk_is_survived(short: bool) -> None:
+    """Nothing of the batch stays, and the same batch is taken when there is room again."""
+    log, plan = faulty(fails=1, call="write", error=errno.ENOSPC, short=short)
+    with pytest.raises(KafkaStorageError, match="is full"):
+        log.idempotent(7, 2)
+    assert (log.log.log_end_offset, log.log.fenced) == (2, None)
+    assert [entry.last_sequence for entry in log.log.producers.entries()] == [1]
+    plan.fails = 0
+    assert log.idempotent(7, 2).first_offset == 2
+    log.restart(clean=False)
+    assert log.log.log_end_offset == 4
+
+
+def test_a_full_disk_from_which_nothing_can_be_taken_back_fences() -> None:
+    log, plan = faulty(fails=1, error=errno.ENOSPC, short=True, for_ever=True)
+    with pytest.raises(KafkaStorageError):
+        log.idempotent(7, 2)
+    assert log.log.fenced is not None
+    plan.fails = 0
+    with pytest.raises(KafkaStorageError):
+        log.idempotent(7, 2)
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_ul_47_the_first_io_error_fences_the_log(short: bool) -> None:
+    """KAFKA-10778: nothing is appended behind it, offsets are used once."""
+    log, plan = faulty(fails=1, call="write", short=short)
+    with pytest.raises(KafkaStorageError):
+        log.idempotent(7, 2)
+    plan.fails = 0
+    for act in (log.plain, log.log.flush, log.log.close):
+        with pytest.raises(KafkaStorageError, match="Opening the data directory again"):
+            act()
+    assert log.log.log_end_offset == 2
+    log.restart(clean=False)
+    assert log.log.log_end_offset == 2
+    assert log.idempotent(7, 2).first_offset == 2
+
+
+def test_a_roll_that_fails_leaves_the_log_as_it_was() -> None:
+    """Whatever call fails because the disk is full, the next append may have it."""
+    for number in range(1, 40):
+        plan = FaultPlan()
+        log = Log(opened(FaultyFiles(MemoryFiles(), plan), segment_bytes=BATCH))
+        log.plain()
+        plan.__init__(number, errno.ENOSPC, "write")
+        try:
+            log.plain()
+        except KafkaStorageError:
+            assert (log.log.log_end_offset, log.log.fenced) == (2, None)
+            log.plain()
+        else:
+            assert number > 3
+            break
+        assert log.bases == [0, 2]
+        log.restart(clean=False)
+        assert log.log.log_end_offset == 4
