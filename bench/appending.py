@@ -249,7 +249,8 @@ class JavaAppendSide(_OverLogs):
 
 def contests(plan: object) -> list[Contest]:
     """Batches of 16 KB and of 1 MB, plain and idempotent; then groups of them, flushed."""
-    total, flushes, rounds = plan.append, plan.flushes, plan.rounds  # type: ignore[attr-defined]  # bench.rows.Plan
+    total, flushes = plan.append, plan.flushes  # type: ignore[attr-defined]  # a bench.rows.Plan
+    rounds = plan.rounds  # type: ignore[attr-defined]
     plain = [_append(label, records, total, rounds, idempotent=False) for label, records in SIZES]
     idempotent = [_append(label, records, total, rounds, idempotent=True) for label, records in SIZES]
     return [*plain, *idempotent, *(_durable(each, flushes, 2 * rounds + 1) for each in GROUPS)]

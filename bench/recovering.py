@@ -221,7 +221,8 @@ def _link(segment: Path, partition: Path) -> None:
 
 def contests(plan: object) -> list[Contest]:
     """Nothing was flushed, and every batch is read; or everything was closed in order."""
-    size, partitions, rounds = plan.verify, plan.partitions, plan.start_rounds  # type: ignore[attr-defined]  # bench.rows.Plan
+    size, partitions = plan.verify, plan.partitions  # type: ignore[attr-defined]  # a bench.rows.Plan
+    rounds = plan.start_rounds  # type: ignore[attr-defined]
     return [_recovery(Unflushed(size, PRODUCERS), rounds), _opening(Stopped(partitions), rounds)]
 
 

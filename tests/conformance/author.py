@@ -131,7 +131,12 @@ class Author:
         producer = {"producer_id": producer_id, "producer_epoch": EPOCH, "base_sequence": sequence}
         fields = producer if producer_id >= 0 else {}
         return bytes(
-            build_batch(rows, compression=codec, transactional=bool(transactional), **fields)  # type: ignore[arg-type]
+            build_batch(
+                rows,
+                compression=codec,
+                transactional=bool(transactional),
+                **fields,  # type: ignore[arg-type]
+            )
         )
 
     def _append(

@@ -3,7 +3,7 @@
 Nothing is decided here. What a broker refuses, and in which order, is `storage/append.py`'s business; this
 module tells what there is. Rules of a record are those of the full reader (``record.h``).
 """
-from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
@@ -54,8 +54,8 @@ cdef class BatchFields:
     ``problem`` says why the bytes are no batch, else it is empty. ``crc_holds`` and the fields of the header
     are set when they are. Of records, after a walk: ``record_problem`` with the number of the first
     ``bad_record``; ``keyless`` and ``out_of_order``, the number of the first record without a key and of the
-    first whose offset delta is not its number, -1 for none; ``earliest_timestamp`` (-1s left out, -1 when there are
-    no others) and ``latest_timestamp``.
+    first whose offset delta is not its number, -1 for none; ``earliest_timestamp`` (-1s left out, -1 when
+    there are no others) and ``latest_timestamp``.
     """
 
     cdef readonly int64_t base_offset, base_timestamp, max_timestamp, producer_id
@@ -131,7 +131,7 @@ cdef int32_t walk_records(
         if p == NULL:
             return i
         error[0] = RECORD_OK
-        timestamp = <int64_t>(<unsigned long long>batch.base_timestamp + <unsigned long long>r.timestamp_delta)
+        timestamp = <int64_t>(<uint64_t>batch.base_timestamp + <uint64_t>r.timestamp_delta)
         if timestamp != -1:
             earliest = min(earliest, timestamp)
         latest = max(latest, timestamp)

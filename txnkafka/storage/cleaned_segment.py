@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.storage.segment import KINDS, LogSegment
+from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.segment_files import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.index import OffsetIndex, OffsetPosition, TimeIndex
 from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
-from txnkafka.storage.layout import file_name
+from txnkafka.storage.segment_files import DELETED, SegmentFiles
 from txnkafka.storage.segment_view import Segment
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
@@ -34,22 +34,18 @@ if TYPE_CHECKING:
 __all__ = ["DELETED", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
-DELETED = ".deleted"
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
-KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 _INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
-class LogSegment:
+class LogSegment(SegmentFiles):
     """The files of one segment below ``directory``. ``size`` is where the next batch goes."""
 
     def __init__(
         self, files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
     ) -> None:
-        self.files = files
-        self.directory = directory
-        self.base_offset = base_offset
+        super().__init__(files, directory, base_offset)
         self.config = config
         self.created_ms = created_ms
         self.size = 0
@@ -66,24 +62,6 @@ class LogSegment:
         self.on_repair: Callable[[str], None] = LOG.warning
         self._loaded = True
         self._bytes_since_entry = 0
-        self._open: dict[FileKind, DataFile] = {}
-
-    def path(self, kind: FileKind) -> str:
-        """Where a file of the segment is, or would be."""
-        return self.files.join(self.directory, file_name(self.base_offset, kind))
-
-    def file(self, kind: FileKind) -> DataFile:
-        """The file, open; made when it is not there. Raises OSError."""
-        file = self._open.get(kind)
-        if file is None:
-            path = self.path(kind)
-            file = self.files.open_to_write(path) if self.files.exists(path) else self.files.create(path)
-            self._open[kind] = file
-        return file
-
-    def has_open(self, file: DataFile) -> bool:
-        """Whether this is one of the segment's files."""
-        return any(file is each for each in self._open.values())
 
     # Appending
 
@@ -143,9 +121,11 @@ class LogSegment:
 
     def indexes_are_full(self) -> bool:
         """Whether an index has no room; the last slot of the time index is kept for the segment's end."""
-        offset_slots = self.config.segment_index_bytes // OFFSET_ENTRY.size
-        time_slots = self.config.segment_index_bytes // TIME_ENTRY.size
-        return len(self.offset_index) >= offset_slots or len(self.time_index) >= time_slots - 1
+        room = self.config.segment_index_bytes
+        return (
+            len(self.offset_index.content) + OFFSET_ENTRY.size > room
+            or len(self.time_index.content) + 2 * TIME_ENTRY.size > room
+        )
 
     # Reading
 
@@ -384,33 +364,3 @@ class LogSegment:
         """Make the file as large as the log in it. Raises OSError."""
         self.file("log").truncate(self.size)
         self.has_unsynced_bytes = True
-
-    def remove_leftovers(self) -> None:
-        """Remove files of this name that nobody knows; a new segment takes their place."""
-        for kind in KINDS:
-            if self.files.exists(self.path(kind)):
-                LOG.warning("%s lay there when its segment began: removed", self.path(kind))
-                self.files.remove(self.path(kind))
-
-    def close(self) -> None:
-        """Give the files back; they are opened again when they are needed."""
-        for file in self._open.values():
-            file.close()
-        self._open.clear()
-
-    def remove(self) -> None:
-        """Remove the files, the log first. Raises OSError."""
-        self.close()
-        for kind in KINDS:
-            if self.files.exists(self.path(kind)):
-                self.files.remove(self.path(kind))
-
-    def mark_deleted(self) -> list[str]:
-        """Give the files the suffix ``.deleted``, the log first; returns where they are now."""
-        renamed = []
-        for kind in KINDS:
-            path = self.path(kind)
-            if self.files.exists(path):
-                self.files.rename(path, path + DELETED)
-                renamed.append(path + DELETED)
-        return renamed

@@ -29,7 +29,7 @@ final class Appends {
         }
     }
 
-    /** One round: new logs below {@code directory}, which must be empty. Opening and closing are not timed. */
+    /** One round: new logs below {@code directory}, which must be empty. Opening, closing: not timed. */
     String run(File directory, int partitions, int group) throws IOException, InterruptedException {
         KafkaScheduler scheduler = new KafkaScheduler(1);
         scheduler.startup();

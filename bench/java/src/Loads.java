@@ -39,7 +39,8 @@ final class Loads {
         heap = heap() - heap;
         long logs = 0;
         long offsets = 0;
-        for (scala.collection.Iterator<UnifiedLog> each = manager.allLogs().iterator(); each.hasNext(); logs++)
+        scala.collection.Iterator<UnifiedLog> each = manager.allLogs().iterator();
+        for (; each.hasNext(); logs++)
             offsets += each.next().logEndOffset();
         return "\"logs\":" + logs + ",\"offsets\":" + offsets + ",\"bytes\":" + heap
             + ",\"cpu_ns\":" + cpu + ",\"wall_ns\":" + wall;

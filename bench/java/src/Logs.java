@@ -20,10 +20,12 @@ final class Logs {
     private Logs() {
     }
 
-    static UnifiedLog create(File directory, Map<String, Object> settings, Scheduler scheduler) throws IOException {
+    static UnifiedLog create(File directory, Map<String, Object> settings, Scheduler scheduler)
+        throws IOException {
         directory.mkdirs();
         return UnifiedLog.create(
-            directory, new LogConfig(settings), 0L, 0L, scheduler, new BrokerTopicStats(), Time.SYSTEM, 900_000,
+            directory, new LogConfig(settings), 0L, 0L, scheduler, new BrokerTopicStats(), Time.SYSTEM,
+            900_000,
             new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1), true,
             Optional.empty(), new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
     }

@@ -43,7 +43,8 @@ public final class Consume {
             consumer.assign(partitions);
             consumer.seekToBeginning(partitions);
             Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
-            while (ends.entrySet().stream().anyMatch(each -> consumer.position(each.getKey()) < each.getValue()))
+            while (ends.entrySet().stream()
+                .anyMatch(each -> consumer.position(each.getKey()) < each.getValue()))
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200)))
                     out.println(level + " " + line(record));
         }

@@ -67,7 +67,8 @@ public final class KafkaLog {
             } catch (Exception e) {
                 Throwable cause = e instanceof RecordValidationException
                     ? ((RecordValidationException) e).invalidException() : e;
-                answer = "\"code\":" + Errors.forException(cause).code() + ",\"error\":" + quoted(cause.toString());
+                answer = "\"code\":" + Errors.forException(cause).code()
+                    + ",\"error\":" + quoted(cause.toString());
                 if (Errors.forException(cause) == Errors.UNKNOWN_SERVER_ERROR)
                     e.printStackTrace();
             }
@@ -160,7 +161,8 @@ public final class KafkaLog {
             new File(options.get("directory")), new LogConfig(config),
             Long.parseLong(options.get("log_start")), Long.parseLong(options.get("recovery_point")),
             time.scheduler(), new BrokerTopicStats(), time, 900_000,
-            new ProducerStateManagerConfig(expiration, verify), Integer.MAX_VALUE, new LogDirFailureChannel(1),
+            new ProducerStateManagerConfig(expiration, verify), Integer.MAX_VALUE,
+            new LogDirFailureChannel(1),
             Boolean.parseBoolean(options.get("clean")), Optional.of(Uuid.fromString(options.get("topic_id"))),
             new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
     }

@@ -53,9 +53,9 @@ def test_errors_are_those_of_files(tmp_path: Path) -> None:
             call(f"{root}/file")
     with pytest.raises(FileNotFoundError):
         files.create(f"{root}/nowhere/file")
+    files.make_directory(f"{root}/made")
+    files.create(f"{root}/made/file")
     with pytest.raises(OSError, match="something in the directory"):
-        files.make_directory(f"{root}/made")
-        files.create(f"{root}/made/file")
         files.remove(f"{root}/made")
 
 
