@@ -128,7 +128,7 @@ def test_a_transaction_over_many_segments(segment_bytes: int) -> None:
         log.data(1, (b"kept-%d" % number, b"x" * 150))
         log.data(2, (b"kept-%d" % number, b"y" * 150))
         log.roll()
-    log.end(1, commit=True)
+    marker = log.end(1, commit=True)
     log.end(2, commit=False)
     followed(log, 1, 2)
     before = log.view()
@@ -136,6 +136,7 @@ def test_a_transaction_over_many_segments(segment_bytes: int) -> None:
         log.clean(after_ms=after_ms)
         assert log.view() == before
     assert all(f"kept-{number}" in whats(log) for number in range(4))
+    assert marker in [row.offset for row in log.rows() if row.what == COMMIT]
     assert not any(value.startswith(b"y") for value in log.view().values())
 
 

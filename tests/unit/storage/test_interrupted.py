@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, opened
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.recovery import Start, open_log
+from txnkafka.storage.truncation import truncate_to
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -94,3 +95,24 @@ def test_a_crash_while_a_damaged_log_is_cut_brings_nothing_back() -> None:
     assert end(files) == 1
     for state in crash_states(files):
         assert end(MemoryFiles(base=state.disk)) == 1, state.name
+
+
+def test_a_crash_while_a_log_is_cut_leaves_no_hole() -> None:
+    log = opened(segment_bytes=120, cleanup_policy="compact")
+    for _ in range(5):
+        append(log, key=b"k")
+    log.close()
+    assert isinstance(log.files, MemoryFiles)
+    files = MemoryFiles(base=log.files.disk())
+
+    def reopened(files: MemoryFiles) -> PartitionLog:
+        start = Start(recovery_point=1)
+        return open_log(files, DIRECTORY, log.topic_partition, log.config, start, now_ms=NOW).log
+
+    truncate_to(reopened(files), 1, now_ms=NOW)
+    ends = set()
+    for state in crash_states(files):
+        left = reopened(MemoryFiles(base=state.disk))
+        assert [each.base_offset for each in left.segments if each.size] == list(range(left.log_end_offset))
+        ends.add(left.log_end_offset)
+    assert ends == {1, 2, 3, 4, 5}
