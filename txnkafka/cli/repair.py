@@ -85,8 +85,8 @@ def _open(
     from txnkafka.storage.data_directory import DataDirectory
 
     logging.getLogger("txnkafka.storage").addHandler(logging.NullHandler())  # all of it is printed
-    # nothing here knows the topics' settings: any log may have been compacted, and no producer is forgotten
-    config = LogConfig(cleanup_policy="compact", producer_id_expiration_ms=2**63 - 1)
+    # nothing here knows the topics' settings: no producer is forgotten
+    config = LogConfig(producer_id_expiration_ms=2**63 - 1)
     return DataDirectory(
         OverlayFiles(LocalFileSystem()) if dry_run else LocalDataFiles(),
         path,

@@ -63,9 +63,6 @@ def find_end(log: PartitionLog, start: Start) -> None:
             _cut(log, start, number, found)
             was_cut = True
             break
-        if _ends_early(log, number, end, start):
-            _drop_segments(log, number + 1)
-            break
     log.log_end_offset = end
     _check_end(log, start)
     known = len(log.segments) if start.clean_shutdown else _first_unknown(log, start)
@@ -75,15 +72,6 @@ def find_end(log: PartitionLog, start: Start) -> None:
     log.recovery_point = end if start.clean_shutdown else min(start.recovery_point or 0, end)
     if log.log_end_offset < start.log_start_offset:
         _begin_at(log, start.log_start_offset)
-
-
-def _ends_early(log: PartitionLog, number: int, end: int, start: Start) -> bool:
-    """Whether offsets are missing behind a segment that was not durable: then its end was lost, and what
-    follows does not follow any more. Compaction leaves such gaps, too."""
-    if start.clean_shutdown or log.config.compact or number + 1 == len(log.segments):
-        return False
-    following = log.segments[number + 1].base_offset
-    return start.recovery_point is not None and start.recovery_point <= end < following
 
 
 def _first_checked(log: PartitionLog, start: Start) -> int:

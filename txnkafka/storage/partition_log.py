@@ -2,11 +2,11 @@
 
 For one thread at a time, but for ``LogFlush.run``, which may run beside everything else here.
 
-Invariants. An append that is refused, or that fails, leaves the log as it was: files, epochs, producers.
-Offsets grow by what is appended and are used once. ``log_start_offset <= last_stable_offset <= high_watermark
-<= log_end_offset``, but that the last stable offset may lie below the log start by a part of a batch, as in
-Kafka. After the first I/O error nothing is appended and nothing more is acknowledged; a full disk is no such
-error.
+Invariants. An append that is refused leaves the log as it was: files, epochs, producers; so does one that
+fails, but for a new leader epoch. Offsets grow by what is appended and are used once. ``log_start_offset <=
+last_stable_offset <= high_watermark <= log_end_offset``, but that the last stable offset may lie below the
+log start by a part of a batch, as in Kafka. After the first I/O error nothing is appended and nothing more is
+acknowledged; a full disk is no such error.
 
 Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
 """
