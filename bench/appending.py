@@ -13,11 +13,11 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.harness import Comparison, Contest, Side, Timing, timed
 from bench.java import BUILD, JavaProcess
 from txnkafka._core.encode import encode_batch
-from txnkafka._core.record_input import InputRecord
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.model import TopicPartition
@@ -74,7 +74,7 @@ class Batches:
     def _encoded(self) -> Iterator[bytearray]:
         for number in range(self.count):
             first = number * self.records
-            rows: list[InputRecord] = [
+            rows: list[Any] = [
                 (b"%016d" % i, b"%0100d" % i, NOW_MS + i // 4, []) for i in range(first, first + self.records)
             ]
             turn, producer = divmod(number, PRODUCERS)

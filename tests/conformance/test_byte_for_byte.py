@@ -28,7 +28,7 @@ SMALL = {
 KINDS = {
     "small": {},
     "verified": {"transaction_partition_verification_enable": True},
-    "by-time": {"segment_bytes": 1 << 20, "segment_ms": 3000, "retention_ms": 60_000},
+    "by-time": {"segment_bytes": 1 << 20, "segment_ms": 3000, "retention_ms": 9000},
     "by-size": {"retention_bytes": 9000},
     "full-indexes": {"segment_bytes": 1 << 20, "segment_index_bytes": 48, "index_interval_bytes": 60},
     "append-time": {"message_timestamp_type": "LogAppendTime", "segment_ms": 3000},
@@ -106,4 +106,31 @@ def test_a_duplicate_from_before_the_restart(kafka_log: KafkaLog, directory: Pat
     twins.restart()
     assert twins.append(batches[2]).first_offset == 2
     assert twins.append(batches[0]).code == 45  # Kafka's answer; Twins has looked at ours
+    twins.close()
+
+
+def test_retention_at_its_limits(kafka_log: KafkaLog, directory: Path) -> None:
+    """A segment goes when it is older than retention.ms, and when what is left has retention.bytes."""
+    batch = bytes(encode_batch([(b"k", b"v", START_MS)]))
+    twins = Twins(kafka_log, directory, SMALL | {"retention_ms": 1000, "retention_bytes": 2 * len(batch)})
+    for _ in range(3):
+        twins.append(batch)
+        twins.roll()
+    twins.advance_high_watermark(3)
+    deleted = []
+    for ms in (0, 1000, 1):
+        twins.wait(ms)
+        twins.retain()
+        deleted.append(twins.theirs["deleted"])
+    assert deleted == [1, 0, 2]
+    twins.close()
+
+
+def test_the_first_of_equal_timestamps_counts(kafka_log: KafkaLog, directory: Path) -> None:
+    """In the time index, also after a cut has taken the last entry away."""
+    twins = Twins(kafka_log, directory, SMALL | {"index_interval_bytes": 1000})
+    for later in (0, 0, 0, 5):
+        twins.append(bytes(encode_batch([(b"k", b"v", START_MS + later)])))
+    twins.truncate(3)
+    twins.roll()
     twins.close()

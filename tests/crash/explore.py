@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import NamedTuple
 
 from txnkafka.env import Clock, DataFiles
 from txnkafka.errors import KafkaError
-from txnkafka.testing.crash_states import crash_state, crash_states
+from txnkafka.testing.crash_states import CrashState, crash_state, crash_states
 from txnkafka.testing.disk import EMPTY_DISK, Disk
 from txnkafka.testing.fault_plan import CallSite, FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
@@ -140,9 +140,9 @@ def fail_each_call(
     base: Disk = EMPTY_DISK,
 ) -> Counter[CallSite]:
     """Let each call of the workload fail in each way; then check what is there when the process is killed,
-    and ``limit`` states that a power cut may leave in the end. The workload may go on, or end in one of the
-    ``expected`` errors. Returns and prints how often each call failed; fewer than ``at_least`` in all are a
-    failure."""
+    the worst that a power cut may leave in the end, and ``limit`` other such states. The workload may go on,
+    or end in one of the ``expected`` errors. Returns and prints how often each call failed; fewer than
+    ``at_least`` in all are a failure."""
     counts: Counter[CallSite] = Counter()
     for fault in faults:
         for number in count(1):
@@ -155,11 +155,24 @@ def fail_each_call(
             counts[plan.failed[0]] += 1
             name = f"call {number} ({' '.join(plan.failed[0])}) fails: {fault}"
             _checked(check, files.disk(), promises, [name, "killed"])
-            for state in crash_states(files, limit=limit, begin=len(files.journal)):
+            for state in _ends(files, limit, seed=number):
                 _checked(check, state.disk, promises, [name, state.name])
     _print(workload, "failed calls", {" ".join(site): number for site, number in counts.items()})
     assert counts.total() >= at_least, f"{counts.total()} failures, at least {at_least} are expected"
     return counts
+
+
+def _ends(files: MemoryFiles, limit: int, seed: int) -> Iterator[CrashState]:
+    """The state that has lost everything that it may, and ``limit`` others."""
+    end, worst = len(files.journal), None
+    for state in crash_states(files, begin=end):
+        if not state.kind.startswith(("kept", "lost")):
+            break
+        if state.kind.endswith(("names kept", "names lost")):
+            worst = state
+    if worst is not None:
+        yield worst
+    yield from crash_states(files, limit=limit, begin=end, seed=seed)
 
 
 def replay(workload: Workload, check: Check, *names: str, base: Disk = EMPTY_DISK) -> None:

@@ -12,6 +12,7 @@ from txnkafka.env import Clock, DataFiles
 from txnkafka.errors import KafkaStorageError
 
 PREALLOCATED = replace(CONFIG, preallocate=True)
+LARGE = replace(CONFIG, segment_bytes=10_000)
 SHORT = replace(CONFIG, retention_ms=1000)
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "deleted_records",
     "deletions",
     "full_disk",
+    "large_batches",
     "preallocated",
     "retention",
     "rolls",
@@ -39,6 +41,16 @@ def appends(files: DataFiles, clock: Clock, promises: Promises) -> None:
         second.flush()
     first.append("unflushed")
     second.append("unflushed")
+
+
+def large_batches(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Batches of several sectors."""
+    directory = opened(files, LARGE)
+    partition = Partition(directory, promises)
+    for number in range(4):
+        partition.append(f"l{number}", 7, records=80)
+        if number % 2:
+            partition.flush()
 
 
 def rolls(files: DataFiles, clock: Clock, promises: Promises) -> None:

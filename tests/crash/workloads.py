@@ -58,6 +58,7 @@ REFERENCES = [
     Reference(log_workloads.preallocated, check_logs, states=500, failures=400),
     Reference(log_workloads.retention, check_logs, states=500, failures=400),
     Reference(log_workloads.clean_restarts, check_logs, states=500, failures=400),
+    Reference(log_workloads.large_batches, check_logs, states=200, failures=150),
     Reference(log_workloads.full_disk, check_logs, states=500, failures=400),
     Reference(log_workloads.deletions, check_logs, states=500, failures=400),
     Reference(compactions, check_compactions, states=500, failures=400),

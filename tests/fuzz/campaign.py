@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.fuzz.appending import APPEND
 from tests.fuzz.codecs import GZIP, LZ4, SNAPPY, ZSTD
 from tests.fuzz.decoding import BATCH
 from tests.fuzz.derived_files import CHECKPOINT, INDEX, SNAPSHOT, TIME_INDEX, TXN_INDEX
@@ -22,7 +23,7 @@ __all__ = ["CORPUS", "FINDINGS", "TARGETS", "corpus_of", "describe", "run"]
 
 CORPUS = Path(__file__).with_name("corpus")
 FINDINGS = Path(__file__).resolve().parents[2] / "build" / "fuzz"
-_RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS, PRODUCERS)
+_RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS, PRODUCERS, APPEND)
 _FILES = (INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT, CHECKPOINT, LOG_RECORD, DIRECTORY)
 TARGETS = {target.name: target for target in (*_RECORDS, *_FILES)}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.damage.image import SEGMENTS, image, log
 from tests.fuzz import directory, log_records
+from tests.fuzz.appending import append_seeds
 from tests.fuzz.campaign import CORPUS
 from tests.fuzz.codecs import CODECS
 from tests.fuzz.encoding import column_seeds
@@ -208,6 +209,7 @@ def all_seeds() -> dict[str, Seeds]:
             "producers": producer_seeds(),
             "text": batch_seeds(),
             "change": batch_seeds(),
+            "append": append_seeds(),
             "columns": iter(column_seeds().items()),
             "record": record_seeds(),
             "checkpoint": checkpoint_seeds(),

@@ -22,7 +22,7 @@ from txnkafka.storage.log_read import read
 from txnkafka.storage.partition_log import AppendInfo, PartitionLog
 from txnkafka.storage.transactions import transactions_of
 from txnkafka.testing.disk import Disk
-from txnkafka.testing.losses import ALL_LOST, Losses
+from txnkafka.testing.losses import ALL_KEPT, ALL_LOST, Choice, Losses
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.testing.unsynced import Unsynced
 
@@ -93,10 +93,19 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     # Appending
 
-    @rule(slot=slots, count=counts, transactional=st.booleans())
-    def append(self, slot: int, count: int, transactional: bool) -> None:
-        sender = self.senders[slot]
-        self._send(sender, self._data(sender, sender.sequence, count, transactional))
+    @rule(batches=st.lists(st.tuples(slots, counts, st.booleans()), min_size=1, max_size=6))
+    def append(self, batches: list[tuple[int, int, bool]]) -> None:
+        for slot, count, transactional in batches:
+            sender = self.senders[slot]
+            self._send(sender, self._data(sender, sender.sequence, count, transactional))
+
+    @rule(batches=st.lists(st.tuples(slots, counts), min_size=1, max_size=6), commit=st.booleans())
+    def run_transactions(self, batches: list[tuple[int, int]], commit: bool) -> None:
+        """Of several producers at once, which end in the order of their slots."""
+        self.append([(slot, count, True) for slot, count in batches])
+        for slot in sorted({slot for slot, _ in batches}):
+            self.end_transaction(slot, commit, 0)
+            commit = not commit
 
     @rule(count=counts)
     def append_plain(self, count: int) -> None:
@@ -286,13 +295,13 @@ class PartitionLogMachine(RuleBasedStateMachine):
         self.model.flush()
         self._start(self.files.disk(), deleted, emptied)
 
-    @rule()
-    def lose_power(self) -> None:
-        """Nothing is there but what was synced; that may be more than was acknowledged."""
+    @rule(names=st.sampled_from([ALL_LOST, ALL_KEPT]))
+    def lose_power(self, names: Choice) -> None:
+        """No content is there but what was synced; that may be more than was acknowledged."""
         unsynced = Unsynced(self.files.base)
         for change in self.files.journal:
             unsynced.make(change)
-        disk, _ = Losses(unsynced).disk(ALL_LOST, ALL_LOST)
+        disk, _ = Losses(unsynced).disk(ALL_LOST, names)
         self._start(disk, [], False)
 
     def _start(self, disk: Disk, deleted: list[int], emptied: bool) -> None:

@@ -78,10 +78,10 @@ def test_a_planted_fault_is_found(
     original = getattr(where, name)
     monkeypatch.setattr(where, name, lambda *arguments, **named: instead(original, *arguments, **named))
     with pytest.raises(Exception, match="|"):  # noqa: PT011  whatever comes of it
-        run_state_machine_as_test(PartitionLogMachine, settings=lives(300, database=None, derandomize=True))
+        run_state_machine_as_test(PartitionLogMachine, settings=lives(60, database=None, derandomize=True))
 
 
 def test_the_last_stable_offset_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PartitionLog, "last_stable_offset", property(lambda log: log.high_watermark))
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(PartitionLogMachine, settings=lives(300, database=None, derandomize=True))
+        run_state_machine_as_test(PartitionLogMachine, settings=lives(60, database=None, derandomize=True))

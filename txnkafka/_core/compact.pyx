@@ -10,10 +10,10 @@ from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndS
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_DELETE_HORIZON, ATTRIBUTE_LOG_APPEND_TIME
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, store_i16, store_i32, store_i64, store_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.offset_map cimport OffsetMap
-from txnkafka._core.scan cimport ATTRIBUTE_CODEC, ATTRIBUTE_DELETE_HORIZON, ATTRIBUTE_LOG_APPEND_TIME
 
 from txnkafka.errors import CorruptRecordError, MessageTooLargeError
 

@@ -1,5 +1,5 @@
-"""``txnkafka repair``: make a stopped broker's log directory what its start would make of it, and say what was
-done."""
+"""``txnkafka repair``: make of a stopped broker's log directory what its start would make of it, and say what
+was done."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
+    from txnkafka.storage.recovery import Repair
 
 __all__ = ["repair"]
 
@@ -57,7 +58,10 @@ def repair(
 
     Exit status: 0 there was nothing to do, 1 something was repaired or refused, 2 it could not be done.
     """
-    directory = _open(logdir, topic, partition, full, truncate_corrupt, dry_run)
+    from txnkafka.storage.recovery import Repair
+
+    wanted = Repair(full=full, truncate_corrupt=truncate_corrupt)
+    directory = _open(logdir, _chosen(logdir, topic, partition), wanted, dry_run=dry_run)
     directory.close()
     rows, repairs = _rows(directory), directory.repairs_of_directory
     if not directory.was_clean:
@@ -73,16 +77,14 @@ def repair(
 
 
 def _open(
-    path: str, topic: str | None, partition: int | None, full: bool, truncate_corrupt: bool, dry_run: bool
+    path: str, only: Collection[TopicPartition] | None, wanted: Repair, *, dry_run: bool
 ) -> DataDirectory:
     from txnkafka.config import LogConfig
     from txnkafka.env import LocalDataFiles, LocalFileSystem, SystemClock
     from txnkafka.env.overlay import OverlayFiles
     from txnkafka.storage.data_directory import DataDirectory
-    from txnkafka.storage.recovery import Repair
 
     logging.getLogger("txnkafka.storage").addHandler(logging.NullHandler())  # all of it is printed
-    only = _chosen(path, topic, partition)
     # nothing here knows the topics' settings: any log may have been compacted, and no producer is forgotten
     config = LogConfig(cleanup_policy="compact", producer_id_expiration_ms=2**63 - 1)
     return DataDirectory(
@@ -90,7 +92,7 @@ def _open(
         path,
         lambda _: config,
         now_ms=SystemClock().now_ms(),
-        repair=Repair(full, truncate_corrupt),
+        repair=wanted,
         only=only,
     )
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from txnkafka.errors import CorruptRecordError, RecordListTooLargeError
 from txnkafka.storage.batch_filter import BatchFilter
 from txnkafka.storage.batch_reader import BatchReader
-from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.cleaned_segment import CleanedSegment
 from txnkafka.storage.transactions import transactions_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from txnkafka.storage.batch_reader import Window
     from txnkafka.storage.cleaned_transactions import CleanedTransactions
     from txnkafka.storage.partition_log import PartitionLog
+    from txnkafka.storage.segment import LogSegment
 
 __all__ = ["Cleaner"]
 
@@ -46,29 +47,24 @@ class Cleaner:
         self._transactions = transactions
         self._reader = BatchReader()
 
-    def rewrite(self, group: Sequence[LogSegment]) -> LogSegment:
+    def rewrite(self, group: Sequence[LogSegment]) -> CleanedSegment:
         """What is left of the next segments, in one with the suffix ``.cleaned``, its bytes durable.
 
         Raises CorruptRecordError and OSError; then nothing is left of it.
         """
         log = self._log
-        cleaned = LogSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
-        cleaned.suffix, cleaned.on_repair = ".cleaned", log.note
+        cleaned = CleanedSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
         cleaned.remove_leftovers()
         try:
             self._fill(cleaned, group)
-            cleaned.seal()
-            files = [cleaned.file("log"), *cleaned.save()]
-            self._keep_modified_time(cleaned, group[-1])
-            for file in files:
-                file.sync()
+            cleaned.make_durable(self._modified_ms(group[-1]))
         except BaseException:
             with suppress(OSError):
                 cleaned.remove()
             raise
         return cleaned
 
-    def _fill(self, cleaned: LogSegment, group: Sequence[LogSegment]) -> None:
+    def _fill(self, cleaned: CleanedSegment, group: Sequence[LogSegment]) -> None:
         last = [segment for segment in group if segment.size][-1:]
         for segment in group:
             end = segment.size if segment in last else -1
@@ -76,7 +72,7 @@ class Cleaner:
                 self._clean_window(cleaned, window, end)
                 self._keep_aborts(cleaned, segment)
 
-    def _clean_window(self, cleaned: LogSegment, window: Window, end: int) -> None:
+    def _clean_window(self, cleaned: CleanedSegment, window: Window, end: int) -> None:
         parts: list[tuple[Buffer, int, int]] = []
         for number, header in enumerate(window.index):
             ends_segment = header.position + header.size == end
@@ -105,10 +101,8 @@ class Cleaner:
                 index.append(entry.producer_id, entry.first_offset, offset, entry.last_stable_offset)
         self.filter.kept_aborts.clear()
 
-    def _keep_modified_time(self, cleaned: LogSegment, last: LogSegment) -> None:
-        """By it the age of records without timestamps is told."""
-        files = self._log.files
-        name = files.split(last.path("log"))[1]
-        entries = files.list(self._log.directory)
-        cleaned.created_ms = next(entry.modified_ms for entry in entries if entry.name == name)
-        files.set_modified_ms(cleaned.path("log"), cleaned.created_ms)
+    def _modified_ms(self, segment: LogSegment) -> int:
+        """By which the age of records without timestamps is told."""
+        name = self._log.files.split(segment.path("log"))[1]
+        entries = self._log.files.list(self._log.directory)
+        return next(entry.modified_ms for entry in entries if entry.name == name)

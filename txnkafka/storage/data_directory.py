@@ -11,7 +11,7 @@ Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, unique_name, write_durably
@@ -58,12 +58,12 @@ _NO_EPOCH = -1
 
 class DataDirectory:
     """An open data directory. ``logs`` are its partitions, ``refused`` those that are damaged where they must
-    not be, with the error; ``repairs`` says what opening had to put right, ``was_clean`` whether the last owner
-    had stopped cleanly. For one thread at a time.
+    not be, with the error; ``repairs`` says what opening had to put right, ``was_clean`` whether the last
+    owner had stopped cleanly. For one thread at a time.
 
-    ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others stay
-    as they are, and a directory without an identity gets none. Raises LogDirError when somebody else holds the
-    directory, or it belongs to another cluster or node; OSError.
+    ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others
+    stay as they are, and a directory without an identity gets none. Raises LogDirError when somebody else
+    holds the directory, or it belongs to another cluster or node; OSError.
     """
 
     def __init__(

@@ -23,13 +23,13 @@ from txnkafka.storage.segment_view import Segment
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Buffer
 
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
-    from txnkafka.storage.layout import FileKind, FileSuffix
+    from txnkafka.storage.layout import FileKind
 
 __all__ = ["DELETED", "SPARSE", "LogSegment"]
 
@@ -52,7 +52,6 @@ class LogSegment:
         self.base_offset = base_offset
         self.config = config
         self.created_ms = created_ms
-        self.suffix: FileSuffix = ""  # of a compacted segment that is not in its place yet
         self.size = 0
         self.rolling_timestamp: int | None = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
@@ -71,7 +70,7 @@ class LogSegment:
 
     def path(self, kind: FileKind) -> str:
         """Where a file of the segment is, or would be."""
-        return self.files.join(self.directory, file_name(self.base_offset, kind) + self.suffix)
+        return self.files.join(self.directory, file_name(self.base_offset, kind))
 
     def file(self, kind: FileKind) -> DataFile:
         """The file, open; made when it is not there. Raises OSError."""
@@ -96,15 +95,6 @@ class LogSegment:
         self.has_unsynced_bytes = True
         self.note(self.size, size, last_offset, max_timestamp)
         self.size += size
-
-    def extend(self, batches: Sequence[tuple[Buffer, int, int]]) -> None:
-        """Write batches, each with its last offset and largest timestamp, behind the last one. Raises
-        OSError, after which the segment is of no use."""
-        self.file("log").write(self.size, [batch for batch, _, _ in batches])
-        for batch, last_offset, max_timestamp in batches:
-            size = memoryview(batch).nbytes
-            self.note(self.size, size, last_offset, max_timestamp)
-            self.size += size
 
     def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Take the next batch of the log into the indexes: an entry for a batch when more than
@@ -217,7 +207,8 @@ class LogSegment:
                     break
                 length *= 4
                 continue
-            if 0 < position == entry.position and not _leads_to(entry, index):
+            # brokers before 4.0 gave the last offset of an append of several batches
+            if 0 < position == entry.position and index.last_offset[0] > entry.offset:
                 break
             found = index.find(offset)
             if found < len(index):
@@ -414,14 +405,6 @@ class LogSegment:
             if self.files.exists(self.path(kind)):
                 self.files.remove(self.path(kind))
 
-    def become(self, suffix: FileSuffix) -> None:
-        """Give the files another suffix, the log last: with it, the segment counts. Raises OSError."""
-        for kind in reversed(KINDS):
-            path = self.path(kind)
-            if self.files.exists(path):
-                self.files.rename(path, path.removesuffix(self.suffix) + suffix)
-        self.suffix = suffix
-
     def mark_deleted(self) -> list[str]:
         """Give the files the suffix ``.deleted``, the log first; returns where they are now."""
         renamed = []
@@ -431,9 +414,3 @@ class LogSegment:
                 self.files.rename(path, path + DELETED)
                 renamed.append(path + DELETED)
         return renamed
-
-
-def _leads_to(entry: OffsetPosition, batches: BatchIndex) -> bool:
-    """Whether an index entry can be that of the first of the batches: brokers before 4.0 gave it the last
-    offset of an append of several."""
-    return batches.last_offset[0] <= entry.offset

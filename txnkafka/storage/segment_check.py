@@ -68,13 +68,23 @@ class CheckedBatches:
         return segment.windows() if kept is None else kept
 
 
+class _Place(NamedTuple):
+    """Batches from a position on: the log before them ends at ``next_offset``, behind them it goes on at
+    ``limit``."""
+
+    position: int
+    next_offset: int
+    limit: int = NO_LIMIT
+
+
 def walk_tail(segment: LogSegment) -> SegmentEnd:
     """Check the batches from the last index entry on; all of them when something is wrong, for the entry may
     lie, or lead to the batch that is torn."""
+    whole = _Place(0, segment.base_offset)
     last = segment.last_entry()
     if last is None:
         if segment.size <= _MANY_INTERVALS * segment.config.index_interval_bytes:
-            return _check(segment, 0, segment.base_offset, NO_LIMIT, _nothing, segment.note_tail)
+            return _check(segment, whole, _nothing, segment.note_tail)
     else:
         found: list[int] = []
 
@@ -82,10 +92,10 @@ def walk_tail(segment: LogSegment) -> SegmentEnd:
             found.extend(batches.last_offset[:1])
             segment.note_tail(batches)
 
-        end = _check(segment, last.position, segment.base_offset, NO_LIMIT, found.clear, take)
+        end = _check(segment, whole._replace(position=last.position), found.clear, take)
         if not end.fault and found and found[0] <= last.offset:
             return end
-    return _check(segment, 0, segment.base_offset, NO_LIMIT, segment.forget_indexes, segment.note_all)
+    return _check(segment, whole, segment.forget_indexes, segment.note_all)
 
 
 def check_segment(
@@ -110,75 +120,66 @@ def check_segment(
         checked.add(segment, batches)
         take(batches)
 
-    return _check(segment, 0, next_offset, limit, begin, take_all)
+    return _check(segment, _Place(0, next_offset, limit), begin, take_all)
 
 
 def _check(
-    segment: LogSegment,
-    start: int,
-    next_offset: int,
-    limit: int,
-    begin: Callable[[], None],
-    take: Callable[[BatchIndex], None],
+    segment: LogSegment, place: _Place, begin: Callable[[], None], take: Callable[[BatchIndex], None]
 ) -> SegmentEnd:
     begin()
     if not segment.size:
-        return SegmentEnd(next_offset, 0, "")
+        return SegmentEnd(place.next_offset, 0, "")
     with closing(segment.view()) as view:
-        end = _take(view, start, view.size, next_offset, limit, take)
+        end = _take(view, place, take)
         if end is not None:
             return end
         # a flipped offset is outside the CRC: only the batches around it tell which of them is to blame
-        wrong = _first_misplaced(view, start, next_offset, limit)
+        wrong = _first_misplaced(view, place)
         begin()
-        end = _take(view, start, view.size if wrong is None else wrong, next_offset, None, take)
+        end = _take(view, place, take, size=view.size if wrong is None else wrong)
         assert end is not None
         return end if end.fault or wrong is None else end._replace(fault=_BAD_OFFSETS)
 
 
 def _take(
-    view: Segment,
-    start: int,
-    size: int,
-    next_offset: int,
-    limit: int | None,
-    take: Callable[[BatchIndex], None],
+    view: Segment, place: _Place, take: Callable[[BatchIndex], None], *, size: int | None = None
 ) -> SegmentEnd | None:
-    """Take the batches up to the first that does not hold; None when there is a ``limit`` and they are not in
-    order."""
-    position, fault = start, ""
-    for window, data, index in view.windows(start, size):
+    """Take the batches up to the first that does not hold; None when they are not in order, unless somebody
+    has looked at that before and says up to which ``size`` they are."""
+    position, next_offset, fault = place.position, place.next_offset, ""
+    end = view.size if size is None else size
+    for window, data, index in view.windows(position, end):
         sound = first_invalid_crc(data, index, position=window)
         if sound < len(index):
             magic = index.magic[sound]
             index.truncate(sound, "crc", _BAD_CRC if magic <= 2 else _BAD_MAGIC)
         if len(index):
-            if limit is not None and not _is_in_order(index, next_offset, limit):
+            if size is None and not _is_in_order(index, next_offset, place.limit):
                 return None
             next_offset = max(next_offset, index.last_offset[-1] + 1)
         take(index)
         position, fault = index.end_position, index.stop_reason
         if index.stop == "crc":
             break
-    return SegmentEnd(next_offset, position, fault if position < size else "")
+    return SegmentEnd(next_offset, position, fault if position < end else "")
 
 
 def _is_in_order(index: BatchIndex, next_offset: int, limit: int) -> bool:
     return index.disorder(next_offset) == len(index) and index.last_offset[-1] < limit
 
 
-def _first_misplaced(view: Segment, start: int, next_offset: int, limit: int) -> int | None:
+def _first_misplaced(view: Segment, place: _Place) -> int | None:
     """Position of the first batch whose offsets cannot be right. None when batches stand there twice, which
     is no damage: Kafka accepts it."""
     index: BatchIndex | None = None
-    for _, _, batches in view.windows(start):
+    for _, _, batches in view.windows(place.position):
         if index is None:
             index = batches
         else:
             index.extend(batches)
     if index is None:
         return None
-    found = misplaced_batches(index, next_offset, limit)
+    found = misplaced_batches(index, place.next_offset, place.limit)
     return index.position[found[0]] if found else None
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txnkafka.storage.cleaned_segment import CleanedSegment
     from txnkafka.storage.partition_log import PartitionLog
     from txnkafka.storage.segment import LogSegment
 
@@ -21,7 +22,7 @@ __all__ = ["swap_segments"]
 
 
 def swap_segments(
-    log: PartitionLog, cleaned: LogSegment, replaced: Sequence[LogSegment], *, now_ms: int
+    log: PartitionLog, cleaned: CleanedSegment, replaced: Sequence[LogSegment], *, now_ms: int
 ) -> None:
     """Put ``cleaned``, whose bytes are durable, in the place of segments that follow each other. Raises
     KafkaStorageError, and the log is fenced: opening it again finishes or undoes it."""

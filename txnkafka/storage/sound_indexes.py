@@ -1,5 +1,5 @@
-"""Indexes of a segment that were made anew from its log, and those that lie there: they need not be equal to be
-right. A broker that was started again counts the bytes between entries from there on, and older ones make
+"""Indexes of a segment that were made anew from its log, and those that lie there: they need not be equal to
+be right. A broker that was started again counts the bytes between entries from there on, and older ones make
 other entries.
 """
 

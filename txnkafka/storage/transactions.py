@@ -30,6 +30,7 @@ __all__ = ["check_transactions", "load_producers", "replay", "transactions_of"]
 
 _ABORT = 0
 _LARGEST = 1 << 30
+_NEVER = (1 << 63) - 1
 
 
 def transactions_of(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
@@ -129,14 +130,12 @@ def _aborts(batches: BatchIndex) -> list[int]:
 
 def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> int:
     """Load the newest snapshot at or below ``end_offset`` that holds; returns its offset, or where the log
-    begins when there is none. One that does not hold is removed."""
+    begins when there is none. One that does not hold is removed.
+
+    Nobody is expired yet: who was idle then may have written since, and is known by what was before."""
     for offset in reversed([each for each in log.snapshots.offsets if each <= end_offset]):
         try:
-            table.load(
-                log.snapshots.read(offset),
-                now_ms=log.loaded_ms,
-                expiration_ms=log.config.producer_id_expiration_ms,
-            )
+            table.load(log.snapshots.read(offset), now_ms=log.loaded_ms, expiration_ms=_NEVER)
             return offset
         except CorruptFileError as error:
             log.note(f"{log.snapshots.path(offset)} is damaged and goes: {error.reason}")

@@ -73,6 +73,8 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.snapshots.remove_above(end)
     _reload_producers(log, now_ms)
     log.active.sync()
+    for file in log.active.save():  # below the recovery point nobody asks whether they are stale
+        file.sync()
     log.files.sync_directory(log.directory)
     log.recovery_point = end
     log.note_cut()
@@ -105,8 +107,10 @@ def _cut_epochs(
 def _reload_producers(log: PartitionLog, now_ms: int) -> None:
     log.producers.clear()
     log.loaded_ms = now_ms
-    start = load_producers(log, log.producers, log.log_end_offset)
+    # transactions that ended above the high watermark are in no snapshot, and still hide what they hold
+    start = load_producers(log, log.producers, min(log.high_watermark, log.log_end_offset))
     replay(log, log.producers, start, log.log_end_offset, [])
+    log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
     if start != log.log_end_offset:
         log.snapshots.write(log.log_end_offset, log.producers.snapshot())
     log.producers.on_high_watermark(log.high_watermark)

@@ -72,13 +72,15 @@ class Losses:
             yield from product(("only file", "without file", "zeros in file"), self._uncertain, (-1,))
 
     def _choices_of_writes(self) -> Iterator[Choice]:
-        """One write is missing, or has become zeros, or ends too early."""
+        """One write is missing, or has become zeros, as a whole or from a place on, or ends too early."""
         for writes in self._uncertain.values():
             for number, change in writes:
                 yield "without", number, -1
                 if change.kind == "write":
                     yield "zeros in", number, -1
-                    yield from (("torn", number, end) for end in _ends(change))
+                    ends = _sectors(change)
+                    yield from (("torn", number, end) for end in sorted({*_header(change), *ends}))
+                    yield from (("zeros behind", number, end) for end in ends or _header(change)[-1:])
 
     def _contents_by(self, choice: Choice) -> dict[int, bytes]:
         what, of, end = choice
@@ -96,7 +98,13 @@ class Losses:
         if what == "zeros in file":
             return self._kept | {of: self._zeroed(of)}
         change = self._changes[of]
-        instead = {"without": None, "zeros in": bytes(len(change.content)), "torn": change.content[:end]}
+        size = len(change.content)
+        instead = {
+            "without": None,
+            "zeros in": bytes(size),
+            "torn": change.content[:end],
+            "zeros behind": change.content[:end] + bytes(size - end),
+        }
         return self._kept | {change.inode: self._unsynced.content(change.inode, {of: instead[what]})}
 
     @cached_property
@@ -148,8 +156,11 @@ class Losses:
         return [each for each in renamed if (each[1].directory == of) == (what == "only in")]
 
 
-def _ends(change: Change) -> list[int]:
-    """After how many bytes a write may have stopped."""
-    size = len(change.content)
-    sectors = range(SECTOR_BYTES - change.position % SECTOR_BYTES, size, SECTOR_BYTES)
-    return sorted({*range(1, min(size, HEADER_BYTES + 1)), *sectors})
+def _header(change: Change) -> range:
+    """After how many bytes a write may have stopped that is a batch, or an entry."""
+    return range(1, min(len(change.content), HEADER_BYTES + 1))
+
+
+def _sectors(change: Change) -> range:
+    """After how many bytes a write may have stopped that goes over several sectors."""
+    return range(SECTOR_BYTES - change.position % SECTOR_BYTES, len(change.content), SECTOR_BYTES)

@@ -11,9 +11,12 @@ from txnkafka.model import TopicPartition
 from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.partition_log import AppendInfo, PartitionLog
 from txnkafka.storage.recovery import Start, open_log
+from txnkafka.testing.disk import Disk
+from txnkafka.testing.losses import ALL_KEPT, ALL_LOST, Losses
 from txnkafka.testing.memory_files import MemoryFiles
+from txnkafka.testing.unsynced import Unsynced
 
-__all__ = ["NOW", "PARTITION", "PATH", "Log", "data", "marker", "opened"]
+__all__ = ["NOW", "PARTITION", "PATH", "Log", "data", "marker", "opened", "what_is_synced"]
 
 NOW = 1_700_000_000_000
 PATH = "/data/t-0"
@@ -41,6 +44,14 @@ def opened(files: DataFiles | None = None, start: Start | None = None, **configs
     make_directories(files, PATH)
     config = LogConfig(**{"index_interval_bytes": 100, "file_delete_delay_ms": 1000, **configs})
     return open_log(files, PATH, PARTITION, config, start or Start(), now_ms=NOW).log
+
+
+def what_is_synced(files: MemoryFiles) -> Disk:
+    """What a power cut leaves when names reach the disk by themselves and contents do not."""
+    unsynced = Unsynced(files.base)
+    for change in files.journal:
+        unsynced.make(change)
+    return Losses(unsynced).disk(ALL_LOST, ALL_KEPT)[0]
 
 
 class Log:
@@ -74,14 +85,18 @@ class Log:
             transaction_version=version,
         )
 
-    def restart(self, *, clean: bool = True) -> None:
-        """Another process opens it: after a close, or after the death of the first."""
-        if clean:
-            self.log.close()
-        else:
-            self.log.close_files()
-        start = Start(clean, self.log.recovery_point, self.log.log_start_offset)
+    def restart(self, *, clean: bool = True, power_cut: bool = False) -> None:
+        """Another process opens it: after a close, after the death of the first, or after a power cut that has
+        left only what was synced."""
         log = self.log
+        if clean and not power_cut:
+            log.close()
+        else:
+            log.close_files()
+        if power_cut:
+            assert isinstance(log.files, MemoryFiles)
+            log.files = MemoryFiles(base=what_is_synced(log.files))
+        start = Start(clean and not power_cut, log.recovery_point, log.log_start_offset)
         self.log = open_log(log.files, log.directory, PARTITION, log.config, start, now_ms=self.now_ms).log
 
     @property

@@ -164,6 +164,14 @@ def test_epochs_that_begin_behind_the_end_go_with_it() -> None:
     assert content(log.files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_snapshot_of_offsets_that_the_log_has_not_goes(clean: bool) -> None:
+    log = busy()
+    log.snapshots.write(99, log.producers.snapshot())
+    log = restarted(log, clean=clean)
+    assert log.snapshots.offsets[-1] == log.log_end_offset == 8
+
+
 def test_an_index_that_lies_is_made_anew() -> None:
     """But for the last one, its entries say that each batch is the one before it."""
     log = opened(segment_bytes=1000)

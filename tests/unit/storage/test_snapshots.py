@@ -8,8 +8,10 @@ import pytest
 
 from tests.unit.storage.client import NOW, PATH, Log
 from txnkafka.env import make_directories
+from txnkafka.errors import TransactionCoordinatorFencedError
 from txnkafka.storage import parse_producer_snapshot
 from txnkafka.storage.snapshots import ProducerSnapshots
+from txnkafka.storage.truncation import truncate_to
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -33,7 +35,7 @@ def test_the_newest_below_an_offset() -> None:
     assert (found.read(10), found.offsets) == (b"another", [0, 10, 20])
 
 
-def test_what_is_removed() -> None:
+def test_psm_29_snapshots_of_what_the_log_has_not_are_removed() -> None:
     found = snapshots(0, 10, 20)
     found.remove_above(10)
     found.remove(5)
@@ -45,7 +47,7 @@ def test_what_is_removed() -> None:
 @pytest.mark.parametrize(
     ("bases", "left"), [([0, 10], [0, 10, 30]), ([0, 30], [0, 30]), ([0, 40], [0]), ([], [30])]
 )
-def test_strays(bases: list[int], left: list[int]) -> None:
+def test_psm_31_strays(bases: list[int], left: list[int]) -> None:
     """Those of no segment go, but the newest when it lies behind the last base."""
     found = snapshots(0, 10, 20, 30)
     found.remove_strays(bases)
@@ -75,8 +77,6 @@ def test_ul_60_the_state_at_an_offset_is_that_of_the_log_below_it() -> None:
         if removed:
             for offset in list(log.log.snapshots.offsets):
                 log.log.snapshots.remove(offset)
-        from txnkafka.storage.truncation import truncate_to
-
         truncate_to(log.log, 14, now_ms=NOW)
         states.append(log.log.producers.entries())
     assert states[0] == states[1]
@@ -119,3 +119,28 @@ def test_a_snapshot_that_does_not_hold_gives_way_to_an_older_one() -> None:
     log.restart()
     assert log.log.producers.entries() == before
     assert len(parse_producer_snapshot(log.log.snapshots.read(newest))) == 1
+
+
+def test_a_producer_that_was_idle_for_long_and_writes_again_is_not_forgotten() -> None:
+    """The newest snapshot may be of a time when it was idle: a zombie coordinator stays fenced."""
+    log = Log(producer_id_expiration_ms=1000)
+    log.end(7, coordinator_epoch=5)
+    log.log.roll(NOW)
+    log.now_ms += 2000
+    log.transactional(7, 0, timestamp=log.now_ms)
+    before = log.log.producers.entries()
+    log.log.flush()
+    log.restart(clean=False)
+    assert log.log.producers.entries() == before
+    with pytest.raises(TransactionCoordinatorFencedError):
+        log.end(7, coordinator_epoch=4)
+
+
+def test_psm_28_an_expired_producer_is_not_loaded() -> None:
+    log = Log(producer_id_expiration_ms=1000)
+    log.idempotent(7, 0)
+    log.transactional(8, 0)
+    log.now_ms += 1000
+    log.restart()
+    assert [entry.producer_id for entry in log.log.producers.entries()] == [8]
+    assert log.idempotent(7, 40).first_offset == 4

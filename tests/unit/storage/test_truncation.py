@@ -68,6 +68,38 @@ def test_ul_44_transactions_behind_a_cut_were_never_there() -> None:
     assert found.aborted_transactions == [(0, 7, 0, 2, 3)]
 
 
+def test_indexes_are_cut_durably() -> None:
+    """The recovery point passes the segment with the next flush: then nobody compares them with the log."""
+    log = Log()
+    log.transactional(7, 0)  # 0, 1
+    log.end(7, commit=False)  # 2
+    log.restart()
+    truncate_to(log.log, 2, now_ms=NOW)
+    log.log.roll(NOW)
+    log.end(7, commit=True)
+    log.restart(power_cut=True)
+    assert (log.bases, log.log.log_end_offset) == ([0, 2], 2)
+    log.end(7, commit=True)
+    log.log.flush()
+    assert read(log.log, 0, max_bytes=1).aborted_transactions == []
+
+
+def test_transactions_above_the_high_watermark_stay_hidden_after_a_cut() -> None:
+    """They ended below the snapshot from which the producers are loaded again."""
+    log = Log()
+    log.plain()
+    log.transactional(7, 0)  # 2, 3
+    log.log.advance_high_watermark(3)
+    log.end(7)  # 4
+    log.log.roll(NOW)
+    log.plain()
+    log.plain()
+    assert truncate_to(log.log, 7, now_ms=NOW)
+    assert (log.log.high_watermark, log.log.last_stable_offset) == (3, 2)
+    log.log.advance_high_watermark(5)
+    assert log.log.last_stable_offset == 5
+
+
 def test_ul_60_producers_after_a_cut() -> None:
     log = Log(segment_bytes=300)
     for number in range(6):

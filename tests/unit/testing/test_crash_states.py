@@ -52,7 +52,7 @@ def test_without_a_sync_of_the_file_its_content_may_be_missing_or_torn() -> None
     files = MemoryFiles()
     files.create("/a").write(0, [b"abc"])
     files.sync_directory("/")
-    assert contents(files, "/a") == {b"abc", b"", b"a", b"ab", b"\0\0\0"}
+    assert contents(files, "/a") == {b"abc", b"", b"a", b"ab", b"\0\0\0", b"ab\0"}
 
 
 def test_without_a_sync_of_the_directory_the_name_may_be_missing() -> None:
@@ -169,6 +169,14 @@ def test_writes_are_torn_at_sectors_and_in_headers() -> None:
     sizes = {len((each or b"").rstrip(b"\0")) for each in contents(files, "/a")}
     assert {512, 1024, 1536, 2048, 2100, 101, 178} <= sizes
     assert 179 not in sizes
+
+
+def test_behind_a_sector_that_is_there_may_be_zeros() -> None:
+    files = MemoryFiles()
+    file = durable_file(files, "/a", bytes(100))
+    file.write(100, [b"x" * 2000])
+    found = contents(files, "/a")
+    assert {bytes(100) + b"x" * (end - 100) + bytes(2100 - end) for end in (512, 1024, 2048)} <= found
 
 
 def test_a_write_in_the_middle_may_be_missing() -> None:

@@ -1,0 +1,66 @@
+"""Settings of a topic under Kafka's names: defaults, text, what Kafka would refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from txnkafka.config import LogConfig
+
+
+def test_defaults_are_kafkas() -> None:
+    config = LogConfig()
+    assert (config.segment_bytes, config.segment_ms, config.index_interval_bytes) == (1 << 30, 604_800_000, 4096)
+    assert (config.retention_ms, config.retention_bytes, config.max_message_bytes) == (604_800_000, -1, 1_048_588)
+    assert config.delete
+    assert not config.compact
+    assert not config.log_append_time
+    assert LogConfig.of({}) == config
+
+
+def test_settings_come_as_text_under_kafkas_names() -> None:
+    config = LogConfig.of(
+        {
+            "segment.bytes": "2000000",
+            "internal.segment.bytes": " 500 ",
+            "cleanup.policy": "compact, delete",
+            "min.cleanable.dirty.ratio": "0.25",
+            "message.timestamp.type": "LogAppendTime",
+            "preallocate": "TRUE",
+            "compression.type": "zstd",
+            "compression.zstd.level": "-5",
+        }
+    )
+    assert (config.segment_bytes, config.min_cleanable_dirty_ratio) == (500, 0.25)
+    assert config.compact
+    assert config.delete
+    assert config.log_append_time
+    assert config.preallocate is True
+    assert (config.compression_type, config.compression_zstd_level) == ("zstd", -5)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("segment.byte", "1", "has no setting segment.byte"),
+        ("segment.bytes", "many", "must be a int, not 'many'"),
+        ("segment.bytes", "13", "segment.bytes must be 14 to 2147483647, not 13"),
+        ("segment.bytes", "2147483648", "not 2147483648"),
+        ("retention.ms", "-2", "retention.ms must be -1"),
+        ("preallocate", "yes", "must be a bool"),
+        ("cleanup.policy", "shrink", "must be one of"),
+        ("cleanup.policy", "compact,shrink", "must be one of"),
+        ("compression.type", "lzo", "must be one of"),
+        ("message.timestamp.type", "logappendtime", "must be one of"),
+        ("min.cleanable.dirty.ratio", "1.5", "must be 0 to 1"),
+        ("compression.gzip.level", "10", "must be -1 to 9"),
+    ],
+)
+def test_what_kafka_would_refuse(name: str, text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        LogConfig.of({name: text})
+
+
+def test_a_compacted_log_does_not_hold_records_back() -> None:
+    times = {"segment_ms": 1000, "max_compaction_lag_ms": 300}
+    assert LogConfig(**times).roll_ms == 1000
+    assert LogConfig(cleanup_policy="compact", **times).roll_ms == 300
