@@ -46,7 +46,10 @@ class IndexFile:
 
     def last(self) -> tuple[int, int] | None:
         """The newest entry."""
-        return self._at(len(self) - 1) if self.content else None
+        if not self.content:
+            return None
+        first, second = self._entry.unpack_from(self.content, len(self.content) - self._entry.size)
+        return first, second
 
     def keep(self, count: int) -> None:
         """Forget all entries but the first ``count``."""

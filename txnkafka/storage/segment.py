@@ -143,9 +143,11 @@ class LogSegment:
 
     def indexes_are_full(self) -> bool:
         """Whether an index has no room; the last slot of the time index is kept for the segment's end."""
-        offset_slots = self.config.segment_index_bytes // OFFSET_ENTRY.size
-        time_slots = self.config.segment_index_bytes // TIME_ENTRY.size
-        return len(self.offset_index) >= offset_slots or len(self.time_index) >= time_slots - 1
+        room = self.config.segment_index_bytes
+        return (
+            len(self.offset_index.content) + OFFSET_ENTRY.size > room
+            or len(self.time_index.content) + 2 * TIME_ENTRY.size > room
+        )
 
     # Reading
 
