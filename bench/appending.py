@@ -35,7 +35,7 @@ WARM_ROUNDS = 6
 RECORD_BYTES = 126
 SIZES = (("16 KB", 130), ("1 MB", 8000))
 # appends of a group, partitions they go to, batches of so many records
-GROUPS = ((1, 1, "100 B", 1), (1, 1, "16 KB", 130), (8, 4, "16 KB", 130), (64, 16, "16 KB", 130))
+GROUPS = ((1, 1, "100 B", 1), (8, 4, "16 KB", 130), (64, 16, "16 KB", 130))
 COMPARED = ("log", "index", "timeindex")
 DURABLE_GOAL = 0.8
 APPEND_NOTE = (
@@ -45,8 +45,8 @@ APPEND_NOTE = (
 )
 DURABLE_NOTE = (
     "durable append: after each group of appends every log is flushed, here by FlushTickets, in Java by "
-    "UnifiedLog.flush, by `pwrite and fdatasync` with one call a file. The disk's time is what counts, so "
-    "the goal is about wall clock."
+    "UnifiedLog.flush, by `pwrite and fdatasync` with one call a file. The first group, which also makes "
+    "files and names durable, is not timed. The disk's time is what counts, so the goal is about wall clock."
 )
 
 
@@ -155,14 +155,16 @@ class AppendSide(_OverLogs):
         ]
         for batch in self._input:
             batch[:8] = bytes(8)  # the last round left its offset there
+        first, count = self._batches.group, len(self._input)
+        self._append_durably(logs, 0, first)
         timing: list[tuple[float, float]] = []
         with timed(timing):
-            if self._batches.group:
-                self._append_durably(logs)
+            if first:
+                self._append_durably(logs, first, count)
             else:
                 for batch in self._input:
                     logs[0].append(batch, now_ms=NOW_MS)
-        return Timing(*timing[0], len(self._input))
+        return Timing(*timing[0], count - first)
 
     def _give_back(self) -> None:
         """Leave the logs of a round as they are: what is not on the disk yet shall not get there."""
@@ -178,13 +180,13 @@ class AppendSide(_OverLogs):
         self._give_back()
         super().close()
 
-    def _append_durably(self, logs: list[PartitionLog]) -> None:
+    def _append_durably(self, logs: list[PartitionLog], begin: int, end: int) -> None:
         tickets, group, count = FlushTickets(), self._batches.group, len(logs)
-        for done, batch in enumerate(self._input, 1):
-            log = logs[(done - 1) % count]
-            log.append(batch, now_ms=NOW_MS)
+        for number in range(begin, end):
+            log = logs[number % count]
+            log.append(self._input[number], now_ms=NOW_MS)
             tickets.take(log)
-            if done % group == 0:
+            if (number + 1) % group == 0:
                 flush = tickets.begin()
                 assert flush is not None
                 released = tickets.finish(flush, flush.run())
@@ -204,19 +206,21 @@ class RawSide(_OverLogs):
 
     def run(self) -> Timing:
         files = [os.open(each / "log", os.O_RDWR | os.O_CREAT) for each in self._fresh()]
+        positions, first, count = [0] * len(files), self._batches.group, len(self._input)
+        self._write(files, positions, 0, first)
         timing: list[tuple[float, float]] = []
         with timed(timing):
-            self._write(files)
+            self._write(files, positions, first, count)
         for file in files:
             os.close(file)
-        return Timing(*timing[0], len(self._input))
+        return Timing(*timing[0], count - first)
 
-    def _write(self, files: list[int]) -> None:
-        positions, group, count = [0] * len(files), self._batches.group, len(files)
-        for done, batch in enumerate(self._input):
-            number = done % count
-            positions[number] += os.pwrite(files[number], batch, positions[number])
-            if group and (done + 1) % group == 0:
+    def _write(self, files: list[int], positions: list[int], begin: int, end: int) -> None:
+        group, count = self._batches.group, len(files)
+        for number in range(begin, end):
+            to = number % count
+            positions[to] += os.pwrite(files[to], self._input[number], positions[to])
+            if group and (number + 1) % group == 0:
                 for file in files:
                     os.fdatasync(file)
 
@@ -264,7 +268,7 @@ def _append(label: str, records: int, total: int, rounds: int, *, idempotent: bo
 
 def _durable(group: tuple[int, int, str, int], flushes: int, rounds: int) -> Contest:
     appends, partitions, label, records = group
-    batches = Batches(records, flushes // partitions * appends, True, partitions, appends)
+    batches = Batches(records, (1 + flushes // partitions) * appends, True, partitions, appends)
     comparisons = [
         Comparison("txnkafka", "pwrite and fdatasync", DURABLE_GOAL, by_wall=True),
         Comparison("txnkafka", "pwrite and fdatasync"),
@@ -282,7 +286,7 @@ def _contest(name: str, batches: Batches, comparisons: list[Comparison], rounds:
     return Contest(
         name,
         "appends",
-        lambda: batches.count,
+        lambda: batches.count - batches.group,
         sides,
         comparisons,
         rounds,
