@@ -10,7 +10,7 @@ from tests.unit.logdir.logs import batch, segment
 from txnkafka._core.scan import scan
 from txnkafka.env import LocalFileSystem
 from txnkafka.errors import CorruptRecordError, LogDirError
-from txnkafka.logdir import segment as segment_module
+from txnkafka.storage import segment_view
 
 BATCHES = b"".join(batch(2 * i, codec=0) for i in range(50)) + batch(100, 400) + batch(500)
 
@@ -22,7 +22,7 @@ def test_windows_hold_whole_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool, window: int, tail: bytes
 ) -> None:
     monkeypatch.setattr(LocalFileSystem, "window_bytes", window)
-    monkeypatch.setattr(segment_module, "MAPPED_WINDOW_BYTES", window)
+    monkeypatch.setattr(segment_view, "MAPPED_WINDOW_BYTES", window)
     whole = scan(BATCHES + tail)
     found = segment(tmp_path / "s.log", BATCHES + tail, mapped=mapped)
     seen = []
@@ -68,7 +68,7 @@ def test_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_batch_of_gigabytes_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_module, "MAX_BATCH_BYTES", 1000)
+    monkeypatch.setattr(segment_view, "MAX_BATCH_BYTES", 1000)
     monkeypatch.setattr(LocalFileSystem, "window_bytes", 64)
     found = segment(tmp_path / "s.log", BATCHES, mapped=False)
     with pytest.raises(CorruptRecordError, match="more than 1000 are taken for damage") as caught:
