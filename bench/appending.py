@@ -13,11 +13,11 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.harness import Comparison, Contest, Side, Timing, timed
 from bench.java import BUILD, JavaProcess
 from txnkafka._core.encode import encode_batch
-from txnkafka._core.record_input import InputRecord
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.model import TopicPartition
@@ -74,7 +74,7 @@ class Batches:
     def _encoded(self) -> Iterator[bytearray]:
         for number in range(self.count):
             first = number * self.records
-            rows: list[InputRecord] = [
+            rows: list[Any] = [
                 (b"%016d" % i, b"%0100d" % i, NOW_MS + i // 4, []) for i in range(first, first + self.records)
             ]
             turn, producer = divmod(number, PRODUCERS)
@@ -255,9 +255,13 @@ def contests(plan: object) -> list[Contest]:
     """Batches of 16 KB and of 1 MB, plain and idempotent; then groups of them, flushed."""
     total, flushes = plan.append, plan.flushes  # type: ignore[attr-defined]  # a bench.rows.Plan
     rounds = plan.rounds  # type: ignore[attr-defined]
-    plain = [_append(label, records, total, rounds, idempotent=False) for label, records in SIZES]
-    idempotent = [_append(label, records, total, rounds, idempotent=True) for label, records in SIZES]
-    return [*plain, *idempotent, *(_durable(each, flushes, 2 * rounds + 1) for each in GROUPS)]
+    found = [_append(label, records, total, rounds, idempotent=True) for label, records in SIZES]
+    groups = GROUPS
+    if plan.append_all:  # type: ignore[attr-defined]
+        found += [_append(label, records, total, rounds, idempotent=False) for label, records in SIZES]
+    else:
+        groups = GROUPS[1:2]
+    return [*found, *(_durable(each, flushes, 2 * rounds + 1) for each in groups)]
 
 
 def _append(label: str, records: int, total: int, rounds: int, *, idempotent: bool) -> Contest:

@@ -39,6 +39,7 @@ class Plan:
     verify: int
     cat: int
     append: int
+    append_all: bool
     flushes: int
     partitions: int
     start_rounds: int
@@ -62,6 +63,7 @@ FULL = Plan(
     verify=1000 * MIB,
     cat=128 * MIB,
     append=64 * MIB,
+    append_all=True,
     flushes=96,
     partitions=10_000,
     start_rounds=3,
@@ -84,9 +86,10 @@ QUICK = Plan(
     verify=128 * MIB,
     cat=16 * MIB,
     append=16 * MIB,
+    append_all=False,
     flushes=32,
     partitions=1_000,
-    start_rounds=3,
+    start_rounds=2,
     spark=64 * MIB,
     spark_cores=(1,),
     spark_rounds=3,
