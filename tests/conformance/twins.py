@@ -67,6 +67,7 @@ class Twins:
         self._options = {f"config.{_kafka_name(name)}": value for name, value in config.items()}
         self._theirs_at, self._ours_at = directory / "theirs" / str(PARTITION), directory / "ours"
         self._restarts = 0
+        self._was_reloaded = False
         self._verified: set[int] = set()
         self._appended: dict[bytes, Answer] = {}  # by what tells a batch from others
         if log:
@@ -190,6 +191,7 @@ class Twins:
         for producer_id in self._verifying - {*self.theirs["verifying"]}:
             # Kafka forgets them for the batches that it replays
             self.ours.verification.on_append(producer_id, -1, is_control=False)
+        self._was_reloaded = True
         # until it is told again, Kafka's last stable offset waits for transactions below the high watermark
         self.advance_high_watermark(self.ours.high_watermark)
 
@@ -287,6 +289,7 @@ class Twins:
 
     def _reopen(self, *, clean: bool, recovery_point: int) -> None:
         log_start = self.theirs["start"]
+        self._was_reloaded = True
         self._open_theirs(clean=clean, recovery_point=recovery_point, log_start=log_start)
         self._directory = self._open_ours()
         assert self._directory.refused == {}
@@ -309,6 +312,10 @@ class Twins:
 
     def _open_ours(self) -> DataDirectory:
         return DataDirectory(LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms)
+
+    def _is_open_at_lso(self) -> bool:
+        first = self.ours.producers.first_undecided_offset
+        return first is not None and first <= self.ours.last_stable_offset
 
     def _agree(self, step: str) -> None:
         ours = self.ours
@@ -334,6 +341,12 @@ class Twins:
         }
         theirs = {name: self.theirs[name] for name in state}
         theirs["producers"] = sorted(theirs["producers"])
+        if self._was_reloaded and ours.last_stable_offset < theirs["lso"] and not self._is_open_at_lso():
+            # Kafka forgets transactions that ended above the high watermark when it loads a snapshot
+            state["lso"] = theirs["lso"]
+        for mine, other in zip(state["producers"], theirs["producers"], strict=False):
+            if self._was_reloaded and other[0] == mine[0] and other[4] == -1:
+                other[4] = mine[4]  # Kafka forgets it for who was idle when the snapshot was loaded
         assert state == theirs, step
 
 

@@ -73,8 +73,9 @@ class OwnedSegments:
         segment = self.segments[number]
         if segment is not self.active and segment not in self._looked_up:
             self._looked_up.append(segment)
-            if len(self._looked_up) > _KEPT_INDEXES:
-                self._looked_up.pop(0).unload()
+            oldest = self._looked_up.pop(0) if len(self._looked_up) > _KEPT_INDEXES else self.active
+            if oldest is not self.active:  # a cut may have made it that
+                oldest.unload()
         return segment.find(offset)
 
     # Flushing

@@ -136,3 +136,19 @@ def test_a_cut_never_ends_below_the_log_start() -> None:
     delete_records(log, 1)
     truncate_to(log, 2, now_ms=NOW)
     assert (log.log_start_offset, log.log_end_offset, log.active.base_offset) == (1, 1, 1)
+
+
+def test_a_segment_that_was_looked_up_and_became_active_keeps_its_index() -> None:
+    """Only closed segments give back their indexes when others were looked up since."""
+    log = opened()
+    for _ in range(60):
+        append(log, size=1)
+    log.advance_high_watermark(log.log_end_offset)
+    number = len(log.segments) - 2
+    log.find(number, log.segments[number].base_offset)
+    truncate_to(log, log.segments[number].base_offset + 2, now_ms=NOW)
+    entries = len(log.active.offset_index)
+    assert entries
+    for other in range(len(log.segments) - 1):
+        log.find(other, log.segments[other].base_offset)
+    assert len(log.active.offset_index) == entries
