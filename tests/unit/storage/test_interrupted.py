@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, opened
+from txnkafka.storage.interrupted import finish_interrupted
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.recovery import Start, open_log
 from txnkafka.storage.truncation import truncate_to
@@ -38,6 +39,18 @@ def test_a_swap_takes_its_place() -> None:
     log = again(swapped())
     assert ([each.base_offset for each in log.segments], log.log_end_offset) == ([0], 4)
     assert not [name for name in content(log.files) if name.endswith(".swap")]
+
+
+def test_a_swap_without_batches_replaces_its_own_segment() -> None:
+    """Nothing of it was left: the old files of the same name must not come back with what was removed."""
+    files = swapped()
+    files.remove(f"{DIRECTORY}/00000000000000000000.log.swap")
+    files.create(f"{DIRECTORY}/00000000000000000000.log.swap").close()
+    finish_interrupted(files, DIRECTORY, list[str]().append)
+    found = content(files)
+    assert found["00000000000000000000.log"] == b""
+    assert "00000000000000000000.index" not in found
+    assert found["00000000000000000002.log"]
 
 
 def test_a_crash_while_a_swap_takes_its_place_loses_nothing() -> None:
