@@ -132,7 +132,7 @@ def clean(
         return _clean(log, now_ms, dirty_from, config)
     except CorruptRecordError as error:
         error.locate(topic=log.topic_partition.topic, partition=log.topic_partition.partition)
-        error.remedy = "The log is not compacted while it is damaged there; 'txnkafka verify' lists all damage"
+        error.remedy = "It is not compacted until that is repaired; 'txnkafka verify' lists all damage"
         raise
     except (OSError, LogDirError) as error:
         raise KafkaStorageError(
