@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from txnkafka import TopicPartition
+from tests.unit.storage.logs import NOW, opened
 from txnkafka._core.encode import encode_batch
-from txnkafka.config import LogConfig
 from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.recovery import Start, open_log
+from txnkafka.storage.recovery import Start
 from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
 from txnkafka.testing.memory_files import MemoryFiles
-
-NOW = 1_700_000_000_000
-DIRECTORY = "/data/t-0"
-
-
-def opened(files: MemoryFiles | None = None, start: Start | None = None, **config: object) -> PartitionLog:
-    files = files or MemoryFiles()
-    for path in ("/data", DIRECTORY):
-        if not files.exists(path):
-            files.make_directory(path)
-    wanted = LogConfig(**{"segment_bytes": 300, "index_interval_bytes": 0} | config)  # type: ignore[arg-type]
-    return open_log(files, DIRECTORY, TopicPartition("t", 0), wanted, start or Start(), now_ms=NOW).log
 
 
 def append(log: PartitionLog, *timestamps: int, size: int = 40) -> None:
