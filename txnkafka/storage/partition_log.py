@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from txnkafka._core.encode import assign
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.env import write_durably
-from txnkafka.errors import KafkaStorageError, RecordListTooLargeError
+from txnkafka.errors import CorruptRecordError, KafkaStorageError, ProduceError, RecordListTooLargeError
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
 from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
@@ -101,11 +101,7 @@ class PartitionLog(OwnedSegments):
         """
         self.check_usable()
         content = batch if type(batch) is bytearray else bytearray(batch)
-        prepared = self._preparer.prepare(content, origin, now_ms)
-        if len(prepared.batch) > self.config.segment_bytes:
-            raise RecordListTooLargeError(
-                f"the batch has {len(prepared.batch)} bytes, segment.bytes is {self.config.segment_bytes}"
-            )
+        prepared = self._prepare(content, origin, now_ms)
         if prepared.fields.producer_id > NO_PRODUCER_ID:
             checked = self._check(prepared, origin, transaction_version, guard)
             if checked.is_duplicate:
@@ -115,6 +111,23 @@ class PartitionLog(OwnedSegments):
             if checked.code:
                 raise refusal(checked, self.topic_partition)
         return self._write(prepared, leader_epoch, now_ms)
+
+    def _prepare(self, batch: bytearray, origin: AppendOrigin, now_ms: int) -> Prepared:
+        """The batch as it will be in the log; errors say which log that is."""
+        try:
+            prepared = self._preparer.prepare(batch, origin, now_ms)
+        except CorruptRecordError as error:
+            error.locate(topic=self.topic_partition.topic, partition=self.topic_partition.partition)
+            error.remedy = "Nothing of it was appended"
+            raise
+        except ProduceError as error:
+            raise type(error)(f"{self.topic_partition}: {error}") from error
+        if len(prepared.batch) > self.config.segment_bytes:
+            raise RecordListTooLargeError(
+                f"{self.topic_partition}: the batch has {len(prepared.batch)} bytes, segment.bytes is "
+                f"{self.config.segment_bytes}"
+            )
+        return prepared
 
     def _check(
         self, prepared: Prepared, origin: AppendOrigin, transaction_version: int, guard: int
