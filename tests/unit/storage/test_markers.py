@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.storage.test_cutting import DIRECTORY, NOW, opened
+from tests.unit.storage.logs import DIRECTORY, NOW, opened
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka._core.scan import scan
 from txnkafka.storage.append import AppendOrigin
