@@ -46,6 +46,14 @@ def test_a_wrong_crc_ends_an_unclean_log(tmp_path: Path) -> None:
     assert [record.offset for record in view.records()] == list(range(6))
 
 
+def test_a_torn_header_before_a_whole_batch_ends_an_unclean_log(tmp_path: Path) -> None:
+    """What a power cut leaves of a batch whose end was never written looks like a batch of magic 0."""
+    torn = batch(6)[:16].ljust(len(batch(6)), b"\0")
+    view = partition(tmp_path, {**SEGMENTS, 4: [batch(4), torn, batch(8)]}, clean=False)
+    assert (view.log_end_offset, codes(view)) == (6, ["corrupt-tail"])
+    assert [record.offset for record in view.records()] == list(range(6))
+
+
 def test_a_clean_shutdown_vouches_for_the_crc_until_somebody_reads(tmp_path: Path) -> None:
     view = partition(tmp_path, {**SEGMENTS, 4: [batch(4), flipped(batch(6)), batch(8)]})
     assert (view.log_end_offset, codes(view)) == (10, [])
