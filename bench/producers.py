@@ -24,6 +24,7 @@ GOALS = {1: None, 1000: 30.0, 100_000: 40.0, 1_000_000: None}
 SNAPSHOT_PRODUCERS = 100_000
 KNOWN = 5
 RECORDS = 10
+DUPLICATE = 46  # the error code of a repeated batch
 TIMESTAMP = 1_700_000_000_000
 HEADER = np.dtype(
     [
@@ -151,26 +152,25 @@ class TableSide:
         self._table.check_and_append_all(self._before, origin=CLIENT)
         timing: list[tuple[float, float]] = []
         with timed(timing):
-            self._duplicates = self._append(self._table, self._batches)
+            codes = self._append(self._table, self._batches)
+        assert set(np.unique(codes)) <= {0, DUPLICATE}
+        self._duplicates = int(np.count_nonzero(codes))
         size = self._table.__sizeof__()
         return Timing(*timing[0], len(self._batches) // HEADER.itemsize, size)
 
     @staticmethod
-    def _append_all(table: ProducerTable, content: bytes) -> int:
-        codes = np.asarray(table.check_and_append_all(content, origin=CLIENT))
-        assert set(np.unique(codes)) <= {0, 46}
-        return int(np.count_nonzero(codes))
+    def _append_all(table: ProducerTable, content: bytes) -> Any:
+        return np.asarray(table.check_and_append_all(content, origin=CLIENT))
 
     @staticmethod
-    def _append_each(table: ProducerTable, content: bytes) -> int:
-        duplicates = 0
+    def _append_each(table: ProducerTable, content: bytes) -> Any:
+        codes = bytearray()
         for position in range(0, len(content), HEADER.itemsize):
             checked = table.check(content, position, origin=CLIENT)
-            if checked.is_duplicate:
-                duplicates += 1
-            else:
+            codes.append(DUPLICATE if checked.is_duplicate else checked.code)
+            if not codes[-1]:
                 table.append(content, position)
-        return duplicates
+        return np.frombuffer(codes, np.int8)
 
     def digest(self) -> object:
         entries = self._table.entries()

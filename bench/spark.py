@@ -1,4 +1,4 @@
-"""Spark sides: a Spark program of its own per side (spark_driver.py), driven over a pipe.
+"""Spark sides: a Spark program for each reader (spark_driver.py), driven over a pipe.
 
 CPU is that of the whole tree of processes: driver, JVM and Python workers, read from /proc in ticks of 10 ms;
 peak memory is the sum of what each of them held resident at its peak. A broker that serves the data is
@@ -7,6 +7,8 @@ another program: its CPU time is left out.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
 import os
 import re
@@ -22,13 +24,67 @@ __all__ = ["SparkSide", "tree_cpu_seconds"]
 
 ROOT = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
-WARM_RUNS = 3
+SETTLING_SECONDS = 0.02
+
+
+class _Program:
+    """A Spark program of one reader on some cores. Contests share it, one after the other, as the jobs of an
+    application do: most of what the JVM compiles for one it needs for the next."""
+
+    def __init__(self, reader: str, cores: int) -> None:
+        self._reader = reader
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.spark_driver", reader, str(cores)],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.process_id = self._process.pid
+        self.is_warm = False
+
+    def ask(self, what: str, work: str, address: str) -> object:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{json.dumps([what, work, address])}\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the Spark program of {self._reader} ended; what it said is above")
+        return json.loads(line)
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
+_running: dict[tuple[str, int], _Program] = {}
+
+
+def _program(reader: str, cores: int) -> _Program:
+    """Those on another number of cores end: their memory is needed."""
+    for each in [each for each in _running if each[1] != cores]:
+        _running.pop(each).end()
+    if (reader, cores) not in _running:
+        _running[reader, cores] = _Program(reader, cores)
+    return _running[reader, cores]
+
+
+@atexit.register
+def _end_all() -> None:
+    for program in _running.values():
+        program.end()
 
 
 class SparkSide:
     """One reader doing one work on some cores. ``address``: a log directory, or where the broker listens.
 
-    ``warm_seconds``: the JVM goes on compiling for a while, most of all where one run gives it little to do.
+    ``warm_seconds``: the JVM goes on compiling for a while, most of all where one run gives it little to do;
+    a new one gets twice that.
     """
 
     def __init__(
@@ -40,48 +96,43 @@ class SparkSide:
             self.output = "made up"
         self._warm_seconds = warm_seconds
         self._units = units
-        command = [sys.executable, "-m", "bench.spark_driver", reader, work, str(cores), address]
-        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-        environment["PYTHONPATH"] = os.pathsep.join(
-            [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        )
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def _ask(self, command: str) -> object:
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(f"{command}\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the Spark program of {self.name} ended; what it said is above")
-        return json.loads(line)
+        self._job = (work, address)
+        self._program = _program(reader, cores)
 
     def warm(self) -> None:
-        deadline, runs = time.monotonic() + self._warm_seconds, 0
-        while runs < WARM_RUNS or time.monotonic() < deadline:
-            self._ask("run")
+        least, seconds = (1, self._warm_seconds) if self._program.is_warm else (3, 2 * self._warm_seconds)
+        deadline, runs = time.monotonic() + seconds, 0
+        while runs < least or time.monotonic() < deadline:
+            self._program.ask("run", *self._job)
             runs += 1
+        self._program.is_warm = True
+        _forget_peaks(self._program.process_id)
 
     def run(self) -> Timing:
-        wall, cpu = time.perf_counter(), tree_cpu_seconds(self._process.pid)
-        self._ask("run")
-        cpu = tree_cpu_seconds(self._process.pid) - cpu
+        root = self._program.process_id
+        wall, cpu = time.perf_counter(), tree_cpu_seconds(root)
+        self._program.ask("run", *self._job)
+        cpu = tree_cpu_seconds(root) - cpu
         wall = time.perf_counter() - wall
-        return Timing(cpu, wall, self._units, _tree_peak_bytes(self._process.pid))
+        return Timing(cpu, wall, self._units, _tree_peak_bytes(root))
 
     def digest(self) -> object:
-        return self._ask("digest")
+        return self._program.ask("digest", *self._job)
 
     def close(self) -> None:
-        self._process.communicate()
+        """The program is there for the next contest."""
 
 
 def tree_cpu_seconds(root: int) -> float:
-    """User and system time of a process, its descendants and the children they waited for."""
-    return sum(sum(map(int, fields[11:15])) for _, fields in _tree(root)) / TICKS
+    """User and system time of a process, its descendants and the children they waited for. Of a worker that
+    ends just now nobody may have its time for a moment."""
+    first = _ticks(root)
+    time.sleep(SETTLING_SECONDS)
+    return max(first, _ticks(root)) / TICKS
+
+
+def _ticks(root: int) -> int:
+    return sum(sum(map(int, fields[11:15])) for _, fields in _tree(root))
 
 
 def _tree_peak_bytes(root: int) -> int:
@@ -94,6 +145,13 @@ def _tree_peak_bytes(root: int) -> int:
         if match := re.search(r"VmHWM:\s+(\d+) kB", status):
             peaks += int(match[1]) << 10
     return peaks
+
+
+def _forget_peaks(root: int) -> None:
+    """Let peaks count from now on."""
+    for process, _ in _tree(root):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            (process / "clear_refs").write_text("5")
 
 
 def _tree(root: int) -> Iterator[tuple[Path, list[str]]]:

@@ -1,9 +1,9 @@
-"""The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER WORK CORES ADDRESS`.
+"""The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER CORES`.
 
-READER is `kafka`, Spark's own Kafka source, which asks the broker at ADDRESS; `txnkafka`, which reads the log
-directory ADDRESS; `crossing`, which sends ADDRESS rows that are there already; or `alone`, which does what a
-task of txnkafka does without Spark. WORK is one of `WORK` below.
-One line on stdin is one run, its answer a line of JSON.
+A line on stdin is the JSON of ["run", WORK, ADDRESS] or ["digest", WORK, ADDRESS], as is the answer. WORK is
+one of `WORK` below. READER is `kafka`, Spark's own Kafka source, which asks the broker at ADDRESS;
+`txnkafka`, which reads the log directory ADDRESS; `crossing`, which sends ADDRESS rows that are there
+already; or `alone`, which does what a task of txnkafka does without Spark.
 """
 
 from __future__ import annotations
@@ -247,11 +247,12 @@ WORK: dict[str, tuple[Work, Work]] = {
 
 
 def main() -> None:
-    reader, work, cores, address = sys.argv[1:]
+    reader, cores = sys.argv[1:]
     spark = None if reader == "alone" else session(cores)
-    run, digest = WORK[work]
     for line in sys.stdin:
-        answer = (digest if line.strip() == "digest" else run)(spark, reader, address)
+        what, work, address = json.loads(line)
+        run, digest = WORK[work]
+        answer = (digest if what == "digest" else run)(spark, reader, address)
         print(json.dumps(answer), flush=True)
     if spark:
         spark.stop()
