@@ -60,7 +60,8 @@ def _nullable(content: bytes | None) -> bytes:
 
 def encode_record(record: PlainRecord, *, base_timestamp: int, offset_delta: int) -> bytes:
     """Encode one magic 2 record with its length."""
-    body = b"\0" + write_varlong(record.timestamp - base_timestamp) + write_varint(offset_delta)
+    delta = (record.timestamp - base_timestamp + 2**63) % 2**64 - 2**63  # as Java's long has it
+    body = b"\0" + write_varlong(delta) + write_varint(offset_delta)
     body += _nullable(record.key) + _nullable(record.value) + write_varint(len(record.headers))
     for key, value in record.headers:
         body += _nullable(key) + _nullable(value)
