@@ -1,13 +1,26 @@
 # What the header of one batch says, and how it is read. Who calls this initializes CRCs when it is loaded.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 
+from txnkafka._core.batch_header cimport (
+    ATTRIBUTES,
+    BASE_SEQUENCE,
+    BASE_TIMESTAMP,
+    BATCH_LENGTH,
+    CRC,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA,
+    LEADER_EPOCH,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAX_TIMESTAMP,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+)
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_varint, read_varlong
 from txnkafka._core.crc32c cimport crc32c_of
 
 cdef enum:
-    LOG_OVERHEAD = 12               # base offset and length, in front of every batch
-    HEADER_SIZE = 61                # of magic 2
-    CRC_BEGIN = 21
     MIN_FRAME = 17                  # up to the magic byte: what is needed to tell the format
     MIN_SIZE_0 = 14                 # the length field of the smallest magic 0 and 1 entries and magic 2 batch
     MIN_SIZE_1 = 22
@@ -116,18 +129,18 @@ cdef inline void read_control(const uint8_t* p, const uint8_t* end, BatchEntry* 
 
 
 cdef inline Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
-    cdef int32_t last_offset_delta = load_i32(p + 23)
+    cdef int32_t last_offset_delta = load_i32(p + LAST_OFFSET_DELTA)
     e.base_offset = load_i64(p)
     e.size = <int32_t>(size + LOG_OVERHEAD)
-    e.partition_leader_epoch = load_i32(p + 12)
-    e.crc = load_u32(p + 17)
-    e.attributes = load_i16(p + 21)
-    e.base_timestamp = load_i64(p + 27)
-    e.max_timestamp = load_i64(p + 35)
-    e.producer_id = load_i64(p + 43)
-    e.producer_epoch = load_i16(p + 51)
-    e.base_sequence = load_i32(p + 53)
-    e.count = load_i32(p + 57)
+    e.partition_leader_epoch = load_i32(p + LEADER_EPOCH)
+    e.crc = load_u32(p + CRC)
+    e.attributes = load_i16(p + ATTRIBUTES)
+    e.base_timestamp = load_i64(p + BASE_TIMESTAMP)
+    e.max_timestamp = load_i64(p + MAX_TIMESTAMP)
+    e.producer_id = load_i64(p + PRODUCER_ID)
+    e.producer_epoch = load_i16(p + PRODUCER_EPOCH)
+    e.base_sequence = load_i32(p + BASE_SEQUENCE)
+    e.count = load_i32(p + RECORDS_COUNT)
     e.control_type = NO_CONTROL_TYPE
     e.coordinator_epoch = -1
     e.crc_wrong = 0
@@ -136,7 +149,7 @@ cdef inline Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noex
     e.last_offset = e.base_offset + last_offset_delta
     if e.attributes & ATTRIBUTE_CONTROL:
         # A wrong control bit would hide data, a wrong type would turn a commit into an abort.
-        if crc32c_of(p + CRC_BEGIN, <size_t>(e.size - CRC_BEGIN)) != e.crc:
+        if crc32c_of(p + ATTRIBUTES, <size_t>(e.size - ATTRIBUTES)) != e.crc:
             e.crc_wrong = 1
         elif not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
             read_control(p + HEADER_SIZE, p + e.size, e)
@@ -148,8 +161,8 @@ cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e)
     cdef int64_t size
     if remaining < MIN_FRAME:
         return ZEROS if all_zero(p, end) else TORN
-    size = <int64_t>load_i32(p + 8)
-    e.magic = <int8_t>p[16]
+    size = <int64_t>load_i32(p + BATCH_LENGTH)
+    e.magic = <int8_t>p[MAGIC]
     if size < MIN_SIZE_0:
         return ZEROS if all_zero(p, end) else GARBAGE
     if e.magic == 2:
@@ -166,7 +179,7 @@ cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e)
         return read_legacy(p, size, e)
     # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it
     # fails there.
-    if MIN_SIZE_2 <= size <= MAX_SIZE and crc32c_of(p + 21, <size_t>(size - 9)) == load_u32(p + 17):
+    if MIN_SIZE_2 <= size <= MAX_SIZE and crc32c_of(p + ATTRIBUTES, <size_t>(size - 9)) == load_u32(p + CRC):
         e.magic = BAD_MAGIC
         return read_header(p, size, e)
     return GARBAGE

@@ -7,30 +7,31 @@ the first survivor's, or to the delete horizon where there is one (KIP-534).
 Source: ``MemoryRecords.filterTo``, ``Cleaner.shouldRetainRecord``.
 """
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_Resize
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_DELETE_HORIZON, ATTRIBUTE_LOG_APPEND_TIME
+from txnkafka._core.batch_header cimport (
+    ATTRIBUTES,
+    BASE_TIMESTAMP,
+    BATCH_LENGTH,
+    CRC,
+    HEADER_SIZE,
+    KNOWN_ATTRIBUTES,
+    LAST_OFFSET_DELTA,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAX_TIMESTAMP,
+    RECORDS_COUNT,
+)
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, store_i16, store_i32, store_i64, store_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.offset_map cimport OffsetMap
+from txnkafka._core.record cimport RECORD_COUNT, read_record, record_fields
 
 from txnkafka.errors import CorruptRecordError, MessageTooLargeError
 
-cdef extern from "encode.h" nogil:
-    enum:
-        RECORD_OK
-        RECORD_COUNT
-        RECORD_TRAILING
-        MAX_BATCH_SIZE
-
-    ctypedef struct record_fields "struct record_fields":
-        int64_t timestamp_delta
-        int32_t offset_delta, key_length, value_length, header_count
-        const uint8_t* key
-
-    const uint8_t* read_record(const uint8_t* p, const uint8_t* end, const uint8_t* limit, record_fields* r,
-                               void* headers, int* error)
+cdef extern from "varint.h" nogil:
     uint64_t zigzag_of(int64_t v)
     uint64_t varint_size(uint64_t z)
     uint8_t* put_varint(uint8_t* p, uint64_t z)
@@ -38,15 +39,6 @@ cdef extern from "encode.h" nogil:
 crc_initialize()
 
 cdef enum:
-    HEADER_SIZE = 61
-    BATCH_LENGTH = 8
-    CRC = 17
-    ATTRIBUTES = 21             # the CRC covers everything from here on
-    LAST_OFFSET_DELTA = 23
-    BASE_TIMESTAMP = 27
-    MAX_TIMESTAMP = 35
-    RECORD_COUNT_AT = 57
-    KNOWN_ATTRIBUTES = 0x7F
     GROWTH = 24                 # by how much a record may grow: every varint before the key at its longest
 
 
@@ -59,14 +51,14 @@ cdef class Batch:
     cdef int16_t attributes
 
     def __cinit__(self, const uint8_t[::1] header not None, const uint8_t[::1] records not None):
-        if header.shape[0] < HEADER_SIZE or header[16] != 2:
+        if header.shape[0] < HEADER_SIZE or header[MAGIC] != 2:
             raise ValueError("a header of magic 2 has 61 bytes")
         self.header, self.records = header, records
         self.base_offset = load_i64(&header[0])
         self.attributes = load_i16(&header[ATTRIBUTES])
         self.base_timestamp = load_i64(&header[BASE_TIMESTAMP])
         self.max_timestamp = load_i64(&header[MAX_TIMESTAMP])
-        self.count = load_i32(&header[RECORD_COUNT_AT])
+        self.count = load_i32(&header[RECORDS_COUNT])
 
     cdef const uint8_t* begin(self) noexcept:
         return &self.records[0] if self.records.shape[0] else NULL
@@ -156,7 +148,7 @@ cdef class Survivors:
         cdef int64_t base = batch.base_offset if base_offset is None else base_offset
         cdef int64_t timestamp = self.first_timestamp if delete_horizon is None else delete_horizon
         cdef int64_t bound = HEADER_SIZE + batch.records.shape[0] + <int64_t>GROWTH * self.kept
-        if bound > MAX_BATCH_SIZE:
+        if bound > INT32_MAX:
             size = batch.records.shape[0]
             raise MessageTooLargeError(f"a batch of {size} bytes is too large to be compacted")
         cdef bytearray built = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t>bound)
@@ -165,7 +157,7 @@ cdef class Survivors:
         cdef int32_t written = <int32_t>(end - p)
         memcpy(p, &batch.header[0], HEADER_SIZE)
         store_i64(p, base)
-        store_i32(p + BATCH_LENGTH, written - 12)
+        store_i32(p + BATCH_LENGTH, written - LOG_OVERHEAD)
         store_i16(p + ATTRIBUTES, self.attributes(delete_horizon is not None))
         if last_offset is None:
             last_offset = batch.base_offset + load_i32(&batch.header[LAST_OFFSET_DELTA])
@@ -173,7 +165,7 @@ cdef class Survivors:
         store_i64(p + BASE_TIMESTAMP, timestamp)
         if not batch.attributes & ATTRIBUTE_LOG_APPEND_TIME:
             store_i64(p + MAX_TIMESTAMP, self.latest_timestamp)
-        store_i32(p + RECORD_COUNT_AT, self.kept)
+        store_i32(p + RECORDS_COUNT, self.kept)
         store_u32(p + CRC, crc32c_of(p + ATTRIBUTES, <size_t>(written - ATTRIBUTES)))
         PyByteArray_Resize(built, written)
         return built

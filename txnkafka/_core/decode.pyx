@@ -12,24 +12,25 @@ the call returns; the next call begins with the damaged one and raises CorruptRe
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BAD_MAGIC, BatchEntry
+from txnkafka._core.batch_header cimport ATTRIBUTES, HEADER_SIZE
 from txnkafka._core.columns cimport RecordColumns, record_sink
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+from txnkafka._core.record cimport (
+    MIN_RECORD_SIZE,
+    RECORD_COUNT,
+    RECORD_FIELD,
+    RECORD_HEADER_KEY,
+    RECORD_HEADERS,
+    RECORD_LENGTH,
+    RECORD_OK,
+    RECORD_SIZE,
+    RECORD_TRAILING,
+)
 from txnkafka._core.scan cimport BatchIndex
 
 from txnkafka.errors import CorruptRecordError
 
 cdef extern from "record.h" nogil:
-    enum:
-        MIN_RECORD_SIZE
-        RECORD_OK
-        RECORD_LENGTH
-        RECORD_FIELD
-        RECORD_HEADERS
-        RECORD_HEADER_KEY
-        RECORD_SIZE
-        RECORD_COUNT
-        RECORD_TRAILING
-
     ctypedef struct record_batch "struct record_batch":
         const uint8_t* records
         const uint8_t* end
@@ -49,10 +50,8 @@ cdef extern from "record.h" nogil:
 crc_initialize()
 
 cdef enum:
-    HEADER_SIZE = 61
     LARGE_BATCH = 32 << 10          # from here on a batch is fetched in pieces ahead of the walk
     PIECE = 4 << 10                 # and not while the one before it is decoded
-    CRC_BEGIN = 21                  # the CRC covers everything from the attributes on
 
 cdef enum:
     # what a selection says of a batch; read_committed.pyx writes these
@@ -312,7 +311,7 @@ cdef int check_batch(Chunk* chunk, BatchEntry* e) noexcept nogil:
         return OUTSIDE
     if e.magic == BAD_MAGIC:
         return WRONG_MAGIC
-    if crc32c_of(chunk.source + at + CRC_BEGIN, <size_t>(e.size - CRC_BEGIN)) != e.crc:
+    if crc32c_of(chunk.source + at + ATTRIBUTES, <size_t>(e.size - ATTRIBUTES)) != e.crc:
         return BAD_CRC
     return RECORD_OK
 

@@ -26,14 +26,6 @@ struct encode_record {
     uint64_t body; /* what the length says */
 };
 
-TXNKAFKA_INLINE uint64_t zigzag_of(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
-
-TXNKAFKA_INLINE uint8_t *put_varint(uint8_t *p, uint64_t z) {
-    for (; z >= 0x80; z >>= 7) *p++ = (uint8_t)z | 0x80;
-    *p++ = (uint8_t)z;
-    return p;
-}
-
 /* A varint of one or two bytes as they lie in memory, little end first. */
 TXNKAFKA_INLINE uint64_t small_varint(uint64_t z, unsigned *bits) {
     uint64_t two = z >= 0x80;

@@ -25,6 +25,23 @@ from txnkafka._core.batch_entry cimport (
     ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTE_TRANSACTIONAL,
 )
+from txnkafka._core.batch_header cimport (
+    ATTRIBUTES,
+    BASE_SEQUENCE,
+    BASE_TIMESTAMP,
+    BATCH_LENGTH,
+    CRC,
+    HEADER_SIZE,
+    KNOWN_ATTRIBUTES,
+    LAST_OFFSET_DELTA,
+    LEADER_EPOCH,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAX_TIMESTAMP,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+)
 from txnkafka._core.bytes cimport (
     load_i16,
     load_i32,
@@ -66,22 +83,7 @@ crc_fill_shifts()
 choose_blocks()
 
 cdef enum:
-    LOG_OVERHEAD = 12               # base offset and length: the length counts what follows them
-    HEADER_SIZE = 61
     MARKER_SIZE = 78
-    BATCH_LENGTH = 8                # where fields lie
-    LEADER_EPOCH = 12
-    MAGIC = 16
-    CRC = 17
-    ATTRIBUTES = 21                 # the CRC covers everything from here on
-    LAST_OFFSET_DELTA = 23
-    BASE_TIMESTAMP = 27
-    MAX_TIMESTAMP = 35
-    PRODUCER_ID = 43
-    PRODUCER_EPOCH = 51
-    BASE_SEQUENCE = 53
-    RECORD_COUNT = 57
-    KNOWN_ATTRIBUTES = 0x7F
 
 cdef enum:
     # from here on the interpreter's lock is released: less takes a few microseconds, handing the lock over
@@ -115,7 +117,7 @@ cdef void put_header(uint8_t* p, const Header* header, int32_t size) noexcept no
     store_i64(p + PRODUCER_ID, header.producer_id)
     store_i16(p + PRODUCER_EPOCH, header.producer_epoch)
     store_i32(p + BASE_SEQUENCE, header.base_sequence)
-    store_i32(p + RECORD_COUNT, header.count)
+    store_i32(p + RECORDS_COUNT, header.count)
     store_u32(p + CRC, crc32c_of(p + ATTRIBUTES, <size_t>(size - ATTRIBUTES)))
 
 
@@ -364,9 +366,9 @@ def set_max_timestamp(batch not None, Py_ssize_t position=0, *, int timestamp_ty
 
 cdef void change_covered(uint8_t* p, const Header* header) noexcept:
     """Write attributes, largest timestamp and producer, and correct the CRC by what that changes."""
-    cdef uint8_t[RECORD_COUNT - ATTRIBUTES] change
+    cdef uint8_t[RECORDS_COUNT - ATTRIBUTES] change
     cdef Py_ssize_t i
-    cdef uint32_t behind = <uint32_t>(batch_size(p) - RECORD_COUNT)
+    cdef uint32_t behind = <uint32_t>(batch_size(p) - RECORDS_COUNT)
     memcpy(change, p + ATTRIBUTES, sizeof(change))
     store_i16(p + ATTRIBUTES, header.attributes)
     store_i64(p + MAX_TIMESTAMP, header.max_timestamp)

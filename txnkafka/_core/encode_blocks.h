@@ -32,11 +32,6 @@ struct kept_blocks {
     int64_t count;
 };
 
-/* Nine sixty-fourths of the bits, rounded up: exact from 1 to 64 bits. */
-TXNKAFKA_INLINE uint64_t varint_size(uint64_t z) {
-    return ((uint64_t)(64 - __builtin_clzll(z | 1)) * 9 + 64) >> 6;
-}
-
 /* Exactly n bytes; short ones without a call. */
 TXNKAFKA_INLINE void copy_exactly(uint8_t *to, const uint8_t *from, size_t n) {
     if (n > 32 || n < 4) {

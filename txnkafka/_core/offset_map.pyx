@@ -91,8 +91,9 @@ cdef class OffsetMap:
                 f"{memory_bytes} bytes filled up to {load_factor} are too little for a single key: "
                 "log.cleaner.dedupe.buffer.size must be larger"
             )
-        self.most = min(max(<size_t>(self.most_room * load_factor), 1), self.most_room - 1)
-        self.room = min(self.most_room, FIRST_ROOM)
+        cdef size_t filled = <size_t>(self.most_room * load_factor)
+        self.most = min(max(filled, <size_t>1), self.most_room - 1)
+        self.room = min(self.most_room, <size_t>FIRST_ROOM)
         self.slots = free_slots(self.room)
         self.latest_offset = -1
 

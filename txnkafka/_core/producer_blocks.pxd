@@ -3,12 +3,11 @@ from libc.stdint cimport INT32_MAX, int8_t, int64_t, uint8_t, uint32_t
 
 from txnkafka._core.batch_entry cimport (
     AT_END,
-    HEADER_SIZE,
-    LOG_OVERHEAD,
     MAX_OFFSET,
     BatchEntry,
     read_entry,
 )
+from txnkafka._core.batch_header cimport BATCH_LENGTH, HEADER_SIZE, LOG_OVERHEAD, MAGIC, PRODUCER_ID
 from txnkafka._core.bytes cimport load_i32, load_i64
 from txnkafka._core.producer_append cimport Ended, apply, tell
 from txnkafka._core.producer_rules cimport (
@@ -26,6 +25,7 @@ from txnkafka._core.producer_table cimport (
     NO_PLACE,
     ended_txn,
     expect_cell,
+    expect_header,
     expect_producer,
     place_by_hash,
     producer,
@@ -69,8 +69,8 @@ cdef inline int64_t size_of(const uint8_t* p, const uint8_t* end) noexcept nogil
     """Bytes of the batch at p; 0 when there is no whole one. Nearly all are of magic 2."""
     cdef BatchEntry e
     cdef int64_t size
-    if end - p >= HEADER_SIZE and p[16] == 2:
-        size = LOG_OVERHEAD + <int64_t>load_i32(p + 8)
+    if end - p >= HEADER_SIZE and p[MAGIC] == 2:
+        size = LOG_OVERHEAD + <int64_t>load_i32(p + BATCH_LENGTH)
         if HEADER_SIZE <= size <= end - p and 0 <= load_i64(p) <= MAX_OFFSET - INT32_MAX and p[23] < 128:
             return size
     return e.size if read_entry(p, end, &e) == AT_END else 0
@@ -85,9 +85,9 @@ cdef inline int check_one(
     cdef producer* known = NULL
     cdef Verdict verdict
     cdef uint32_t place
-    if p[16] < 2:                   # batches of old formats have no producer, and may end before this field
+    if p[MAGIC] < 2:                # batches of old formats have no producer, and may end before its field
         return FINE
-    place = place_by_hash(t, hash, load_i64(p + 43))
+    place = place_by_hash(t, hash, load_i64(p + PRODUCER_ID))
     if place != NO_PLACE:
         known = table_at(t, place)
         if r.origin == FROM_CLIENT and take_next(known, p):
@@ -120,8 +120,9 @@ cdef inline Py_ssize_t check_all(
             length = size_of(p, end)
             if not length:
                 break
+            expect_header(p, length)
             batches[found] = p
-            hashes[found] = table_hash(t, load_i64(p + 43)) if p[16] >= 2 else 0
+            hashes[found] = table_hash(t, load_i64(p + PRODUCER_ID)) if p[MAGIC] >= 2 else 0
             expect_cell(t, hashes[found])
             p += length
             found += 1

@@ -116,6 +116,15 @@ static inline producer *table_find(const producer_table *t, int64_t producer_id)
  * call of a function that only prefetches, but not of one with an instruction, be it an empty one. */
 #define KEEP_PREFETCH() __asm__ volatile("")
 
+/* No hardware foresees the steps of who walks over headers: memory is asked for where one lies if batches are
+ * as long as this one. */
+static inline void expect_header(const uint8_t *p, int64_t size) {
+    uintptr_t there = (uintptr_t)p + 32 * (uintptr_t)size;
+    __builtin_prefetch((const void *)there);
+    __builtin_prefetch((const void *)(there + 60));
+    KEEP_PREFETCH();
+}
+
 static inline void expect_cell(const producer_table *t, uint32_t hash) {
     if (t->count) __builtin_prefetch(&t->cells[cell_of(t, hash)]);
     KEEP_PREFETCH();

@@ -46,6 +46,7 @@ cdef extern from "producer_table.h" nogil:
     uint32_t place_by_hash(const producer_table* t, uint32_t hash, int64_t producer_id)
     uint32_t table_place(const producer_table* t, int64_t producer_id)
     producer* table_find(const producer_table* t, int64_t producer_id)
+    void expect_header(const uint8_t* p, int64_t size)
     void expect_cell(const producer_table* t, uint32_t hash)
     void expect_producer(const producer_table* t, uint32_t hash)
     producer* table_add(producer_table* t, int64_t producer_id, int16_t epoch)

@@ -20,7 +20,6 @@ from txnkafka._core.atomic cimport atomic_add
 from txnkafka._core.batch_entry cimport (
     AT_END,
     GARBAGE,
-    LOG_OVERHEAD,
     MIN_FRAME,
     NO_MEMORY,
     TORN,
@@ -29,6 +28,7 @@ from txnkafka._core.batch_entry cimport (
     Stop,
     read_entry,
 )
+from txnkafka._core.batch_header cimport BATCH_LENGTH, LOG_OVERHEAD, MAGIC
 from txnkafka._core.bytes cimport load_i32, load_i64
 from txnkafka._core.crc32c cimport crc_initialize
 
@@ -320,10 +320,11 @@ cdef str stop_reason(Stop stop, const uint8_t* p, const uint8_t* end):
     if stop == TORN and left < MIN_FRAME:
         return f"the last {left} bytes are the beginning of a batch header"
     if stop == TORN:
-        size = <int64_t>load_i32(p + 8) + LOG_OVERHEAD
+        size = <int64_t>load_i32(p + BATCH_LENGTH) + LOG_OVERHEAD
         return f"a batch of {size} bytes begins here, but only {left} bytes follow"
     if stop == ZEROS:
         return f"{left} zero bytes to the end"
     if stop == GARBAGE:
-        return f"no batch begins here: length {load_i32(p + 8)}, magic {<int8_t>p[16]}, offset {load_i64(p)}"
+        length, magic = load_i32(p + BATCH_LENGTH), <int8_t>p[MAGIC]
+        return f"no batch begins here: length {length}, magic {magic}, offset {load_i64(p)}"
     return ""

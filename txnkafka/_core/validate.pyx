@@ -5,34 +5,42 @@ module tells what there is. Rules of a record are those of the full reader (``re
 """
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
+from txnkafka._core.batch_header cimport (
+    ATTRIBUTES,
+    BASE_SEQUENCE,
+    BASE_TIMESTAMP,
+    BATCH_LENGTH,
+    CRC,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA,
+    LEADER_EPOCH,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAX_TIMESTAMP,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+)
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
-
-cdef extern from "record.h" nogil:
-    enum:
-        RECORD_OK
-        RECORD_LENGTH
-        RECORD_FIELD
-        RECORD_HEADERS
-        RECORD_HEADER_KEY
-        RECORD_SIZE
-        RECORD_COUNT
-        RECORD_TRAILING
-
-    ctypedef struct record_fields "struct record_fields":
-        int64_t timestamp_delta
-        int32_t offset_delta, key_length, value_length, header_count
-
-    const uint8_t* read_record(const uint8_t* p, const uint8_t* end, const uint8_t* limit, record_fields* r,
-                               void* headers, int* error)
+from txnkafka._core.record cimport (
+    RECORD_COUNT,
+    RECORD_FIELD,
+    RECORD_HEADER_KEY,
+    RECORD_HEADERS,
+    RECORD_LENGTH,
+    RECORD_OK,
+    RECORD_SIZE,
+    RECORD_TRAILING,
+    read_record,
+    record_fields,
+)
 
 crc_initialize()
 
 cdef enum:
-    HEADER_SIZE = 61
     LEGACY_HEADER_SIZE = 17         # up to and with the magic byte
     SMALLEST = 26                   # a record of magic 0 without key and value
-    CRC_BEGIN = 21
     CODEC_MASK = 7
     TIMESTAMP_TYPE_BIT = 8
 
@@ -76,8 +84,8 @@ cdef class BatchFields:
             self.problem = f"{length} bytes are no record batch"
             return 0
         self.base_offset = load_i64(p)
-        self.size = <Py_ssize_t>load_i32(p + 8) + 12
-        self.magic = <int8_t>p[16]
+        self.size = <Py_ssize_t>load_i32(p + BATCH_LENGTH) + LOG_OVERHEAD
+        self.magic = <int8_t>p[MAGIC]
         if self.size < SMALLEST:
             self.problem = f"the batch says it has {self.size} bytes, no format is as small as that"
         elif not 0 <= self.magic <= 2:
@@ -93,16 +101,16 @@ cdef class BatchFields:
         return 0
 
     cdef void read_header(self, const uint8_t* p) noexcept:
-        self.partition_leader_epoch = load_i32(p + 12)
-        self.crc_holds = crc32c_of(p + CRC_BEGIN, self.size - CRC_BEGIN) == load_u32(p + 17)
-        self.attributes = load_i16(p + 21)
-        self.last_offset_delta = load_i32(p + 23)
-        self.base_timestamp = load_i64(p + 27)
-        self.max_timestamp = load_i64(p + 35)
-        self.producer_id = load_i64(p + 43)
-        self.producer_epoch = load_i16(p + 51)
-        self.base_sequence = load_i32(p + 53)
-        self.record_count = load_i32(p + 57)
+        self.partition_leader_epoch = load_i32(p + LEADER_EPOCH)
+        self.crc_holds = crc32c_of(p + ATTRIBUTES, self.size - ATTRIBUTES) == load_u32(p + CRC)
+        self.attributes = load_i16(p + ATTRIBUTES)
+        self.last_offset_delta = load_i32(p + LAST_OFFSET_DELTA)
+        self.base_timestamp = load_i64(p + BASE_TIMESTAMP)
+        self.max_timestamp = load_i64(p + MAX_TIMESTAMP)
+        self.producer_id = load_i64(p + PRODUCER_ID)
+        self.producer_epoch = load_i16(p + PRODUCER_EPOCH)
+        self.base_sequence = load_i32(p + BASE_SEQUENCE)
+        self.record_count = load_i32(p + RECORDS_COUNT)
 
     cdef int walk(self, const uint8_t* p, const uint8_t* end) except -1:
         cdef int error = RECORD_OK

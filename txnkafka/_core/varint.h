@@ -1,4 +1,4 @@
-/* Zigzag varints as org.apache.kafka.common.utils.ByteUtils reads them.
+/* Zigzag varints as org.apache.kafka.common.utils.ByteUtils reads and writes them.
  *
  * A varint has at most 5 bytes, a varlong at most 10; non-minimal encodings are accepted, bits beyond
  * 32 or 64 are shifted out. Every reader knows where the readable bytes end. */
@@ -41,6 +41,20 @@ TXNKAFKA_INLINE const uint8_t *read_varlong(const uint8_t *p, const uint8_t *end
         }
     }
     return NULL;
+}
+
+/* Writing: of a number that is zigzag already. */
+TXNKAFKA_INLINE uint64_t zigzag_of(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
+
+/* Nine sixty-fourths of the bits, rounded up: exact from 1 to 64 bits. */
+TXNKAFKA_INLINE uint64_t varint_size(uint64_t z) {
+    return ((uint64_t)(64 - __builtin_clzll(z | 1)) * 9 + 64) >> 6;
+}
+
+TXNKAFKA_INLINE uint8_t *put_varint(uint8_t *p, uint64_t z) {
+    for (; z >= 0x80; z >>= 7) *p++ = (uint8_t)z | 0x80;
+    *p++ = (uint8_t)z;
+    return p;
 }
 
 #endif
