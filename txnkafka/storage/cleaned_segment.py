@@ -49,7 +49,7 @@ class CleanedSegment(LogSegment):
         OSError."""
         self.seal()
         files: list[DataFile] = [self.file("log"), *self.save()]
-        self.created_ms = modified_ms
+        self.modified_ms = modified_ms
         self.files.set_modified_ms(self.path("log"), modified_ms)
         for file in files:
             file.sync()

@@ -57,7 +57,7 @@ class Cleaner:
         cleaned.remove_leftovers()
         try:
             self._fill(cleaned, group)
-            cleaned.make_durable(self._modified_ms(group[-1]))
+            cleaned.make_durable(group[-1].modified_ms)
         except BaseException:
             with suppress(OSError):
                 cleaned.remove()
@@ -100,9 +100,3 @@ class Cleaner:
             if (entry := entries.get(offset)) is not None:
                 index.append(entry.producer_id, entry.first_offset, offset, entry.last_stable_offset)
         self.filter.kept_aborts.clear()
-
-    def _modified_ms(self, segment: LogSegment) -> int:
-        """By which the age of records without timestamps is told."""
-        name = self._log.files.split(segment.path("log"))[1]
-        entries = self._log.files.list(self._log.directory)
-        return next(entry.modified_ms for entry in entries if entry.name == name)

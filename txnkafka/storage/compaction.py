@@ -101,7 +101,7 @@ def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]
     lag = log.config.min_compaction_lag_ms
     for segment in _dirty_segments(log, dirty) if lag > 0 else ():
         segment.load()
-        latest = segment.created_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
+        latest = segment.modified_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
         if latest > now_ms - lag:
             return [segment.base_offset]
     return []

@@ -56,6 +56,9 @@ def find_end(log: PartitionLog, start: Start) -> None:
         segment = log.segments[number]
         if start.clean_shutdown and not start.is_checked:
             found = walk_tail(segment)
+            if not found.fault and _is_known_to_go_on(log, segment, found.next_offset):
+                log.note(f"{segment.path('log')} ends at offset {found.next_offset}, earlier than it did")
+                found, was_cut = _check(log, number, end), True
         else:
             found = _check(log, number, end)
         end = found.next_offset
@@ -93,6 +96,15 @@ def _check(log: PartitionLog, number: int, end: int) -> SegmentEnd:
     limit = log.segments[number + 1].base_offset if number + 1 < len(log.segments) else NO_LIMIT
     next_offset = max(end, segment.base_offset)
     return check_segment(segment, next_offset, limit, partial(assign_epochs, log.epochs))
+
+
+def _is_known_to_go_on(log: PartitionLog, segment: LogSegment, end: int) -> bool:
+    """Whether a snapshot or the time index knows offsets that the log has not. What follows from the log is
+    not to be believed then: it would speak of what is appended next."""
+    last = segment.time_index.last()
+    if last is not None and segment.base_offset + last[1] >= end:
+        return True
+    return any(offset > end for offset in log.snapshots.offsets)
 
 
 def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> None:

@@ -167,6 +167,7 @@ class PartitionLog(OwnedSegments):
                 transactions_of(self, self.active)  # from a log that does not have the marker yet
             assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
             self.active.append(batch, last_offset, prepared.max_timestamp)
+            self.active.modified_ms = now_ms
         except OSError as error:
             self._failed(error)
         self.log_end_offset = last_offset + 1

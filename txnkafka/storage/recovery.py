@@ -92,7 +92,7 @@ def _find_segments(
     bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
     for name, each in parsed.items():
         if each.kind == "log":
-            segment = _segment(log, each.base_offset, entries[name])
+            segment = _segment(log, each.base_offset, entries[name], now_ms)
             segment.lacks_index = not {file_name(each.base_offset, kind) for kind in SPARSE} <= entries.keys()
             log.segments.append(segment)
         elif each.kind != "snapshot" and each.base_offset not in bases:
@@ -105,15 +105,15 @@ def _find_segments(
         log.has_unsynced_names = True
 
 
-def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry) -> LogSegment:
-    segment = LogSegment(log.files, log.directory, base_offset, log.config, created_ms=entry.modified_ms)
+def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry, now_ms: int) -> LogSegment:
+    segment = LogSegment(log.files, log.directory, base_offset, log.config, created_ms=now_ms)
     segment.on_repair = log.note
     if entry.size > LARGEST_SEGMENT:
         raise CorruptRecordError(
             f"{entry.size} bytes are more than the {LARGEST_SEGMENT} that a segment can have",
             file=segment.path("log"),
         )
-    segment.loaded_from(entry.size)
+    segment.loaded_from(entry.size, entry.modified_ms)
     return segment
 
 
@@ -207,9 +207,10 @@ def _make_durable(log: PartitionLog, start: Start) -> None:
         log.unsynced_files.append(log.active.file("log"))
         log.has_unsynced_names = True
     for segment in log.segments:
+        if segment.has_new_indexes:
+            segment.seal()
         if segment is not log.active and segment.has_new_indexes:
             transactions_of(log, segment)
-            segment.seal()
             log.unsynced_files.append(segment.file("log"))
         if segment is not log.active or log.repairs:
             log.unsynced_files += segment.save()

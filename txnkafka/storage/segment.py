@@ -47,7 +47,8 @@ class LogSegment(SegmentFiles):
     ) -> None:
         super().__init__(files, directory, base_offset)
         self.config = config
-        self.created_ms = created_ms
+        self.created_ms = created_ms  # or opened, by this process
+        self.modified_ms = created_ms  # written to the last time
         self.size = 0
         self.rolling_timestamp: int | None = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
@@ -263,9 +264,10 @@ class LogSegment(SegmentFiles):
     def _content(self, kind: FileKind) -> bytes:
         return self.files.read(self.path(kind), _INT32_MAX)  # not kept open: partitions may be many
 
-    def loaded_from(self, size: int) -> None:
-        """The files are there already, with so many bytes of log."""
+    def loaded_from(self, size: int, modified_ms: int) -> None:
+        """The files are there already, with so many bytes of log that were written then."""
         self.size = size
+        self.modified_ms = modified_ms
         self.is_new = False
         self.txn_index = None
         self._loaded = False

@@ -45,13 +45,15 @@ class _Place(NamedTuple):
 
 
 def walk_tail(segment: LogSegment) -> SegmentEnd:
-    """Check the batches from the last index entry on; all of them when something is wrong, for the entry may
-    lie, or lead to the batch that is torn."""
+    """Check the batches from the last index entry on; all of them, and make the indexes anew, when something
+    is wrong, for an entry may lie, or tell of the batch that is torn."""
     whole = _Place(0, segment.base_offset)
     last = segment.last_entry()
     if last is None:
         if segment.size <= _MANY_INTERVALS * segment.config.index_interval_bytes:
-            return _check(segment, whole, _nothing, segment.note_tail)
+            end = _check(segment, whole, _nothing, segment.note_tail)
+            if not end.fault:
+                return end
     else:
         found: list[int] = []
 

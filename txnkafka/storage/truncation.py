@@ -36,14 +36,16 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     if offset < 0:
         raise ValueError(f"a log cannot be cut at offset {offset}")
     log.check_usable()
-    if offset >= log.log_end_offset:
-        return False
+    was_cut = offset < log.log_end_offset
     try:
-        _truncate(log, offset, now_ms)
+        if was_cut:
+            _truncate(log, offset, now_ms)
+        else:
+            _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
     except OSError as error:
         log.fence(error)
         log.check_usable()
-    return True
+    return was_cut
 
 
 def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
@@ -64,6 +66,7 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.segments = kept
     place = kept[-1].find(end)
     kept[-1].truncate(kept[-1].size if place is None else place[0], end)
+    kept[-1].modified_ms = now_ms
     if not kept[-1].size:
         kept[-1].created_ms = now_ms
     log.has_unsynced_names = True
@@ -191,7 +194,7 @@ def _count_too_old(log: PartitionLog, now_ms: int) -> int:
     count = 0
     for segment, _ in _deletable(log):
         segment.load()
-        youngest = segment.created_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
+        youngest = segment.modified_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
         if now_ms - youngest <= log.config.retention_ms:
             break
         count += 1

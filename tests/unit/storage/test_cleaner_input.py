@@ -114,7 +114,7 @@ def test_the_time_of_a_file_is_kept() -> None:
     log.roll()
     log.data(-1, A)
     log.roll()
-    log.files.set_modified_ms(log.log.segments[1].path("log"), 12_345)
+    log.log.segments[1].modified_ms = 12_345
     log.clean()
     (entry,) = [each for each in log.files.list("/data/t-0") if each.name == f"{0:020d}.log"]
-    assert entry.modified_ms == log.log.segments[0].created_ms == 12_345
+    assert entry.modified_ms == log.log.segments[0].modified_ms == 12_345

@@ -153,6 +153,23 @@ def test_a_torn_tail_is_cut(clean: bool) -> None:
     assert [append(log).first_offset for _ in range(3)] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("interval", [0, 4096])
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_indexes_say_of_a_torn_batch_goes_with_it(clean: bool, interval: int) -> None:
+    log = opened(segment_bytes=1000, index_interval_bytes=interval)
+    for later in range(3):
+        append(log, NOW + later)
+    damaged(log, "00000000000000000000.log", b"", 0)
+    file = log.files.open_to_write(f"{DIRECTORY}/00000000000000000000.log")
+    file.truncate(log.active.size - 5)
+    file.close()
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(clean), now_ms=NOW).log
+    log.close()
+    found = content(log.files)
+    assert found["00000000000000000000.timeindex"][-12:] == struct.pack(">qi", NOW + 1, 1)
+    assert len(found["00000000000000000000.index"]) == (0 if interval else 8)
+
+
 def test_epochs_that_begin_behind_the_end_go_with_it() -> None:
     log = opened(segment_bytes=1000)
     append(log)
@@ -170,6 +187,16 @@ def test_a_snapshot_of_offsets_that_the_log_has_not_goes(clean: bool) -> None:
     log.snapshots.write(99, log.producers.snapshot())
     log = restarted(log, clean=clean)
     assert log.snapshots.offsets[-1] == log.log_end_offset == 8
+
+
+def test_recovery_notes_the_latest_time_of_every_segment() -> None:
+    """Of the last one, too, as if it had been closed (``LogSegment.recover``)."""
+    log = opened(segment_bytes=1000, index_interval_bytes=4096)
+    append(log, NOW + 5)
+    log.flush()
+    assert not len(log.active.time_index)
+    log = restarted(log, clean=False)
+    assert log.active.time_index.last() == (NOW + 5, 0)
 
 
 def test_an_index_that_lies_is_made_anew() -> None:

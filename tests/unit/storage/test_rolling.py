@@ -57,6 +57,19 @@ def test_without_timestamps_age_is_that_of_the_segment() -> None:
     assert log.bases == [0, 4]
 
 
+def test_without_timestamps_age_begins_again_with_a_restart() -> None:
+    log = Log(segment_ms=1000)
+    log.plain(timestamp=-1)
+    log.now_ms += 900
+    log.restart()
+    log.now_ms += 1000
+    log.plain(timestamp=-1)
+    assert log.bases == [0]
+    log.now_ms += 1
+    log.plain(timestamp=-1)
+    assert log.bases == [0, 4]
+
+
 def test_an_age_that_was_seen_before_a_restart() -> None:
     log = Log(segment_ms=1000)
     log.plain(timestamp=NOW)

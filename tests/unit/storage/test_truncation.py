@@ -8,6 +8,8 @@ import pytest
 
 from tests.unit.storage.client import NOW, PATH, Log, data, opened
 from txnkafka.errors import KafkaStorageError, OffsetOutOfRangeError, OutOfOrderSequenceError
+from txnkafka.storage.checkpoint import EpochEntry
+from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.log_read import read
 from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
@@ -124,6 +126,14 @@ def test_ul_73_leader_epochs_are_cut_at_both_ends() -> None:
     assert log.log.epochs.entries == [(1, 3), (2, 4)]
 
 
+def test_an_epoch_that_begins_at_the_end_goes_with_a_cut_there() -> None:
+    """Nothing else is cut. An append that failed has left the epoch."""
+    log = log_of(1)
+    log.log.keep_epochs(LeaderEpochs([*log.log.epochs.entries, EpochEntry(4, 2)]))
+    assert not truncate_to(log.log, 2, now_ms=NOW)
+    assert log.log.epochs.entries == [(0, 0)]
+
+
 def test_a_cut_that_fails_fences() -> None:
     plan = FaultPlan()
     log = Log(opened(FaultyFiles(MemoryFiles(), plan)))
@@ -229,6 +239,18 @@ def test_retention_by_time_goes_by_the_records() -> None:
     assert delete_old_segments(log.log, NOW + 5000) == 0, "a newer one waits for the older"
     assert delete_old_segments(log.log, NOW + 6001) == 2
     assert log.bases == [10]
+
+
+def test_records_without_timestamps_are_as_old_as_the_last_write_of_their_segment() -> None:
+    """As in Kafka, which asks the file; not as the segment, which would be too early."""
+    log = Log(segment_bytes=2 * SIZE, retention_ms=1000)
+    log.plain(timestamp=-1)
+    log.now_ms += 800
+    log.plain(timestamp=-1)
+    log.plain(timestamp=-1)
+    log.log.flush()
+    assert delete_old_segments(log.log, NOW + 1800) == 0
+    assert delete_old_segments(log.log, NOW + 1801) == 2
 
 
 def test_what_readers_have_not_seen_stays() -> None:
