@@ -6,18 +6,25 @@ from pathlib import Path
 
 from txnkafka._core.scan import scan
 from txnkafka.storage import ProducerStateEntry, parse_producer_snapshot
+from txnkafka.storage.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
+from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
 
 __all__ = ["differences"]
 
 
-def differences(theirs: Path, ours: Path, *, log_start: int, idle_since_ms: int) -> list[str]:
+def differences(
+    theirs: Path, ours: Path, *, log_start: int, log_end: int, idle_since_ms: int
+) -> list[str]:
     """Names of files that only one has, and of those that differ; producers that were idle since then do not
-    count."""
+    count, nor do epochs that begin at the log end."""
     their_names, our_names = _names(theirs), _names(ours)
     # Kafka removes them when it opens the log; they may know more producers than the log
     our_names -= {name for name in our_names - their_names if _is_old_snapshot(name, log_start)}
     found = [f"theirs only: {name}" for name in sorted(their_names - our_names)]
     found += [f"ours only: {name}" for name in sorted(our_names - their_names)]
+    epochs = [_epochs(path, log_end) for path in (theirs, ours)]
+    if epochs[0] != epochs[1]:
+        found.append(f"epochs: {epochs[0]} and {epochs[1]}")
     for name in sorted(their_names & our_names):
         contents = [(path / name).read_bytes() for path in (theirs, ours)]
         if name.endswith(".snapshot"):
@@ -31,9 +38,16 @@ def differences(theirs: Path, ours: Path, *, log_start: int, idle_since_ms: int)
 
 
 def _names(directory: Path) -> set[str]:
-    """But for lists of aborted transactions that were cut to nothing: Kafka leaves the empty file."""
-    files = directory.iterdir()
+    """But for lists of aborted transactions that were cut to nothing: Kafka leaves the empty file. Epochs are
+    looked at by themselves."""
+    files = [each for each in directory.iterdir() if each.name != LEADER_EPOCH_CHECKPOINT]
     return {each.name for each in files if each.suffix != ".txnindex" or each.stat().st_size}
+
+
+def _epochs(directory: Path, log_end: int) -> list[EpochEntry]:
+    path = directory / LEADER_EPOCH_CHECKPOINT
+    entries = parse_leader_epoch_checkpoint(path.read_bytes()) if path.exists() else []
+    return [each for each in entries if each.start_offset < log_end]
 
 
 def _producers(snapshot: bytes, idle_since_ms: int) -> list[ProducerStateEntry]:

@@ -15,7 +15,7 @@ from txnkafka._core.encode import encode_batch
 from txnkafka.storage.truncation import truncate_to
 
 SHARED_MEMORY = Path("/dev/shm")
-SEEDS, STEPS = 8, 300
+SEEDS, STEPS = 14, 300
 SMALL = {
     "segment_bytes": 2000,
     "index_interval_bytes": 150,

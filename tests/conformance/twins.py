@@ -9,7 +9,8 @@ What differs by design stands in DIVERGENCES.md; it is the only thing that is pu
 - after a cut Kafka forgets verifications of producers whose batches it replays;
 - snapshots at or below the log start, which Kafka removes; the order of a snapshot's entries, which is that
   of a hash map; producers in it that are idle for long;
-- an empty ``.txnindex``, which Kafka leaves where everything was cut off.
+- an empty ``.txnindex``, which Kafka leaves where everything was cut off;
+- the epoch of a leader that has written nothing yet.
 """
 
 from __future__ import annotations
@@ -193,7 +194,8 @@ class Twins:
             self.ours.verification.on_append(producer_id, -1, is_control=False)
         self._was_reloaded = True
         # until it is told again, Kafka's last stable offset waits for transactions below the high watermark
-        self.advance_high_watermark(self.ours.high_watermark)
+        self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
+        self.expire()  # those that Kafka has replayed
 
     def delete_records(self, offset: int) -> None:
         """Cut the beginning."""
@@ -275,6 +277,7 @@ class Twins:
             self._theirs_at,
             self._ours_at / str(PARTITION),
             log_start=self.theirs["start"],
+            log_end=self.theirs["end"],
             idle_since_ms=self.now_ms - self._config.producer_id_expiration_ms,
         )
         assert found == []
