@@ -157,11 +157,8 @@ class Appends(RuleBasedStateMachine):
         for producer_id in producer_ids:
             del self.model.entries[producer_id]
         # What is forgotten must not be found in the log again: the model has no log.
-        if producer_ids:
-            self.log.clear()
-            self.restart()
-            for entry in self.model.entries.values():
-                entry.batches = entry.batches[-1:]
+        kept = [each for each in scan(self.log) if each.producer_id not in producer_ids]
+        self.log = bytearray().join(self.log[each.position : each.position + each.size] for each in kept)
 
     @rule(first=st.sampled_from([10, 1000]), number=st.sampled_from([1, 30, 300]))
     def crowd(self, first: int, number: int) -> None:
