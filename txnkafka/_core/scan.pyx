@@ -179,6 +179,16 @@ cdef class BatchIndex:
             next_offset = self.entries[i].last_offset + 1
         return self.count
 
+    def has_gaps(self, int64_t next_offset):
+        """Whether offsets from ``next_offset`` on are missing before or in a batch, or may be: how many a
+        compressed wrapper of magic 0 or 1 has, its header does not tell."""
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            if self.entries[i].last_offset + 1 - next_offset != self.entries[i].count:
+                return True
+            next_offset = self.entries[i].last_offset + 1
+        return False
+
     def truncate(self, Py_ssize_t count, str stop, str stop_reason):
         """Forget the batches from number ``count`` on: somebody who looked closer says the log ends
         there."""

@@ -19,6 +19,7 @@ from txnkafka.logdir.partition import PartitionSource, PartitionView
 from txnkafka.model import TopicPartition
 from txnkafka.storage import (
     CLEAN_SHUTDOWN_FILE,
+    CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
@@ -40,7 +41,12 @@ if TYPE_CHECKING:
 __all__ = ["LogDir", "TopicView"]
 
 CHECKPOINT_LIMIT = 64 << 20
-CHECKPOINTS = (LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
+CHECKPOINTS = (
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
 T = TypeVar("T")
 
 
@@ -228,6 +234,7 @@ class _Directory:
         self.log_starts = self._parse(LOG_START_OFFSET_CHECKPOINT, parse_offset_checkpoint) or {}
         self.high_watermarks = self._parse(HIGH_WATERMARK_CHECKPOINT, parse_offset_checkpoint) or {}
         self.recovery_points = self._parse(RECOVERY_POINT_CHECKPOINT, parse_offset_checkpoint)
+        self.cleaned = self._parse(CLEANER_OFFSET_CHECKPOINT, parse_offset_checkpoint) or {}
         self.clean_shutdown = self._exists(CLEAN_SHUTDOWN_FILE)
         self.being_written = self.file_system.is_locked(self.file_system.join(path, LOCK_FILE))
         self.is_log_directory = self._exists(META_PROPERTIES)
@@ -274,6 +281,7 @@ class _Directory:
             log_start_offset=self.log_starts.get(topic_partition),
             high_watermark=self.high_watermarks.get(topic_partition),
             recovery_point=None if recovery_points is None else recovery_points.get(topic_partition, 0),
+            cleaned_to=self.cleaned.get(topic_partition, 0),
             clean_shutdown=self.clean_shutdown and not self.being_written,
             being_written=self.being_written,
             mapped=self._owner._io == "mmap" or (self._owner._io == "auto" and self._may_map),

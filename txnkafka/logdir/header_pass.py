@@ -15,7 +15,7 @@ from txnkafka._core.scan import BatchIndex
 from txnkafka.storage.order import NO_LIMIT, misplaced_batches
 from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
 
-__all__ = ["SegmentHeaders", "header_pass", "is_hole", "segment_containing"]
+__all__ = ["SegmentHeaders", "header_pass", "segment_containing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,22 @@ def segment_containing(segments: list[Segment], offset: int) -> int:
 
 
 def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> Iterator[SegmentHeaders]:
-    """Feed ``scan`` with segment after segment from number ``first`` on; each is yielded when it was fed."""
-    previous: BatchIndex | None = None
+    """Feed ``scan`` with segment after segment from number ``first`` on; each is yielded when it was fed.
+
+    The cleaner leaves gaps between segments too, for cleaned ones keep their base offsets. It begins at the
+    log's beginning and notes how far it came; a log with gaps inside segments was cleaned, even if the note
+    is lost.
+    """
+    next_offset = segments[first].base_offset if segments else 0
+    was_cleaned = has_gaps = False
     for i in range(first, len(segments)):
         segment = segments[i]
-        before = scan.next_offset
-        hole = previous is not None and is_hole(previous, before, segment.base_offset)
+        hole = segment.base_offset > next_offset and not (was_cleaned or has_gaps or segment.follows_cleaned)
         if hole:
             scan.hole()
         limit = segments[i + 1].base_offset if i + 1 < len(segments) else NO_LIMIT
         index = segment.scan()
-        expected = max(before, segment.base_offset) if previous is not None else segment.base_offset
+        expected = max(next_offset, segment.base_offset)
         misplaced = misplaced_batches(index, expected, limit)
         start = 0
         for stop in (*misplaced, len(index)):
@@ -68,18 +73,7 @@ def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> I
         yield SegmentHeaders(segment, index, misplaced, expected, limit, hole)
         if len(segments) > MAX_OPEN_SEGMENTS:
             segment.close()
-        previous = index
+        next_offset = max(expected, scan.next_offset)
+        has_gaps = index.has_gaps(expected)
+        was_cleaned = was_cleaned or (has_gaps and not misplaced)
 
-
-def is_hole(index: BatchIndex, next_offset: int, base_offset: int) -> bool:
-    """True when segments are missing between ``index``, which ends at ``next_offset``, and a segment at
-    ``base_offset``.
-
-    The cleaner leaves gaps too, but then the segment before the gap has gaps itself: cleaned segments
-    keep their base offsets. A segment without batches, which is not the last one, has lost them.
-    """
-    if base_offset <= next_offset:
-        return False
-    if not len(index):
-        return True
-    return bool(sum(index.record_count) == next_offset - index.base_offset[0])

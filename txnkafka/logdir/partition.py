@@ -51,6 +51,7 @@ class PartitionSource(NamedTuple):
     log_start_offset: int | None = None
     high_watermark: int | None = None
     recovery_point: int | None = None
+    cleaned_to: int = 0
     clean_shutdown: bool = False
     being_written: bool = False
     mapped: bool = True
@@ -85,7 +86,10 @@ class PartitionView:
     @cached_property
     def files(self) -> PartitionFiles:
         """What lies in the directory."""
-        return list_partition(self.source.file_system, self.source.path, self.source.only_base_offset)
+        found = list_partition(self.source.file_system, self.source.path, self.source.only_base_offset)
+        for segment in found.segments:
+            segment.follows_cleaned = segment.base_offset <= self.source.cleaned_to
+        return found
 
     @cached_property
     def _log_end(self) -> LogEnd:

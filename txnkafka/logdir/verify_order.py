@@ -31,12 +31,16 @@ class OffsetOrder:
         self._before_last = first_offset
         self._segment_start = first_offset
         self._records = 0
+        self._was_cleaned = False
 
     def begin_segment(self, segment: Segment, next_base: int) -> bool:
-        """Go on with the next segment; True when segments are missing in front of it."""
+        """Go on with the next segment; True when segments are missing in front of it (see header_pass)."""
         hole = self._begun and segment.base_offset > self.next_offset
-        # cleaned segments have gaps themselves; one without batches, which is not the last one, has lost them
-        missing = hole and self._records == self.next_offset - self._segment_start
+        missing = (
+            hole
+            and not (self._was_cleaned or segment.follows_cleaned)
+            and self._records == self.next_offset - self._segment_start
+        )
         if missing:
             self._findings.add(
                 "missing-segment", segment.path,
@@ -121,6 +125,7 @@ class OffsetOrder:
         if not excluded and min(index.magic) < 2:
             return
         self._records = -1 << 62
+        self._was_cleaned = self._was_cleaned or not excluded
         left_out = set(excluded)
         for i in range(last, first - 1, -1):
             if i in left_out:

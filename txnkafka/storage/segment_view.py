@@ -24,7 +24,7 @@ MAX_BATCH_BYTES = 1 << 30  # a batch larger than this is taken for damage, not r
 
 class Segment:
     """The files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``,
-    ``snapshot``) to paths."""
+    ``snapshot``) to paths. ``follows_cleaned``: what lies in front of it went through the cleaner."""
 
     def __init__(self, file_system: FileSystem, base_offset: int, files: dict[str, str], size: int) -> None:
         self.file_system = file_system
@@ -32,6 +32,7 @@ class Segment:
         self.files = files
         self.size = size
         self.mapped = False
+        self.follows_cleaned = False
         self._file: ReadableFile | None = None
         self._mapping: memoryview | None = None
         self._buffer = bytearray()

@@ -142,6 +142,19 @@ def test_latest_timestamp_of_headers() -> None:
         index.latest_timestamp(2, 6)
 
 
+def test_gaps_lie_between_batches_inside_them_or_where_a_wrapper_does_not_tell() -> None:
+    whole = [Batch(records=RECORDS, base_offset=offset).encode() for offset in (0, 2)]
+    index = scan(b"".join(whole))
+    assert not index.has_gaps(0)
+    assert index.has_gaps(-1)
+    assert not scan(b"").has_gaps(7)
+    assert scan(whole[0] + Batch(records=RECORDS, base_offset=3).encode()).has_gaps(0)
+    assert scan(Batch(records=RECORDS, base_offset=0, last_offset_delta=2).encode() + whole[1]).has_gaps(0)
+    entry = legacy_entry(offset=0, magic=1, key=None, value=b"v", timestamp=5)
+    assert not scan(entry).has_gaps(0)
+    assert scan(legacy_wrapper([entry], offset=0, magic=1, codec=1, timestamp=5)).has_gaps(0)
+
+
 def test_find_truncate_extend_and_disorder() -> None:
     data = b"".join(Batch(records=RECORDS, base_offset=offset).encode() for offset in (0, 2, 10, 4))
     index = scan(data)

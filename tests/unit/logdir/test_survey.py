@@ -11,6 +11,7 @@ from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.env import LocalFileSystem
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import PartitionView, Segment, read_unit
+from txnkafka.logdir.verify import verify_partition
 from txnkafka.record.chunk import ChunkDecoder
 
 
@@ -73,6 +74,43 @@ def test_gaps_of_a_compacted_log_are_no_hole(tmp_path: Path) -> None:
     segments = {0: [batch(0), batch(5), data(7, 1)], 20: [marker(20, "commit", 1), batch(21)]}
     view = partition(tmp_path, segments)
     assert offsets(view) == [0, 1, 5, 6, 7, 8, 21, 22]
+
+
+EMPTIED: list = [
+    {0: [batch(0), data(2, 1)], 20: [marker(20, "commit", 1), batch(21)]},
+    {0: [batch(0), data(2, 1)], 10: [], 20: [marker(20, "commit", 1), batch(21)]},
+    {0: [data(0, 1)], 10: [batch(10), data(12, 1)], 20: [marker(20, "commit", 1), batch(21)]},
+]
+
+
+@pytest.mark.parametrize("segments", EMPTIED)
+def test_what_the_cleaner_emptied_is_no_hole(tmp_path: Path, segments: dict[int, list[bytes]]) -> None:
+    """A cleaned segment may end without a gap of its own, or hold nothing any more."""
+    (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 20\n")
+    view = partition(tmp_path, segments)
+    findings: list = []
+    view.plan(findings=findings)
+    assert findings == []
+    assert offsets(view) == offsets(view, isolation_level="read_uncommitted")
+    assert "missing-segment" not in {each.code for each in verify_partition(view)}
+    assert {each.outcome for each in view.transactions()} == {"committed"}
+
+
+def test_behind_what_was_cleaned_a_hole_is_one(tmp_path: Path) -> None:
+    (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 19\n")
+    view = partition(tmp_path, EMPTIED[0])
+    findings: list = []
+    view.plan(findings=findings)
+    assert [finding.code for finding in findings] == ["missing-segment", "undecided-transaction"]
+    assert offsets(view) == [0, 1, 21, 22]
+
+
+def test_a_log_with_gaps_was_cleaned(tmp_path: Path) -> None:
+    """Nobody has the checkpoint where only the partition was copied."""
+    segments = {0: [batch(0), batch(5)], 10: [data(10, 1)], 20: [marker(20, "commit", 1), batch(21)]}
+    view = partition(tmp_path, segments)
+    assert offsets(view) == [0, 1, 5, 6, 10, 11, 21, 22]
+    assert "missing-segment" not in {each.code for each in verify_partition(view)}
 
 
 def txn_index(*entries: tuple[int, int, int, int]) -> bytes:
