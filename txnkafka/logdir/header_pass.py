@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from txnkafka._core.read_committed import TransactionScan
 from txnkafka._core.scan import BatchIndex
+from txnkafka.logdir.cleaning import Cleaning
 from txnkafka.storage.order import NO_LIMIT, misplaced_batches
 from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
 
@@ -49,17 +50,12 @@ def segment_containing(segments: list[Segment], offset: int) -> int:
 
 
 def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> Iterator[SegmentHeaders]:
-    """Feed ``scan`` with segment after segment from number ``first`` on; each is yielded when it was fed.
-
-    The cleaner leaves gaps between segments too, for cleaned ones keep their base offsets. It begins at the
-    log's beginning and notes how far it came; a log with gaps inside segments was cleaned, even if the note
-    is lost.
-    """
+    """Feed ``scan`` with segment after segment from number ``first`` on; each is yielded when it was fed."""
     next_offset = segments[first].base_offset if segments else 0
-    was_cleaned = has_gaps = False
+    cleaning, has_gaps = Cleaning(segments), False
     for i in range(first, len(segments)):
         segment = segments[i]
-        hole = segment.base_offset > next_offset and not (was_cleaned or has_gaps or segment.follows_cleaned)
+        hole = segment.base_offset > next_offset and not has_gaps and not cleaning.has_reached(i)
         if hole:
             scan.hole()
         limit = segments[i + 1].base_offset if i + 1 < len(segments) else NO_LIMIT
@@ -75,5 +71,4 @@ def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> I
             segment.close()
         next_offset = max(expected, scan.next_offset)
         has_gaps = index.has_gaps(expected)
-        was_cleaned = was_cleaned or (has_gaps and not misplaced)
 

@@ -9,11 +9,13 @@ rot in the middle and not a torn tail, and the walk goes on there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError, LogDirError
+from txnkafka.logdir.cleaning import Cleaning
 from txnkafka.logdir.partition import PartitionSource
 from txnkafka.logdir.partition_files import PartitionFiles
 from txnkafka.logdir.verify_epochs import LeaderEpochCheck
@@ -68,6 +70,7 @@ class LogCheck:
         self.order = OffsetOrder(findings, first, source.log_start_offset or 0)
         self.producers = ProducerCheck(findings, self.order, source.file_system, self._snapshots)
         self._records = RecordCheck(findings, decode_all=level == "records")
+        self._cleaning = Cleaning(self.segments)
         self._cut_found = False
         self.has_leader_epochs = False
 
@@ -112,7 +115,8 @@ class LogCheck:
         return self._next_base(i) > (source.recovery_point or 0)
 
     def _segment(self, i: int, segment: Segment, epochs: LeaderEpochCheck) -> None:
-        missing = self.order.begin_segment(segment, self._next_base(i))
+        was_cleaned = partial(self._cleaning.has_reached, i)
+        missing = self.order.begin_segment(segment, self._next_base(i), was_cleaned)
         self.producers.begin_segment(segment, missing_before=missing)
         offset_index = OffsetIndexCheck(segment, self._findings)
         time_index = TimeIndexCheck(segment, self._findings)

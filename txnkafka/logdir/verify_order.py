@@ -9,6 +9,8 @@ may rightly differ from a recomputation only before that offset.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.logdir.verify_findings import Findings
 from txnkafka.storage.order import misplaced_batches
@@ -31,15 +33,15 @@ class OffsetOrder:
         self._before_last = first_offset
         self._segment_start = first_offset
         self._records = 0
-        self._was_cleaned = False
 
-    def begin_segment(self, segment: Segment, next_base: int) -> bool:
-        """Go on with the next segment; True when segments are missing in front of it (see header_pass)."""
+    def begin_segment(self, segment: Segment, next_base: int, was_cleaned: Callable[[], bool]) -> bool:
+        """Go on with the next segment; True when segments are missing in front of it. ``was_cleaned`` says
+        whether the cleaner may have left a gap there."""
         hole = self._begun and segment.base_offset > self.next_offset
         missing = (
             hole
-            and not (self._was_cleaned or segment.follows_cleaned)
-            and self._records == self.next_offset - self._segment_start
+            and self._records == self.next_offset - self._segment_start  # else it has gaps itself
+            and not was_cleaned()
         )
         if missing:
             self._findings.add(
@@ -125,7 +127,6 @@ class OffsetOrder:
         if not excluded and min(index.magic) < 2:
             return
         self._records = -1 << 62
-        self._was_cleaned = self._was_cleaned or not excluded
         left_out = set(excluded)
         for i in range(last, first - 1, -1):
             if i in left_out:

@@ -105,11 +105,11 @@ def test_behind_what_was_cleaned_a_hole_is_one(tmp_path: Path) -> None:
     assert offsets(view) == [0, 1, 21, 22]
 
 
-def test_a_log_with_gaps_was_cleaned(tmp_path: Path) -> None:
+def test_in_front_of_a_segment_with_gaps_all_was_cleaned(tmp_path: Path) -> None:
     """Nobody has the checkpoint where only the partition was copied."""
-    segments = {0: [batch(0), batch(5)], 10: [data(10, 1)], 20: [marker(20, "commit", 1), batch(21)]}
+    segments = {0: [batch(0), data(2, 1)], 10: [marker(10, "commit", 1), batch(15)], 20: [batch(20)]}
     view = partition(tmp_path, segments)
-    assert offsets(view) == [0, 1, 5, 6, 10, 11, 21, 22]
+    assert offsets(view) == [0, 1, 2, 3, 15, 16, 20, 21]
     assert "missing-segment" not in {each.code for each in verify_partition(view)}
 
 

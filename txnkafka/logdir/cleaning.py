@@ -1,0 +1,52 @@
+"""How far the cleaner has been through a log.
+
+It leaves gaps between segments, for cleaned ones keep their base offsets, and missing segments leave the
+same gaps. But it goes from the log's beginning on and notes in ``cleaner-offset-checkpoint`` how far it came.
+Where only the partition was copied, gaps inside segments tell: it has been through all that lies before them.
+"""
+
+from __future__ import annotations
+
+from txnkafka.errors import KafkaError
+from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
+
+__all__ = ["Cleaning"]
+
+
+class Cleaning:
+    """What the cleaner did to a log of these ``segments``."""
+
+    def __init__(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self._last_with_gaps: int | None = None
+
+    def has_reached(self, i: int) -> bool:
+        """Whether it has been through everything in front of segment number ``i``. Scans headers when the
+        checkpoint does not tell."""
+        if self._segments[i].follows_cleaned:
+            return True
+        if self._last_with_gaps is None:
+            self._last_with_gaps = self._find_gaps()
+        return i <= self._last_with_gaps
+
+    def _find_gaps(self) -> int:
+        for i in range(len(self._segments) - 1, -1, -1):
+            try:
+                if _has_gaps(self._segments[i]):
+                    return i
+            except KafkaError:  # told when it is its turn
+                continue
+            finally:
+                if len(self._segments) > MAX_OPEN_SEGMENTS:
+                    self._segments[i].close()
+        return -1
+
+
+def _has_gaps(segment: Segment) -> bool:
+    next_offset = segment.base_offset
+    for _, _, index in segment.windows():
+        # what a compressed wrapper of magic 0 or 1 holds, its header does not tell
+        if min(index.magic, default=0) == 2 and index.has_gaps(next_offset):
+            return True
+        next_offset = index.last_offset[-1] + 1 if len(index) else next_offset
+    return False
