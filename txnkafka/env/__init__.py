@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from txnkafka.env.address import open_file_system
 from txnkafka.env.clock import Clock, SystemClock
-from txnkafka.env.data_files import DataFile, DataFiles, LocalDataFiles, Lock
+from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
 
 __all__ = [
+    "Bytes",
     "Clock",
     "DataFile",
     "DataFiles",

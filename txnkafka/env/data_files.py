@@ -13,23 +13,21 @@ import os
 import stat
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from txnkafka.env.file_lock import FileLock, lock_file
 from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, ReadableFile
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+__all__ = ["Bytes", "DataFile", "DataFiles", "LocalDataFiles", "Lock"]
 
-__all__ = ["DataFile", "DataFiles", "LocalDataFiles", "Lock"]
-
+Bytes = bytes | bytearray | memoryview  # a memoryview of single bytes
 PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # of one system call
 
 
 class DataFile(ReadableFile, Protocol):
     """A file that is open to read and to write. Nothing is synced by closing it."""
 
-    def write(self, position: int, parts: Sequence[Buffer]) -> None:
+    def write(self, position: int, parts: Sequence[Bytes]) -> None:
         """Write the parts one behind the other from ``position`` on, in one call where the system takes
         them at once. After an OSError the file may hold any part of them."""
         ...
@@ -96,21 +94,21 @@ class LocalDataFile(LocalFile):
         super().__init__(path, os.O_RDWR | flags)
         self._process = os.getpid()
 
-    def write(self, position: int, parts: Sequence[Buffer]) -> None:
-        views = [memoryview(each).cast("B") for each in parts]
-        wanted = sum(map(len, views))
+    def write(self, position: int, parts: Sequence[Bytes]) -> None:
+        wanted = sum(map(len, parts))
         while wanted > 0:
+            taken = parts if len(parts) <= PARTS_LIMIT else parts[:PARTS_LIMIT]
             try:
-                count = os.pwritev(self._to_write(), views[:PARTS_LIMIT], position)
+                count = os.pwritev(self._to_write(), taken, position)
             except OSError as error:
                 raise self._named(error) from None
             if count == wanted:
                 return
-            if count == 0 and any(map(len, views[:PARTS_LIMIT])):
+            if count == 0 and any(map(len, taken)):
                 raise OSError(errno.EIO, f"nothing was written at position {position}", self._path)
             position += count
             wanted -= count
-            views = _behind(views, count)
+            parts = _behind(parts, count)
 
     def truncate(self, size: int) -> None:
         try:
@@ -170,13 +168,13 @@ class LocalDataFiles(LocalFileSystem):
         os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
 
 
-def _behind(views: list[memoryview], count: int) -> list[memoryview]:
-    """What is left of the views behind the first ``count`` bytes."""
-    for number, view in enumerate(views[:PARTS_LIMIT]):
-        if count < len(view):
-            return [view[count:], *views[number + 1 :]]
-        count -= len(view)
-    return views[PARTS_LIMIT:]
+def _behind(parts: Sequence[Bytes], count: int) -> Sequence[Bytes]:
+    """What is left of the parts behind the first ``count`` bytes."""
+    for number, part in enumerate(parts[:PARTS_LIMIT]):
+        if count < len(part):
+            return [memoryview(part)[count:], *parts[number + 1 :]]
+        count -= len(part)
+    return parts[PARTS_LIMIT:]
 
 
 def _sync(descriptor: int) -> None:

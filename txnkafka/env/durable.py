@@ -8,9 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-    from txnkafka.env.data_files import DataFiles
+    from txnkafka.env.data_files import Bytes, DataFiles
 
 __all__ = ["make_directories", "remove_tree", "unique_name", "write_durably"]
 
@@ -22,7 +20,7 @@ def unique_name() -> str:
     return uuid.uuid4().hex
 
 
-def write_durably(files: DataFiles, path: str, content: Buffer, *, suffix: str = ".tmp") -> None:
+def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp") -> None:
     """A whole small file, which is there with all of its content or not at all; an older one is replaced.
 
     It passes through ``path`` with ``suffix``: where several may write at once, each needs its own. Raises

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, ReadableFile
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-    from txnkafka.env.data_files import DataFile, Lock
+    from txnkafka.env.data_files import Bytes, DataFile, Lock
 
 __all__ = ["OverlayFiles"]
 
@@ -189,7 +187,7 @@ class _OverlayFile:
     def map(self, size: int) -> memoryview | None:
         return None
 
-    def write(self, position: int, parts: Sequence[Buffer]) -> None:
+    def write(self, position: int, parts: Sequence[Bytes]) -> None:
         content = self._content
         if position < content.kept and self._file is not None:  # from here on it is the tail
             before = bytearray(content.kept - position)

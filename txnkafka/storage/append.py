@@ -45,6 +45,10 @@ class AppendOrigin(enum.IntEnum):
     CLIENT = 2
 
 
+_CLIENT = AppendOrigin.CLIENT  # looked up in the class it takes half a microsecond
+_NOT_COMPRESSED = CompressionType.NONE
+
+
 class Prepared(NamedTuple):
     """A batch as it will be in the log, and what the log has to know of it. ``log_append_time`` is -1 for
     CreateTime."""
@@ -68,7 +72,7 @@ class Preparer:
         fields = read_batch(batch)
         self._check_frame(fields, len(batch), origin)
         records = self._records(batch, fields)
-        if origin == AppendOrigin.CLIENT:
+        if origin == _CLIENT:
             _check_header(fields)
             self._check_records(fields, now_ms)
         return self._stored(batch, fields, records, now_ms)
@@ -78,7 +82,7 @@ class Preparer:
             raise CorruptRecordError(fields.problem)
         if fields.magic < 2:
             raise InvalidRecordError(f"message format {fields.magic} is not written any more, only 2 is")
-        if origin == AppendOrigin.CLIENT and fields.base_offset != 0:
+        if origin == _CLIENT and fields.base_offset != 0:
             raise InvalidRecordError(f"the base offset of a new batch is 0, not {fields.base_offset}")
         if fields.size > self.config.max_message_bytes:
             limit = self.config.max_message_bytes
@@ -91,7 +95,7 @@ class Preparer:
     def _records(self, batch: bytearray, fields: BatchFields) -> memoryview | None:
         """The decompressed records, looked at; None when they are not compressed."""
         codec = fields.attributes & _CODEC_MASK
-        if codec == CompressionType.NONE:
+        if codec == _NOT_COMPRESSED:
             return None
         self._decompressor.reset()
         start, end = self._decompressor.append(codec, memoryview(batch)[_HEADER_SIZE:])

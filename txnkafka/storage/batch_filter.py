@@ -32,11 +32,10 @@ from txnkafka.storage.headers import (
 )
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
     from txnkafka._core.compact import Survivors
     from txnkafka._core.offset_map import OffsetMap
     from txnkafka._core.scan import BatchHeader
+    from txnkafka.env import Bytes
     from txnkafka.storage.batch_reader import Window
     from txnkafka.storage.cleaned_transactions import CleanedTransactions
     from txnkafka.storage.partition_log import PartitionLog
@@ -68,7 +67,7 @@ class BatchFilter:
 
     def filter(
         self, window: Window, number: int, header: BatchHeader, *, ends_segment: bool
-    ) -> Buffer | None:
+    ) -> Bytes | None:
         """What is to be written of a batch, or None. Raises CorruptRecordError."""
         if header.attributes & ATTRIBUTE_CONTROL:
             left = self._filter_marker(window, number, header)
@@ -78,7 +77,7 @@ class BatchFilter:
             return _emptied(header)
         return left
 
-    def _filter_marker(self, window: Window, number: int, header: BatchHeader) -> Buffer | None:
+    def _filter_marker(self, window: Window, number: int, header: BatchHeader) -> Bytes | None:
         if header.count == 0:
             return None  # it was emptied by another cleaner
         if not self._transactions.see_marker(header):
@@ -92,7 +91,7 @@ class BatchFilter:
             return window.batch(number)
         return None
 
-    def _filter_data(self, window: Window, number: int, header: BatchHeader) -> Buffer | None:
+    def _filter_data(self, window: Window, number: int, header: BatchHeader) -> Bytes | None:
         self._transactions.see_data(header)
         if not header.count or self._transactions.is_aborted(header):
             self.dropped += max(header.count, 0)
@@ -117,7 +116,7 @@ class BatchFilter:
             return self._built(header, chosen, horizon)
         return window.batch(number)
 
-    def _built(self, header: BatchHeader, chosen: Survivors, horizon: int | None) -> Buffer:
+    def _built(self, header: BatchHeader, chosen: Survivors, horizon: int | None) -> Bytes:
         if header.magic < MAGIC_2:  # nothing remembers where it began and ended
             batch = chosen.build(
                 delete_horizon=horizon, base_offset=chosen.first_offset, last_offset=chosen.last_offset

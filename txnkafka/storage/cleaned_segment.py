@@ -13,10 +13,8 @@ from txnkafka.storage.segment_files import KINDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typing_extensions import Buffer
-
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.env import Bytes, DataFile, DataFiles
     from txnkafka.storage.layout import FileKind, FileSuffix
 
 __all__ = ["CleanedSegment"]
@@ -35,12 +33,12 @@ class CleanedSegment(LogSegment):
         """Where a file of the segment is now."""
         return super().path(kind) + self.suffix
 
-    def extend(self, batches: Sequence[tuple[Buffer, int, int]]) -> None:
+    def extend(self, batches: Sequence[tuple[Bytes, int, int]]) -> None:
         """Write batches, each with its last offset and largest timestamp, behind the last one. Raises
         OSError, after which the segment is of no use."""
         self.file("log").write(self.size, [batch for batch, _, _ in batches])
         for batch, last_offset, max_timestamp in batches:
-            size = memoryview(batch).nbytes
+            size = len(batch)
             self.note(self.size, size, last_offset, max_timestamp)
             self.size += size
 

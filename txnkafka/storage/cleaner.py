@@ -22,9 +22,8 @@ from txnkafka.storage.transactions import transactions_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typing_extensions import Buffer
-
     from txnkafka._core.offset_map import OffsetMap
+    from txnkafka.env import Bytes
     from txnkafka.storage.batch_reader import Window
     from txnkafka.storage.cleaned_transactions import CleanedTransactions
     from txnkafka.storage.partition_log import PartitionLog
@@ -73,7 +72,7 @@ class Cleaner:
                 self._keep_aborts(cleaned, segment)
 
     def _clean_window(self, cleaned: CleanedSegment, window: Window, end: int) -> None:
-        parts: list[tuple[Buffer, int, int]] = []
+        parts: list[tuple[Bytes, int, int]] = []
         for number, header in enumerate(window.index):
             ends_segment = header.position + header.size == end
             left = self.filter.filter(window, number, header, ends_segment=ends_segment)

@@ -25,8 +25,6 @@ from txnkafka.storage.txn_index_file import TxnIndexFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from typing_extensions import Buffer
-
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.layout import FileKind
@@ -66,10 +64,10 @@ class LogSegment(SegmentFiles):
 
     # Appending
 
-    def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
+    def append(self, batch: bytearray, last_offset: int, max_timestamp: int) -> None:
         """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
         it was, but for bytes behind ``size``."""
-        size = memoryview(batch).nbytes
+        size = len(batch)
         self.file("log").write(self.size, [batch])
         self.has_unsynced_bytes = True
         self.note(self.size, size, last_offset, max_timestamp)

@@ -13,7 +13,7 @@ from txnkafka.env import DataFile, DataFiles, DirectoryEntry, Lock, ReadableFile
 from txnkafka.testing.memory_file import MemoryFile
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from txnkafka.env import Bytes
 
 __all__ = ["CallSite", "FaultPlan", "FaultyFiles"]
 
@@ -169,7 +169,7 @@ class FaultyFile(FaultyReadableFile):
         super().__init__(file, plan, path)
         self._data_file = file
 
-    def write(self, position: int, parts: Sequence[Buffer]) -> None:
+    def write(self, position: int, parts: Sequence[Bytes]) -> None:
         try:
             self._plan.check("write", self._path)
         except OSError:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
+    from txnkafka.env import Bytes
     from txnkafka.testing.memory_files import MemoryFiles
 
 __all__ = ["MemoryFile", "MemoryLock"]
@@ -37,7 +36,7 @@ class MemoryFile:
     def map(self, size: int) -> memoryview | None:
         return None
 
-    def write(self, position: int, parts: Sequence[Buffer]) -> None:
+    def write(self, position: int, parts: Sequence[Bytes]) -> None:
         if written := b"".join(parts):
             self._open(to_write=True).write(self, position, written)
 

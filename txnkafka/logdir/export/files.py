@@ -18,7 +18,6 @@ from txnkafka.record.arrow import arrow_schema, to_arrow
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
-    from typing_extensions import Buffer
 
     from txnkafka import env
     from txnkafka._core.columns import RecordColumns
@@ -247,9 +246,9 @@ class _TextFile:
                 self._write(piece)
             self.rows += stop - start
 
-    def _write(self, piece: Buffer) -> None:
+    def _write(self, piece: env.Bytes) -> None:
         self._file.write(self._size, [piece])
-        self._size += memoryview(piece).nbytes
+        self._size += len(piece)
 
     def flush(self) -> None:
         """Text goes to the file at once."""
