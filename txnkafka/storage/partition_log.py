@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["AppendInfo", "PartitionLog"]
 
 _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
-_KEPT_INDEXES = 8  # of closed segments, in memory
 
 
 class AppendInfo(NamedTuple):
