@@ -8,6 +8,7 @@ from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
+from txnkafka.env.process import Process, this_process
 
 __all__ = [
     "Bytes",
@@ -19,11 +20,13 @@ __all__ = [
     "LocalDataFiles",
     "LocalFileSystem",
     "Lock",
+    "Process",
     "ReadableFile",
     "SystemClock",
     "make_directories",
     "open_file_system",
     "remove_tree",
+    "this_process",
     "unique_name",
     "write_durably",
 ]

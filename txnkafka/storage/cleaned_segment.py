@@ -46,7 +46,8 @@ class CleanedSegment(LogSegment):
         """Everything is written: sync it, as if it had been written last at ``modified_ms``. Raises
         OSError."""
         self.seal()
-        files: list[DataFile] = [self.file("log"), *self.save()]
+        files: list[DataFile] = [self.file("log")]
+        self.save(files)
         self.modified_ms = modified_ms
         self.files.set_modified_ms(self.path("log"), modified_ms)
         for file in files:

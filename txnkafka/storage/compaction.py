@@ -9,24 +9,26 @@ Source: ``LogCleanerManager``, ``LogToClean``, ``Cleaner.doClean``, ``Cleaner.gr
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.config import CleanerConfig
-from txnkafka.errors import CorruptRecordError, KafkaStorageError, LogDirError
-from txnkafka.model import NO_TIMESTAMP
+from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
+from txnkafka.model import NO_TIMESTAMP, TopicPartition
 from txnkafka.storage.cleaned_transactions import CleanedTransactions
 from txnkafka.storage.cleaner import Cleaner
 from txnkafka.storage.offset_map import map_offsets
 from txnkafka.storage.segment_swap import swap_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, MutableMapping
 
     from txnkafka.storage.partition_log import PartitionLog
     from txnkafka.storage.segment import LogSegment
 
-__all__ = ["DEFAULT_CLEANER", "CleanStats", "LogToClean", "clean", "dirtiest_first"]
+__all__ = ["DEFAULT_CLEANER", "CleanStats", "LogToClean", "clean", "clean_dirtiest", "dirtiest_first"]
 
+LOG = logging.getLogger("txnkafka.storage")
 _INT32_MAX = 2**31 - 1
 DEFAULT_CLEANER = CleanerConfig()
 
@@ -116,6 +118,37 @@ def _must_clean(log: PartitionLog, dirty: int, now_ms: int) -> bool:
 def dirtiest_first(logs: Iterable[LogToClean]) -> list[LogToClean]:
     """The logs that are due, the one with the largest dirty share first."""
     return sorted((each for each in logs if each.is_due), key=lambda each: each.ratio, reverse=True)
+
+
+def clean_dirtiest(
+    logs: Iterable[PartitionLog],
+    cleaner_offsets: MutableMapping[TopicPartition, int],
+    uncleanable: MutableMapping[TopicPartition, KafkaError],
+    *,
+    now_ms: int,
+    config: CleanerConfig = DEFAULT_CLEANER,
+) -> CleanStats | None:
+    """Compact the dirtiest of the logs that are due, from its offset in ``cleaner_offsets`` on, which is
+    moved; None when none is due. A log that is damaged joins ``uncleanable``, and the next one is tried.
+    Raises KafkaStorageError and OSError."""
+    found = (
+        LogToClean.of(log, cleaner_offsets.get(log.topic_partition), now_ms)
+        for log in logs
+        if log.config.compact and log.fenced is None and log.topic_partition not in uncleanable
+    )
+    for each in dirtiest_first(found):
+        partition = each.log.topic_partition
+        try:
+            stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
+        except KafkaStorageError:
+            raise
+        except KafkaError as error:
+            LOG.error("%s is not compacted any more: %s", partition, error)
+            uncleanable[partition] = error
+            continue
+        cleaner_offsets[partition] = stats.end_offset
+        return stats
+    return None
 
 
 def clean(

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from txnkafka.env import remove_tree, unique_name, write_durably
+from txnkafka.env import remove_tree, this_process, unique_name, write_durably
 from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.checkpoint import (
@@ -25,7 +26,7 @@ from txnkafka.storage.checkpoint import (
     parse_offset_checkpoint,
     parse_partition_metadata,
 )
-from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, LogToClean, clean, dirtiest_first
+from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
 from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
@@ -41,7 +42,7 @@ from txnkafka.storage.layout import (
 from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
 from txnkafka.storage.recovery import Repair, Start, open_log
 from txnkafka.storage.topic_id import topic_id_from_bytes
-from txnkafka.storage.truncation import delete_old_segments, delete_records, end_below, truncate_to
+from txnkafka.storage.truncation import check_cut, delete_old_segments, delete_records, end_below, truncate_to
 
 if TYPE_CHECKING:
     from txnkafka.config import CleanerConfig, LogConfig
@@ -91,6 +92,8 @@ class DataDirectory:
         self._config = config
         self._repair = repair
         self._only = only
+        self._owner = this_process()  # a child of a fork may read here, and change nothing
+        self._unwritten: set[str] = set()  # checkpoints whose last write failed
         self._lock = self._take_lock()
         try:
             self.identity = self._identify(cluster_id, node_id)
@@ -223,6 +226,7 @@ class DataDirectory:
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
         """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
         nobody's is what a crash has left of a ``create``."""
+        self._owner.check(self.path)
         directory = self._file(str(partition))
         log = self.logs.get(partition)
         if log is not None and partition not in self.topic_ids and not log.log_end_offset:
@@ -232,24 +236,30 @@ class DataDirectory:
         else:
             self.files.make_directory(directory)
         metadata = self.files.join(directory, PARTITION_METADATA)
-        write_durably(self.files, metadata, format_partition_metadata(topic_id))
-        self.files.sync_directory(self.path)
-        opened = open_log(
-            self.files, directory, partition, self._config(partition.topic), Start(), now_ms=now_ms
-        )
+        try:
+            write_durably(self.files, metadata, format_partition_metadata(topic_id))
+            self.files.sync_directory(self.path)
+            config = self._config(partition.topic)
+            opened = open_log(self.files, directory, partition, config, Start(), now_ms=now_ms)
+        except (OSError, KafkaStorageError):
+            with suppress(OSError):
+                remove_tree(self.files, directory)  # else another try is told that it is there already
+            raise
         self.logs[partition] = opened.log
         self.topic_ids[partition] = topic_id
         return opened.log
 
     def delete(self, partition: TopicPartition) -> None:
         """Delete a partition: from now on it is not there, whatever happens."""
+        self._owner.check(self.path)
         log = self.logs.pop(partition, None)
         if log is not None:
             log.close_files()
         self.topic_ids.pop(partition, None)
         self.refused.pop(partition, None)
         self.uncleanable.pop(partition, None)
-        if self.cleaner_offsets.pop(partition, None) is not None:
+        known = self.cleaner_offsets.pop(partition, None) is not None
+        if known or CLEANER_OFFSET_CHECKPOINT in self._unwritten:
             self.write_cleaner_offsets()  # before another partition of this name begins at 0
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
         self.files.rename(self._file(str(partition)), target)
@@ -261,24 +271,30 @@ class DataDirectory:
         """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
         goes back, else what is missing after a crash would be taken for damage."""
         log = self.logs[partition]
-        end = end_below(log, max(offset, 0))
-        if end < log.recovery_point:
-            log.recovery_point = end
+        check_cut(log, offset)
+        end = end_below(log, offset)
+        if end < log.recovery_point or RECOVERY_POINT_CHECKPOINT in self._unwritten:
+            log.recovery_point = min(log.recovery_point, end)
             self.checkpoint()
-        if offset < self.cleaner_offsets.get(partition, 0):
-            self.cleaner_offsets[partition] = offset  # what is appended there is dirty
-            self.write_cleaner_offsets()
+        if offset < self.cleaner_offsets.get(partition, 0) or CLEANER_OFFSET_CHECKPOINT in self._unwritten:
+            if partition in self.cleaner_offsets:
+                self.cleaner_offsets[partition] = min(self.cleaner_offsets[partition], offset)
+            self.write_cleaner_offsets()  # what is appended there is dirty
         before = log.log_start_offset
         was_cut = truncate_to(log, offset, now_ms=now_ms)
         if log.log_start_offset != before:
-            self._write_log_starts()  # else what is appended below the old one would be taken for deleted
+            try:
+                self._write_log_starts()
+            except OSError as error:  # what is appended below the old start would be taken for deleted
+                log.fence(error)
+                log.check_usable()
         return was_cut
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
         before = self.logs[partition].log_start_offset
         start = delete_records(self.logs[partition], offset)
-        if start != before:
+        if start != before or LOG_START_OFFSET_CHECKPOINT in self._unwritten:
             self._write_log_starts()
         return start
 
@@ -286,6 +302,7 @@ class DataDirectory:
 
     def flush(self) -> None:
         """Make everything appended durable, of all logs at once."""
+        self._owner.check(self.path)
         self._flush([log for log in self.logs.values() if log.needs_flush])
 
     def _flush(self, logs: Iterable[PartitionLog]) -> None:
@@ -299,6 +316,7 @@ class DataDirectory:
     def maintain(self, now_ms: int) -> None:
         """What is to be done now and then: flushes that are due, retention, idle producers, deleted files,
         checkpoints."""
+        self._owner.check(self.path)
         self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
         for log in self.logs.values():
             if log.fenced is None:
@@ -312,25 +330,13 @@ class DataDirectory:
     def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
         """Compact the dirtiest of the compacted logs; None when none is due. One that is damaged is named in
         ``uncleanable`` and not tried again. Raises KafkaStorageError and OSError."""
-        logs = (
-            LogToClean.of(log, self.cleaner_offsets.get(partition), now_ms)
-            for partition, log in self.logs.items()
-            if log.config.compact and log.fenced is None and partition not in self.uncleanable
+        self._owner.check(self.path)
+        stats = clean_dirtiest(
+            self.logs.values(), self.cleaner_offsets, self.uncleanable, now_ms=now_ms, config=config
         )
-        for each in dirtiest_first(logs):
-            partition = each.log.topic_partition
-            try:
-                stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
-            except KafkaStorageError:
-                raise
-            except KafkaError as error:
-                LOG.error("%s is not compacted any more: %s", partition, error)
-                self.uncleanable[partition] = error
-                continue
-            self.cleaner_offsets[partition] = stats.end_offset
+        if stats is not None:
             self.write_cleaner_offsets()
-            return stats
-        return None
+        return stats
 
     def checkpoint(self) -> None:
         """Write where each log is durable, visible, and begins. Raises OSError."""
@@ -354,13 +360,17 @@ class DataDirectory:
         self._write_checkpoint(CLEANER_OFFSET_CHECKPOINT, self.cleaner_offsets)
 
     def _write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        self._owner.check(self.path)
+        self._unwritten.add(name)  # after an error nobody knows what the file has
         write_durably(self.files, self._file(name), format_offset_checkpoint(offsets))
+        self._unwritten.discard(name)
 
     # Closing
 
     def close(self) -> None:
         """Stop cleanly: everything is durable, and the marker says so; not when a log has failed or was
         refused, for then the next owner has to look. Raises KafkaStorageError after all of it."""
+        self._owner.check(self.path)
         failed: KafkaError | None = None
         try:
             for log in self.logs.values():

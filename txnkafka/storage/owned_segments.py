@@ -11,11 +11,13 @@ Source: ``LocalLog``, ``UnifiedLog.flush``.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from txnkafka.errors import KafkaStorageError
+from txnkafka.env import this_process
+from txnkafka.errors import KafkaError, KafkaStorageError
 from txnkafka.storage.flush import LogFlush
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class OwnedSegments:
     """The segments in ``directory``, ascending; the last one is appended to.
 
     ``recovery_point`` is where the durable part ends. ``fenced`` is the error after which nothing is taken.
+    Only the process that opened the log changes it: a child of a fork reads what it has in memory.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class OwnedSegments:
         self.log_end_offset = 0
         self.recovery_point = 0
         self.fenced: OSError | None = None
+        self.owner = this_process()
         self.repairs: list[str] = []  # what was not as it should be, and is now
         self.has_unsynced_names = False
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
@@ -95,6 +99,7 @@ class OwnedSegments:
 
     def begin_flush(self) -> LogFlush:
         """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
+        self.owner.check(self.directory)
         if self._flushing:
             raise ValueError(f"a flush of {self.topic_partition} is under way")
         self._flushing, self._oldest_unflushed_ms = True, None
@@ -145,6 +150,7 @@ class OwnedSegments:
     def delete_files(self, segment: LogSegment, now_ms: int) -> None:
         """Take the files of a segment out of service, durably: they get the suffix ``.deleted`` and lie there
         for ``file.delete.delay.ms``. Raises OSError."""
+        self.owner.check(self.directory)
         renamed = segment.mark_deleted()
         self.files.sync_directory(self.directory)  # before another goes
         self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
@@ -157,11 +163,13 @@ class OwnedSegments:
             segment.close()
 
     def remove_deleted(self, now_ms: int) -> None:
-        """Remove the ``.deleted`` files whose time is up."""
+        """Remove the ``.deleted`` files whose time is up. Raises OSError; the next call tries again."""
+        self.owner.check(self.directory)
         while self._doomed and self._doomed[0][0] <= now_ms:
-            for path in self._doomed.pop(0)[1]:
+            for path in self._doomed[0][1]:
                 with contextlib.suppress(FileNotFoundError):
                     self.files.remove(path)
+            del self._doomed[0]
 
     # Failing
 
@@ -170,14 +178,16 @@ class OwnedSegments:
         LOG.warning("%s: %s", self.topic_partition, text)
         self.repairs.append(text)
 
-    def fence(self, error: OSError) -> None:
+    def fence(self, error: OSError | KafkaError) -> None:
         """Nothing is appended or acknowledged any more."""
         if self.fenced is None:
-            self.fenced = error
+            self.fenced = error if isinstance(error, OSError) else OSError(errno.EIO, str(error))
             LOG.error("%s takes no more appends: %s", self.topic_partition, error)
 
     def check_usable(self) -> None:
-        """Raises KafkaStorageError when the log is fenced."""
+        """Raises KafkaStorageError when the log is fenced, LogDirError when another process owns it."""
+        if not self.owner.is_here:  # asked here because every append comes by
+            self.owner.check(self.directory)
         if self.fenced is not None:
             raise KafkaStorageError(
                 f"{self.topic_partition} takes nothing since {self.directory} failed: {self.fenced}. Opening "

@@ -210,44 +210,68 @@ class PartitionLog(OwnedSegments):
         self.keep_epochs(changed)
 
     def keep_epochs(self, epochs: LeaderEpochs) -> None:
-        """Let these be the epochs, in the file too. Raises OSError, and nothing is changed."""
+        """Let these be the epochs, in the file too. Raises OSError; then the next append writes the file."""
+        self.owner.check(self.directory)
         path = self.files.join(self.directory, LEADER_EPOCH_CHECKPOINT)
+        self.has_kept_epochs = False  # after an error nobody knows which epochs the file has
         write_durably(self.files, path, format_leader_epoch_checkpoint(epochs.entries))
         self.epochs, self.has_kept_epochs = epochs, True
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin another one at the log end. Raises OSError; then the log is
-        what it was."""
+        what it was, or fenced."""
+        self.owner.check(self.directory)
         active, base_offset = self.active, self.log_end_offset
         if active.size == 0 and active.base_offset == base_offset:
             return  # KAFKA-6388: there is nothing to close
         active.seal()
-        saved = active.save()
-        if self.config.preallocate:
-            active.trim()
         self._sync_before_roll()
-        self.snapshots.write(base_offset, self.producers.snapshot())
-        fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
-        fresh.on_repair = self.note
-        fresh.remove_leftovers()
-        fresh.file("log")
-        if self.config.preallocate:
-            fresh.preallocate()
-        self.unsynced_files += saved
         self.has_unsynced_names = True
+        active.save(self.unsynced_files)
+        self.snapshots.write(base_offset, self.producers.snapshot())
+        fresh = self._begun_segment(base_offset, now_ms)
         active.unload()
         self._rolled.append(active)
         self.segments.append(fresh)
 
     def _sync_before_roll(self) -> None:
-        """A segment is durable before the next one has a name: after a power cut only the last one may end
-        early. Otherwise what was lost in the middle would look like what compaction leaves."""
-        if self.active.has_unsynced_bytes or self._flushing:
-            try:
+        """A segment is durable, its bytes and its name, before the next one has a name: after a power cut
+        only the last one may end early. Otherwise what was lost in the middle would look like what compaction
+        leaves."""
+        if self.config.preallocate:
+            self.active.trim()
+        try:
+            if self.active.has_unsynced_bytes or self._flushing:
                 self.active.sync()
-            except OSError as error:
-                self.fence(error)  # a full disk, too: nobody knows what is there
-                raise
+            if self.has_unsynced_names or self._flushing:
+                self.files.sync_directory(self.directory)
+        except OSError as error:
+            self.fence(error)  # a full disk, too: nobody knows what is there
+            raise
+
+    def _begun_segment(self, base_offset: int, now_ms: int) -> LogSegment:
+        """A new segment with its file. Raises OSError; then there is no file, or the log is fenced: an empty
+        segment would end the log below batches that are appended to the segment before."""
+        fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
+        fresh.on_repair = self.note
+        try:
+            fresh.remove_leftovers()
+            fresh.file("log")
+            if self.config.preallocate:
+                fresh.preallocate()
+        except OSError:
+            self._undo(fresh)
+            raise
+        return fresh
+
+    def _undo(self, fresh: LogSegment) -> None:
+        """Remove the file of a segment that could not be begun, durably."""
+        try:
+            if self.files.exists(fresh.path("log")):
+                fresh.remove()
+                self.files.sync_directory(self.directory)
+        except OSError as error:
+            self.fence(error)
 
     # Offsets
 
@@ -308,14 +332,14 @@ class PartitionLog(OwnedSegments):
 
     def _save(self) -> None:
         self.active.seal()
-        saved = [file for segment in self.segments for file in segment.save()]
+        for segment in self.segments:
+            segment.save(self.unsynced_files)
         if self.config.preallocate:
             self.active.trim()
         if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
             self.snapshots.write(self.log_end_offset, self.producers.snapshot())
         # of ten thousand partitions most have nothing new, and then nothing is synced
-        self.has_unsynced_names |= bool(saved or self.snapshots.unsynced)
-        self.unsynced_files += saved
+        self.has_unsynced_names |= bool(self.unsynced_files or self.snapshots.unsynced)
         self.snapshots.sync()
 
 

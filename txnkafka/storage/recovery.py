@@ -213,7 +213,7 @@ def _make_durable(log: PartitionLog, start: Start) -> None:
             transactions_of(log, segment)
             log.unsynced_files.append(segment.file("log"))
         if segment is not log.active or log.repairs:
-            log.unsynced_files += segment.save()
+            segment.save(log.unsynced_files)
     if log.repairs or log.unsynced_files:
         log.snapshots.sync()
         log.has_unsynced_names = True

@@ -208,18 +208,17 @@ class LogSegment(SegmentFiles):
         """No more appends: the time index gets its last entry."""
         self._add_time_entry()
 
-    def save(self) -> list[DataFile]:
-        """Write what the indexes have and their files lack; returns the files, to be synced."""
-        written: list[DataFile] = []
+    def save(self, unsynced: list[DataFile]) -> None:
+        """Write what the indexes have and their files lack. Each file joins ``unsynced`` before it is
+        written, so that a save that fails half way leaves no file that nobody syncs. Raises OSError."""
         if self._loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
                 if not index.is_saved or not self.files.exists(self.path(kind)):
+                    unsynced.append(self.file(kind))
                     index.save(self.file(kind))
-                    written.append(self.file(kind))
         if self.txn_index is not None and not self.txn_index.is_saved:
+            unsynced.append(self.file("txnindex"))
             self.txn_index.save(self.file("txnindex"))
-            written.append(self.file("txnindex"))
-        return written
 
     def load(self) -> None:
         """Have the indexes in memory; where a file is not there, or cannot be right, both are made from the
@@ -355,6 +354,7 @@ class LogSegment(SegmentFiles):
     def take_back(self) -> None:
         """Cut off what a failed write has left behind the last batch. Raises OSError."""
         self.file("log").truncate(self.size)
+        self.has_unsynced_bytes = True  # else a power cut brings it back, below batches that follow
 
     def preallocate(self) -> None:
         """Make the file as large as the segment may get. Raises OSError."""

@@ -42,6 +42,8 @@ class ProducerSnapshots:
     def write(self, offset: int, content: bytes) -> None:
         """Keep the state below ``offset``; one that is there is replaced. Raises OSError and leaves none."""
         self.remove(offset)
+        if self._files.exists(self.path(offset)):  # a write that failed could not remove it
+            self._files.remove(self.path(offset))
         file = self._files.create(self.path(offset))
         try:
             file.write(0, [content])

@@ -11,16 +11,17 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
-from txnkafka.errors import OffsetOutOfRangeError
+from txnkafka.errors import KafkaError, OffsetOutOfRangeError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.segment import LogSegment
 from txnkafka.storage.transactions import load_producers, replay, transactions_of
 
 if TYPE_CHECKING:
+    from txnkafka.env import DataFile
     from txnkafka.storage.partition_log import PartitionLog
 
-__all__ = ["delete_old_segments", "delete_records", "end_below", "truncate_to"]
+__all__ = ["check_cut", "delete_old_segments", "delete_records", "end_below", "truncate_to"]
 
 HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
 
@@ -33,19 +34,25 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     Producers, epochs and transactions are what they were when the log ended there; the recovery point and
     the high watermark go back, too. The recovery point on the disk must have gone back before.
     """
-    if offset < 0:
-        raise ValueError(f"a log cannot be cut at offset {offset}")
-    log.check_usable()
+    check_cut(log, offset)
     was_cut = offset < log.log_end_offset
     try:
         if was_cut:
             _truncate(log, offset, now_ms)
         else:
             _cut_epochs(log, LeaderEpochs(log.epochs.entries), end_offset=offset)
-    except OSError as error:
+    except (OSError, KafkaError) as error:  # also where the log cannot be read any more: it is half cut
         log.fence(error)
         log.check_usable()
     return was_cut
+
+
+def check_cut(log: PartitionLog, offset: int) -> None:
+    """Raises ValueError for a negative offset, KafkaStorageError or LogDirError when the log takes no
+    changes."""
+    if offset < 0:
+        raise ValueError(f"{log.topic_partition}: a log cannot be cut at offset {offset}")
+    log.check_usable()
 
 
 def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
@@ -76,7 +83,9 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.snapshots.remove_above(end)
     _reload_producers(log, now_ms)
     log.active.sync()
-    for file in log.active.save():  # below the recovery point nobody asks whether they are stale
+    derived: list[DataFile] = []
+    log.active.save(derived)  # below the recovery point nobody asks whether they are stale
+    for file in derived:
         file.sync()
     log.files.sync_directory(log.directory)
     log.recovery_point = end
@@ -123,7 +132,7 @@ def delete_records(log: PartitionLog, offset: int) -> int:
     """Let the log begin at ``offset`` (-1: the high watermark); returns where it begins now. The files go
     with ``delete_old_segments``; until the caller has made the log start durable, nothing is promised.
 
-    Raises OffsetOutOfRangeError above the high watermark.
+    Raises OffsetOutOfRangeError above the high watermark, and OSError; then the log begins where it began.
     """
     log.check_usable()
     wanted = log.high_watermark if offset == HIGH_WATERMARK else offset
@@ -132,9 +141,14 @@ def delete_records(log: PartitionLog, offset: int) -> int:
             f"{log.topic_partition}: records below {wanted} cannot be deleted, readers see what is below "
             f"{log.high_watermark}"
         )
-    if wanted > log.log_start_offset:
+    before = log.log_start_offset
+    if wanted > before:
         log.log_start_offset = wanted
-        _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=wanted)
+        try:
+            _cut_epochs(log, LeaderEpochs(log.epochs.entries), start_offset=wanted)
+        except OSError:
+            log.log_start_offset = before  # else the next try takes it for done
+            raise
     return log.log_start_offset
 
 

@@ -86,7 +86,9 @@ def test_an_index_that_leads_astray_is_made_anew(entry: tuple[int, int]) -> None
 def test_what_is_saved_is_loaded_again() -> None:
     found = segment(9, interval=200)
     found.seal()
-    for file in found.save():
+    unsynced: list[DataFile] = []
+    found.save(unsynced)
+    for file in unsynced:
         file.sync()
     before = offsets(found), times(found)
     found.unload()
@@ -100,7 +102,7 @@ def test_what_is_saved_is_loaded_again() -> None:
 def test_an_index_without_a_file_is_made_from_the_log(kind: str) -> None:
     found = segment(9, interval=200)
     found.seal()
-    found.save()
+    found.save([])
     before = offsets(found), times(found)
     found.unload()
     found.close()
@@ -120,9 +122,9 @@ def test_indexes_that_are_not_in_their_files_stay_in_memory() -> None:
 def test_a_cut(offset: int) -> None:
     found = segment(10, interval=0)
     found.seal()
-    found.save()
+    found.save([])
     found.truncate(offset * SIZE, offset)
-    found.save()
+    found.save([])
     kept = segment(offset, interval=0)
     assert found.size == kept.size == offset * SIZE
     assert offsets(found) == offsets(kept)
@@ -136,7 +138,7 @@ def test_a_cut(offset: int) -> None:
 
 def test_names_of_deleted_files() -> None:
     found = segment(3)
-    found.save()
+    found.save([])
     renamed = found.mark_deleted()
     assert [path.removeprefix(f"{PATH}/00000000000000000000") for path in renamed] == [
         ".log.deleted", ".index.deleted", ".timeindex.deleted",

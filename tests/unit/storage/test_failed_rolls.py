@@ -1,0 +1,176 @@
+"""A roll of which a step fails: what was acknowledged stays, what was written is synced, no file is left."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import suppress
+
+import pytest
+
+from tests.unit.storage.client import PATH, Log, data, what_is_synced
+from txnkafka._core.scan import scan
+from txnkafka.errors import KafkaStorageError
+from txnkafka.testing.crash_states import crash_states
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+from txnkafka.testing.memory_files import MemoryFiles
+
+SMALL = {"segment_bytes": 300, "index_interval_bytes": 0}
+PREALLOCATION = 4  # of the truncations of a roll: behind those of both indexes and of the old segment
+
+
+def faulty(call: str, *, error: int = errno.ENOSPC, **config: object) -> tuple[MemoryFiles, FaultPlan, Log]:
+    """A log on files whose next call of that name can be let fail: ``plan.fails``."""
+    files, plan = MemoryFiles(), FaultPlan(error=error, call=call, short=True)
+    log = Log(files=FaultyFiles(files, plan), **SMALL, **config)
+    return files, plan, log
+
+
+def fail_next(plan: FaultPlan) -> None:
+    plan.fails = plan.counted + 1
+
+
+def refuse(path: str) -> None:
+    raise OSError(errno.EIO, "planned", path)
+
+
+def names(files: MemoryFiles) -> list[str]:
+    return [each.name for each in files.list(PATH) if each.name.endswith(".log")]
+
+
+def on(files: MemoryFiles, log: Log) -> Log:
+    """What is on these files, opened after a crash."""
+    again = Log(log.log)
+    again.log.files, again.log.recovery_point = files, log.log.recovery_point
+    again.restart(clean=False)
+    return again
+
+
+def offsets(log: Log) -> list[int]:
+    data = b"".join(bytes(segment.read(0, segment.size)) for segment in log.log.segments)
+    return list(scan(data).base_offset)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize("ahead", [1, 2, 3, PREALLOCATION])
+def test_a_failed_preallocation_leaves_no_file(ahead: int, error: int) -> None:
+    """The log goes on in the segment before, and opening it again finds all that was acknowledged."""
+    files, plan, log = faulty("truncate", error=error, preallocate=True)
+    log.plain()
+    log.log.flush()
+    plan.fails = plan.counted + ahead
+    with pytest.raises(OSError, match="planned"):
+        log.log.roll(log.now_ms)
+    assert log.log.fenced is None
+    assert names(files) == [f"{0:020}.log"]
+    log.plain()
+    log.log.flush()
+    for state in crash_states(files, begin=len(files.journal)):
+        again = on(MemoryFiles(base=state.disk), log)
+        assert offsets(again) == [0, 2], state.name
+
+
+def test_a_file_that_a_failed_roll_cannot_remove_fences_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, plan, log = faulty("truncate", preallocate=True)
+    log.plain()
+    log.log.flush()
+    plan.fails = plan.counted + PREALLOCATION
+    monkeypatch.setattr(log.log.files, "remove", refuse)
+    with pytest.raises(OSError, match="planned"):
+        log.log.roll(log.now_ms)
+    with pytest.raises(KafkaStorageError, match="takes nothing since"):
+        log.plain()
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_what_a_full_disk_left_is_cut_off_durably(clean: bool) -> None:
+    """A segment that is rolled after a failed append does not get the bytes of that append back."""
+    files, plan, log = faulty("write")
+    log.plain()
+    log.log.flush()
+    fail_next(plan)
+    with pytest.raises(KafkaStorageError, match="is full"):
+        log.plain()
+    log.plain(count=12)
+    log.log.flush()
+    if clean:
+        log.log.close()
+    assert log.bases == [0, 2]
+    size = log.log.segments[0].size
+    for state in crash_states(files, begin=len(files.journal)):
+        content = MemoryFiles(base=state.disk).read(f"{PATH}/{0:020}.log", 1000)
+        assert len(content) == size, state.name
+
+
+def test_no_segment_has_a_name_before_the_one_before_it_has_its_own() -> None:
+    """Several rolls without a flush leave no hole, whatever names a power cut takes."""
+    files = MemoryFiles()
+    log = Log(files=files, **SMALL)
+    log.plain()
+    log.log.flush()
+    begin = len(files.journal)
+    for _ in range(3):
+        log.plain(count=12)
+    assert len(log.bases) == 4
+    for state in crash_states(files, begin=begin):
+        found = offsets(on(MemoryFiles(base=state.disk), log))
+        assert found == [0, 2, 14, 26][: len(found)], state.name
+
+
+def test_a_roll_during_a_flush_waits_for_the_names_of_that_flush() -> None:
+    files = MemoryFiles()
+    log = Log(files=files, **SMALL)
+    log.plain()
+    log.plain(count=12)
+    flush = log.log.begin_flush()
+    begin = len(files.journal)
+    log.plain(count=12)
+    for state in crash_states(files, begin=begin):
+        found = offsets(on(MemoryFiles(base=state.disk), log))
+        assert found == [0, 2, 14][: len(found)], state.name
+    assert flush.directories
+
+
+@pytest.mark.parametrize(
+    ("call", "ahead"),
+    [("create", 1), ("create", 2), ("create", 3), ("create", 4), ("write", 2), ("write", 3)],
+)
+def test_derived_files_of_a_failed_roll_are_synced(call: str, ahead: int) -> None:
+    """Whatever call of a roll fails: after a clean stop everything is on the disk."""
+    files, plan, log = faulty(call)
+    log.transactional(1, 0)
+    log.end(1, commit=False)
+    plan.fails = plan.counted + ahead
+    with suppress(KafkaStorageError):
+        log.plain(count=12)
+    assert plan.failed
+    assert log.log.fenced is None
+    log.plain(count=12)
+    log.log.close()
+    synced = MemoryFiles(base=what_is_synced(files))
+    for each in files.list(PATH):
+        assert synced.read(f"{PATH}/{each.name}", 1 << 20) == files.read(f"{PATH}/{each.name}", 1 << 20)
+
+
+def test_a_snapshot_that_could_not_be_removed_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a snapshot that was not written whole the file may stay; the next one takes its place."""
+    files, plan, log = faulty("write", error=errno.EIO)
+    log.idempotent(1, 0)
+    snapshots = log.log.snapshots
+    fail_next(plan)
+    with monkeypatch.context() as patch:
+        patch.setattr(log.log.files, "remove", refuse)
+        with pytest.raises(OSError, match="planned"):
+            snapshots.write(2, b"content")
+    assert files.exists(snapshots.path(2))
+    snapshots.write(2, b"content")
+    assert snapshots.read(2) == b"content"
+
+
+def test_epochs_whose_name_may_not_be_durable_are_written_again() -> None:
+    files, plan, log = faulty("sync_directory")
+    log.plain()
+    fail_next(plan)
+    with pytest.raises(KafkaStorageError, match="is full"):
+        log.append(data(), leader_epoch=5)
+    log.append(data())
+    assert files.read(f"{PATH}/leader-epoch-checkpoint", 100) == b"0\n1\n0 0\n"
