@@ -1,5 +1,6 @@
-"""The process that opened something to write. A child of a fork inherits its parent's memory, and with it logs
-and directories that only the parent may write: it has neither the parent's locks nor its later appends."""
+"""The process that opened something to write. A child of a fork inherits its parent's memory, and with it
+logs and directories that only the parent may write: it has neither the parent's locks nor its later
+appends."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ class Process:
         """Raises LogDirError in another process than the one that opened ``path``."""
         if not self.is_here:
             raise LogDirError(
-                f"{path} is held by process {self.number}, from which this process was forked: only that "
-                "process may write there. Open a data directory behind the fork, in the process that writes it"
+                f"{path} is held by process {self.number}, from which this process was forked, and only that "
+                "process may write it: open a data directory after the fork, in the process that writes it"
             )
 
 

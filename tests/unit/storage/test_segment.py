@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.storage.client import NOW, PATH, data
 from txnkafka.config import LogConfig
-from txnkafka.env import make_directories
+from txnkafka.env import DataFile, make_directories
 from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
 from txnkafka.storage.segment import LogSegment
 from txnkafka.testing.memory_files import MemoryFiles

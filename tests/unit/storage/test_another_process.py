@@ -1,0 +1,152 @@
+"""A data directory in a child of a fork, and a limit of file sizes: both in a process of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HEAD = """
+import os, resource, signal, sys
+from tests.unit.storage.client import NOW, data
+from txnkafka.config import CleanerConfig, LogConfig
+from txnkafka.env import LocalDataFiles
+from txnkafka.errors import LogDirError
+from txnkafka.model import TopicPartition
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.log_read import read
+from txnkafka.storage.truncation import delete_old_segments, delete_records, truncate_to
+
+PATH, PARTITION = sys.argv[1], TopicPartition("t", 0)
+CONFIG = LogConfig(segment_bytes=5000, preallocate=True)
+
+
+def opened():
+    return DataDirectory(LocalDataFiles(), PATH, lambda topic: CONFIG, now_ms=NOW)
+
+
+def names():
+    return sorted(os.path.join(top, name) for top, _, files in os.walk(PATH) for name in files)
+"""
+
+FORK = """
+directory = opened()
+closed = directory.create(PARTITION, "AAAAAAAAAAEAAAAAAAAAAg", now_ms=NOW)
+written = directory.create(TopicPartition("t", 1), "AAAAAAAAAAEAAAAAAAAAAg", now_ms=NOW)
+written.append(data(), now_ms=NOW)  # its files are open, and it waits for a flush
+before = names()
+
+CHANGES = {
+    "create": lambda: directory.create(TopicPartition("t", 2), "AAAAAAAAAAEAAAAAAAAAAg", now_ms=NOW),
+    "delete": lambda: directory.delete(PARTITION),
+    "truncate": lambda: directory.truncate(PARTITION, 0, now_ms=NOW),
+    "delete_records": lambda: directory.delete_records(PARTITION, 0),
+    "flush": directory.flush,
+    "maintain": lambda: directory.maintain(NOW + 10**12),
+    "clean": lambda: directory.clean(NOW),
+    "checkpoint": directory.checkpoint,
+    "write_cleaner_offsets": directory.write_cleaner_offsets,
+    "close": directory.close,
+}
+for number, log in enumerate((closed, written)):
+    CHANGES |= {
+        f"append {number}": lambda log=log: log.append(data(), now_ms=NOW),
+        f"roll {number}": lambda log=log: log.roll(NOW),
+        f"flush {number}": log.flush,
+        f"begin_flush {number}": log.begin_flush,
+        f"keep_epochs {number}": lambda log=log: log.keep_epochs(log.epochs),
+        f"truncate_to {number}": lambda log=log: truncate_to(log, 0, now_ms=NOW),
+        f"delete_records {number}": lambda log=log: delete_records(log, 0),
+        f"delete_old_segments {number}": lambda log=log: delete_old_segments(log, NOW),
+        f"delete_files {number}": lambda log=log: log.delete_files(log.active, NOW),
+        f"remove_deleted {number}": lambda log=log: log.remove_deleted(NOW + 10**12),
+        f"close {number}": log.close,
+    }
+
+
+def not_refused():
+    for name, change in CHANGES.items():
+        try:
+            change()
+        except LogDirError as error:
+            if f"is held by process {os.getppid()}" in str(error):
+                continue
+        yield name
+
+
+child = os.fork()
+if not child:
+    failed = 3
+    try:
+        found = list(not_refused())
+        print("not refused:", found)
+        print("changed:", set(names()) ^ set(before))
+        print("read:", read(written, 0, max_bytes=1000).high_watermark, written.log_end_offset)
+        own = DataDirectory(LocalDataFiles(), PATH + "-of-the-child", lambda topic: CONFIG, now_ms=NOW)
+        own.create(PARTITION, "AAAAAAAAAAEAAAAAAAAAAg", now_ms=NOW).append(data(), now_ms=NOW)
+        own.close()
+        failed = 0
+    finally:
+        sys.stdout.flush()
+        os._exit(failed)
+print("child:", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print("owner:", *(log.append(data(), now_ms=NOW).first_offset for log in (closed, written)))
+directory.flush()
+directory.close()
+again = opened()
+print("again:", [log.log_end_offset for log in again.logs.values()], again.was_clean, again.repairs)
+"""
+
+LIMIT = """
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+directory = opened()
+log = directory.create(PARTITION, "AAAAAAAAAAEAAAAAAAAAAg", now_ms=NOW)
+log.append(data(), now_ms=NOW)
+log.flush()
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))
+try:
+    log.roll(NOW)
+except OSError as error:
+    print("roll:", error.strerror, log.fenced)
+resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+print("append:", log.append(data(), now_ms=NOW).first_offset)
+log.flush()
+if "checkpoint" in sys.argv:
+    directory.checkpoint()
+log.close_files()
+directory._lock.close()  # as if the process had ended
+again = opened()
+print("again:", again.logs[PARTITION].log_end_offset, again.refused)
+"""
+
+
+def run(program: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-c", HEAD + program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_child_of_a_fork_changes_nothing(tmp_path: Path) -> None:
+    """Whatever is open: every change is refused, memory can be read, and the owner goes on."""
+    assert run(FORK, str(tmp_path / "data")) == [
+        "not refused: []",
+        "changed: set()",
+        "read: 0 2",
+        "child: 0",
+        "owner: 0 2",
+        "again: [2, 4] True []",
+    ]
+
+
+def test_a_limit_of_file_sizes_at_a_roll(tmp_path: Path) -> None:
+    """The preallocation fails; what is appended to the segment before survives, wherever the recovery point
+    on the disk is."""
+    for arguments in ([], ["checkpoint"]):
+        path = tmp_path / f"data-{len(arguments)}"
+        assert run(LIMIT, str(path), *arguments) == [
+            "roll: File too large None",
+            "append: 2",
+            "again: 4 {}",
+        ]
