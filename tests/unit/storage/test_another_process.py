@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -122,8 +123,9 @@ print("again:", again.logs[PARTITION].log_end_offset, again.refused)
 
 
 def run(program: str, *arguments: str) -> list[str]:
-    command = [sys.executable, "-c", HEAD + program, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    command = [sys.executable, "-P", "-c", HEAD + program, *arguments]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
