@@ -86,8 +86,7 @@ def _view(log: PartitionLog) -> dict[bytes | None, bytes | None]:
         answer = read(log, offset, max_bytes=1 << 20)
         data = bytes(answer.records)
         headers = scan_log(data)[0]
-        if not headers:
-            break  # of what was never acknowledged, a segment may be missing
+        assert headers, f"{log.topic_partition} has nothing at {offset}: a segment is missing"
         aborted = [AbortedTxn(*each[1:]) for each in answer.aborted_transactions or []]
         for record in fetch(data, headers, offset, log.last_stable_offset, aborted):
             view[record.key] = record.value

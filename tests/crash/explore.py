@@ -16,9 +16,10 @@ from typing import NamedTuple
 from txnkafka.env import Clock, DataFiles
 from txnkafka.errors import KafkaError
 from txnkafka.testing.crash_states import CrashState, crash_state, crash_states
-from txnkafka.testing.disk import EMPTY_DISK, Disk
+from txnkafka.testing.disk import EMPTY_DISK, ROOT, Disk
 from txnkafka.testing.fault_plan import CallSite, FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
+from txnkafka.testing.unsynced import Unsynced
 
 __all__ = ["FAULTS", "Check", "Promises", "StepClock", "Workload", "explore", "fail_each_call", "replay"]
 
@@ -36,12 +37,14 @@ class StepClock:
 
 class Promises:
     """What somebody outside may rely on: what was attempted may be there or not, from ``attempt`` on; what
-    was acknowledged must be there, from ``acknowledge`` on."""
+    was acknowledged must be there, from ``acknowledge`` on. ``unsynced`` are the paths of the files on a disk
+    that a power cut may have damaged."""
 
     def __init__(self, files: MemoryFiles | None = None) -> None:
         self.attempted: list[Hashable] = []
         self.acknowledged: list[Hashable] = []
         self._files = files
+        self.unsynced: set[str] = set()
         self._moments: list[tuple[int, int, int]] = []
 
     def attempt(self, what: Hashable) -> None:
@@ -74,6 +77,37 @@ class Promises:
         return then
 
 
+class Damage:
+    """Which files of the states that ``files`` may leave are not synced; for states in their order."""
+
+    def __init__(self, files: MemoryFiles) -> None:
+        self._journal = files.journal
+        self._unsynced = Unsynced(files.base)
+        self._unwritten: set[int] = set()  # created, and no sync since: they may be empty
+        self._made = 0
+
+    def possible_on(self, state: CrashState) -> set[str]:
+        """Paths of the files that the power cut may have damaged."""
+        for change in self._journal[self._made : state.changes]:
+            self._unsynced.make(change)
+            if change.kind == "create":
+                self._unwritten.add(change.inode)
+            elif change.kind == "sync":
+                self._unwritten.discard(change.inode)
+        self._made = state.changes
+        uncertain = {inode for inode in self._unsynced.writes if self._unsynced.uncertain(inode)}
+        damaged = uncertain | self._unwritten
+        return {path for path, inode in _paths(state.disk, ROOT, "") if inode in damaged}
+
+
+def _paths(disk: Disk, directory: int, path: str) -> Iterator[tuple[str, int]]:
+    for name, inode in disk.names[directory].items():
+        if inode in disk.names:
+            yield from _paths(disk, inode, f"{path}/{name}")
+        else:
+            yield f"{path}/{name}", inode
+
+
 Workload = Callable[[DataFiles, Clock, Promises], None]
 Check = Callable[[DataFiles, Promises], None]
 
@@ -97,12 +131,16 @@ def explore(
     promises = Promises(files)
     workload(files, StepClock(), promises)
     counts: Counter[str] = Counter()
+    damage = Damage(files)
     for state in crash_states(files, limit=limit, seed=seed, news=promises.news):
         made = promises.after(state.changes)
+        made.unsynced = damage.possible_on(state)
         recovered = _checked(check, state.disk, made, [state.name])
         counts[state.kind] += 1
         if depth > 1:
+            again, before = Damage(recovered), made.unsynced
             for below in crash_states(recovered, limit=limit_below, seed=seed):
+                made.unsynced = before | again.possible_on(below)
                 _checked(check, below.disk, made, [state.name, below.name])
                 counts[f"in recovery: {below.kind}"] += 1
     _print(workload, "crash states", counts)
@@ -154,8 +192,10 @@ def fail_each_call(
                 break
             counts[plan.failed[0]] += 1
             name = f"call {number} ({' '.join(plan.failed[0])}) fails: {fault}"
-            _checked(check, files.disk(), promises, [name, "killed"])
-            for state in _ends(files, limit, seed=number):
+            damage = Damage(files)
+            killed = CrashState("killed", "killed", len(files.journal), files.disk())
+            for state in (killed, *_ends(files, limit, seed=number)):
+                promises.unsynced = damage.possible_on(state)
                 _checked(check, state.disk, promises, [name, state.name])
     _print(workload, "failed calls", {" ".join(site): number for site, number in counts.items()})
     assert counts.total() >= at_least, f"{counts.total()} failures, at least {at_least} are expected"
@@ -184,6 +224,7 @@ def replay(workload: Workload, check: Check, *names: str, base: Disk = EMPTY_DIS
         state = crash_state(files, name)
         if number == 0:
             promises = promises.after(state.changes)
+        promises.unsynced |= Damage(files).possible_on(state)
         files = _checked(check, state.disk, promises, names)
 
 

@@ -8,22 +8,24 @@ opening that finds nothing to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tests.crash.derived_files import check_beside_log, check_damaged_snapshots, check_snapshots
+from tests.crash.entries import CRC_AND_BEHIND, Entry, Transaction, transactions
 from tests.crash.explore import Promises
 from txnkafka._core.encode import encode_batch, end_txn_marker
-from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.scan import scan
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
-from txnkafka.errors import CorruptFileError, KafkaStorageError
+from txnkafka.errors import KafkaStorageError
 from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.storage.append import AppendOrigin
+from txnkafka.storage.checkpoint import parse_offset_checkpoint
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.layout import CLEAN_SHUTDOWN_FILE
+from txnkafka.storage.layout import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT, parse_segment_file
+from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.log_read import read
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.truncation import delete_old_segments
@@ -31,23 +33,13 @@ from txnkafka.storage.truncation import delete_old_segments
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from txnkafka.storage.txn_index import AbortedTxn
+
 __all__ = ["CONFIG", "NOW", "PATH", "Partition", "check_logs", "opened"]
 
 PATH, NOW = "/data", 1_700_000_000_000
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 CONFIG = LogConfig(segment_bytes=420, index_interval_bytes=100, retention_ms=-1, file_delete_delay_ms=0)
-CRC_AND_BEHIND = slice(16, None)  # offset and leader epoch are given by the log
-
-
-class Entry(NamedTuple):
-    """A batch in a log: offsets, producer (-1: none), and whether it ends a transaction, and how."""
-
-    first_offset: int
-    last_offset: int
-    content: bytes
-    producer_id: int
-    transactional: bool
-    aborts: bool | None
 
 
 @dataclass
@@ -81,10 +73,10 @@ class Partition:
 
     def append(
         self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2,
-        key: bytes = b"key",
+        key: bytes = b"key", timestamp: int = NOW, leader_epoch: int = 0,
     ) -> None:  # fmt: skip
         sequence = self._sequences.get(producer_id, 0) if producer_id >= 0 else -1
-        values = [(key, f"{text}-{i}".encode(), NOW + i, []) for i in range(records)]
+        values = [(key, f"{text}-{i}".encode(), timestamp + i, []) for i in range(records)]
         batch = encode_batch(
             values,
             producer_id=producer_id,
@@ -97,7 +89,9 @@ class Partition:
             guard = self.log.verification.maybe_start(
                 self.log.producers, producer_id, 0, sequence, supports_epoch_bump=False, now_ms=NOW
             )
-        self._append(batch, records, producer_id, transactional=transactional, guard=guard)
+        self._append(
+            batch, records, producer_id, transactional=transactional, guard=guard, leader_epoch=leader_epoch
+        )
         if producer_id >= 0:
             self._sequences[producer_id] = sequence + records
 
@@ -117,13 +111,21 @@ class Partition:
         transactional: bool,
         aborts: bool | None = None,
         guard: int = 0,
+        leader_epoch: int = 0,
     ) -> None:
         end, content = self.log.log_end_offset, bytes(memoryview(batch)[CRC_AND_BEHIND])
         entry = Entry(end, end + records - 1, content, producer_id, transactional, aborts)
         origin = AppendOrigin.CLIENT if aborts is None else AppendOrigin.COORDINATOR
         self._promises.attempt(("append", self.key, entry))
         try:
-            info = self.log.append(batch, now_ms=NOW, origin=origin, transaction_version=0, guard=guard)
+            info = self.log.append(
+                batch,
+                now_ms=NOW,
+                leader_epoch=leader_epoch,
+                origin=origin,
+                transaction_version=0,
+                guard=guard,
+            )
         except KafkaStorageError:
             if self.log.fenced is None:
                 self._promises.attempt(("refused", self.key, entry))
@@ -162,20 +164,52 @@ def check_logs(files: DataFiles, promises: Promises, config: LogConfig = CONFIG)
     """Raises AssertionError when a promise was broken."""
     histories = _histories(promises)
     stopped_cleanly = files.exists(f"{PATH}/{CLEAN_SHUTDOWN_FILE}")
+    _check_what_is_believed(files, promises, histories, stopped_cleanly=stopped_cleanly)
     directory = opened(files, config)
     assert not directory.refused, directory.refused
     assert not (stopped_cleanly and directory.repairs), directory.repairs
     found = {key: _entries(log) for key, log in directory.logs.items()}
+    whole: dict[TopicPartition, Sequence[Entry]] = {}
     for key, history in histories.items():
         if (history.acknowledged_end or history.acknowledged_start) and not history.deletions:
             assert key in directory.logs, f"{key} is gone"
         if key in directory.logs:
-            _check_log(directory.logs[key], found[key], history)
+            whole[key] = _check_log(directory.logs[key], found[key], history)
     directory.close()
+    for key, entries in whole.items():
+        _check_files(files, promises, key, entries)
     again = opened(files, config)
     assert not again.repairs, again.repairs
     assert {key: _entries(log) for key, log in again.logs.items()} == found
     again.close()
+
+
+def _check_what_is_believed(
+    files: DataFiles,
+    promises: Promises,
+    histories: Mapping[TopicPartition, History],
+    *,
+    stopped_cleanly: bool,
+) -> None:
+    """Before recovery: what it believes on the disk is right."""
+    path = f"{PATH}/{RECOVERY_POINT_CHECKPOINT}"
+    points = parse_offset_checkpoint(files.read(path, 1 << 20)) if files.exists(path) else {}
+    for key, history in histories.items():
+        directory = f"{PATH}/{key}"
+        if not files.exists(directory):
+            continue
+        point = None if stopped_cleanly else points.get(key, 0)
+        known = None if history.cuts or history.start else history.entries
+        check_beside_log(files, directory, recovery_point=point, history=known)
+        check_damaged_snapshots(files, directory, promises)
+
+
+def _check_files(files: DataFiles, promises: Promises, key: TopicPartition, whole: Sequence[Entry]) -> None:
+    """After recovery and a clean stop: all files are right."""
+    directory = f"{PATH}/{key}"
+    bases = [each.base_offset for entry in files.list(directory) if (each := parse_segment_file(entry.name))]
+    check_beside_log(files, directory, recovery_point=None, history=None if min(bases) else whole)
+    check_snapshots(files, directory, promises, whole, NOW)
 
 
 def _histories(promises: Promises) -> dict[TopicPartition, History]:
@@ -232,78 +266,77 @@ def _entries(log: PartitionLog) -> list[Entry]:
     return found
 
 
-def _check_log(log: PartitionLog, found: Sequence[Entry], history: History) -> None:
-    start = log.log_start_offset
+def _check_log(log: PartitionLog, found: Sequence[Entry], history: History) -> Sequence[Entry]:
+    """Returns all that was appended up to where the log ends, also what was deleted since."""
+    start, end = log.log_start_offset, log.log_end_offset
     assert history.acknowledged_start <= start <= max(history.start, history.acknowledged_start), start
     candidates = [history.entries]
     least = history.acknowledged_end
     if history.cuts:
         candidates.append(history.before_cut)
         least = min(least, history.entries[-1].last_offset + 1 if history.entries else 0)
-    assert log.log_end_offset >= least, f"ends at {log.log_end_offset}, acknowledged up to {least}"
-    assert any(_is_state_of(found, each, start, log.log_end_offset) for each in candidates), found
-    _check_transactions(log, found)
-    if not start:
-        _check_snapshots(log)
+    assert end >= least, f"ends at {end}, acknowledged up to {least}"
+    states = [[each for each in entries if each.last_offset < end] for entries in candidates]
+    fitting = [state for state in states if [each for each in state if each.last_offset >= start] == found]
+    assert fitting, f"a hole, or something that was never there: {found}"
+    for segment in log.segments:
+        size = sum(size for index in segment.windows() for size in index.size)
+        assert size == segment.size, f"{segment.path('log')} ends in {segment.size - size} bytes of no batch"
+    _check_transactions(log, found, fitting[0])
+    if history.start <= start:  # a deletion under way has cut them already
+        _check_epochs(log)
+    return fitting[0]
 
 
-def _is_state_of(found: Sequence[Entry], entries: Sequence[Entry], start: int, end: int) -> bool:
-    """The batches of some moment, without those below the log start."""
-    return list(found) == [each for each in entries if each.last_offset >= start and each.last_offset < end]
+def _check_epochs(log: PartitionLog) -> None:
+    """The epochs are those of the batches; of a batch that was deleted the epoch may be known."""
+    wanted = LeaderEpochs()
+    for segment in log.segments:
+        for index in segment.windows():
+            for epoch, offset in zip(index.partition_leader_epoch, index.base_offset, strict=True):
+                wanted.assign(epoch, offset)
+    wanted.truncate_from_start(log.log_start_offset)
+    if log.log_start_offset < log.log_end_offset:
+        assert log.epochs.entries == wanted.entries, (log.epochs.entries, wanted.entries)
 
 
-def _check_transactions(log: PartitionLog, found: Sequence[Entry]) -> None:
+def _check_transactions(log: PartitionLog, found: Sequence[Entry], whole: Sequence[Entry]) -> None:
     """The last stable offset and the aborted transactions, from the batches alone."""
     assert log.high_watermark == log.log_end_offset
-    begun: dict[int, int] = {}
-    aborted = []
-    for entry in found:
-        if entry.aborts is None and entry.transactional:
-            begun.setdefault(entry.producer_id, entry.first_offset)
-        elif entry.aborts is not None:
-            first = begun.pop(entry.producer_id, None)
-            if entry.aborts and first is not None:
-                aborted.append((entry.producer_id, first, entry.last_offset))
-    stable = min(begun.values(), default=log.log_end_offset)
-    assert log.last_stable_offset == stable, (log.last_stable_offset, stable)
+    aborted, begun = transactions(whole)
+    open_below = [max(each, log.log_start_offset) for each in begun.values()]
+    stable = min(open_below, default=log.log_end_offset)
+    assert log.last_stable_offset <= stable <= log.log_end_offset, (log.last_stable_offset, stable)
+    if stable in (log.log_end_offset, *begun.values()):
+        assert log.last_stable_offset == stable, (log.last_stable_offset, stable)
     offset = log.log_start_offset
-    while offset < stable:
+    while offset < log.last_stable_offset:
         answer = read(log, offset, max_bytes=1 << 20, isolation_level=IsolationLevel.READ_COMMITTED)
-        entries = answer.aborted_transactions or []
-        # one that begins below the log start may be told from its beginning
-        told = [
-            (each.producer_id, max(each.first_offset, found[0].first_offset), each.last_offset)
-            for each in entries
-        ]
         end = scan(answer.records)[-1].last_offset + 1
-        begins = {(producer_id, last): first for producer_id, first, last in told}
-        for producer_id, first, last in aborted:
-            if first < end and last >= offset:
-                # of a transaction whose beginning was deleted, more may be told than is left
-                assert begins.get((producer_id, last), end) <= first, (offset, aborted, told)
-        assert told == sorted(told, key=lambda each: each[1])
+        _check_aborted(answer.aborted_transactions or [], aborted, (offset, end), found[0].first_offset)
         offset = end
 
 
-def _check_snapshots(log: PartitionLog) -> None:
-    """Each snapshot is what the log below it says; a crash may have damaged those that nobody needs."""
-    data = _everything(log)
-    for offset in log.snapshots.offsets:
-        assert offset <= log.log_end_offset, f"a snapshot of {offset} above {log.log_end_offset}"
-        table, kept = ProducerTable(), ProducerTable()
-        batches = scan(data)
-        batches.truncate(batches.find(offset), "end", "")
-        table.replay(batches, 0, [])
-        with suppress(CorruptFileError):
-            kept.load(log.snapshots.read(offset), now_ms=NOW, expiration_ms=1 << 62)
-            assert kept.snapshot() == table.snapshot(), f"the snapshot of {offset} differs"
-
-
-def _everything(log: PartitionLog) -> bytes:
-    parts = []
-    offset = log.log_start_offset
-    while offset < log.log_end_offset:
-        data = read(log, offset, max_bytes=1 << 20, isolation_level=None).records
-        parts.append(bytes(data))
-        offset = scan(data)[-1].last_offset + 1
-    return b"".join(parts)
+def _check_aborted(
+    told: Sequence[AbortedTxn], aborted: Sequence[Transaction], read: tuple[int, int], start: int
+) -> None:
+    """A read is told exactly the aborted transactions that lie in it. One whose beginning was deleted may
+    begin where the log does now; one of which all data was deleted may be missing."""
+    assert list(told) == sorted(told, key=lambda each: each.first_offset)
+    found = {(each.producer_id, each.last_offset): each for each in told}
+    assert len(found) == len(told), told
+    offset, end = read
+    for each in aborted:
+        left = [entry.first_offset for entry in each.data if entry.last_offset >= start]
+        if each.last_offset < offset or each.data[0].first_offset >= end:
+            continue
+        entry = found.pop((each.producer_id, each.last_offset), None)
+        if entry is None:
+            assert not left or left[0] >= end, (read, each, told)
+        elif each.data[0].first_offset >= start:
+            assert entry.first_offset == each.data[0].first_offset, (read, each, told)
+            assert entry.last_stable_offset == each.last_stable_offset, (read, each, told)
+        else:
+            latest = left[0] if left else each.last_offset
+            assert each.data[0].first_offset <= entry.first_offset <= latest, (read, each, told)
+    assert not found, f"{found} were not aborted, or do not lie in {read}"

@@ -1,0 +1,54 @@
+"""The batches of a log as a checker has them, and what follows from them: transactions, bytes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+__all__ = ["CRC_AND_BEHIND", "Entry", "Transaction", "as_log", "transactions"]
+
+CRC_AND_BEHIND = slice(16, None)  # offset and leader epoch are given by the log
+_BEFORE = struct.Struct(">qii")
+
+
+class Entry(NamedTuple):
+    """A batch in a log: offsets, producer (-1: none), and whether it ends a transaction, and how."""
+
+    first_offset: int
+    last_offset: int
+    content: bytes
+    producer_id: int
+    transactional: bool
+    aborts: bool | None
+
+
+class Transaction(NamedTuple):
+    """A transaction that was aborted: its data, its marker, and the last stable offset behind the marker."""
+
+    producer_id: int
+    data: Sequence[Entry]
+    last_offset: int
+    last_stable_offset: int
+
+
+def transactions(entries: Iterable[Entry]) -> tuple[list[Transaction], dict[int, int]]:
+    """The aborted transactions, in the order of their markers, and where each open one begins."""
+    begun: dict[int, list[Entry]] = {}
+    aborted = []
+    for entry in entries:
+        if entry.aborts is None and entry.transactional:
+            begun.setdefault(entry.producer_id, []).append(entry)
+        elif entry.aborts is not None:
+            data = begun.pop(entry.producer_id, [])
+            stable = min((each[0].first_offset for each in begun.values()), default=entry.last_offset + 1)
+            if entry.aborts and data:
+                aborted.append(Transaction(entry.producer_id, data, entry.last_offset, stable))
+    return aborted, {producer_id: data[0].first_offset for producer_id, data in begun.items()}
+
+
+def as_log(entries: Iterable[Entry]) -> bytes:
+    """The batches as they lie in a log, all of them of leader epoch 0."""
+    return b"".join(
+        _BEFORE.pack(each.first_offset, len(each.content) + 4, 0) + each.content for each in entries
+    )
