@@ -1,4 +1,4 @@
-"""The outside world: files and time. Everything else gets them from here, so that tests can put others in
+"""The outside world: files, time and randomness. Everything else gets them from here, so that tests can put others in
 their place."""
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
+from txnkafka.env.randomness import random_below, random_bytes
 
 __all__ = [
     "Bytes",
@@ -23,6 +24,8 @@ __all__ = [
     "SystemClock",
     "make_directories",
     "open_file_system",
+    "random_below",
+    "random_bytes",
     "remove_tree",
     "unique_name",
     "write_durably",
