@@ -9,6 +9,7 @@
     ├── ProduceError                an append that was refused; nothing of it is in the log
     │   └── one class for each of Kafka's reasons, from MessageTooLargeError to InvalidRecordError
     ├── KafkaStorageError           files could not be written; the log takes no more appends
+    ├── FlushUnderWayError          a flush was begun and has to be finished first
     └── LogDirError                 a directory that cannot be read as a log directory at all
 
 Every message says where the fault is and what to do about it.
@@ -19,6 +20,7 @@ from __future__ import annotations
 __all__ = [
     "CorruptFileError",
     "CorruptRecordError",
+    "FlushUnderWayError",
     "InvalidProducerEpochError",
     "InvalidRecordError",
     "InvalidTimestampError",
@@ -37,11 +39,33 @@ __all__ = [
 ]
 
 
+# What a client does about an error code of Kafka: the retriable ones are those of common.protocol.Errors, the
+# other two are what a transactional producer does when a produce request is answered with the code.
+_RETRIABLE = frozenset((2, 3, 56))
+_REQUIRES_ABORT = frozenset((10, 18, 32, 45, 47, 48, 76, 87))
+_FATAL = frozenset((52,))
+
+
 class KafkaError(Exception):
     """Base of all errors of this package. ``code`` is Kafka's numeric error code (-1: no code of its
     own)."""
 
     code: int = -1
+
+    @property
+    def retriable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.code in _RETRIABLE
+
+    @property
+    def txn_requires_abort(self) -> bool:
+        """Whether the transaction of the request must be aborted, after which its producer goes on."""
+        return self.code in _REQUIRES_ABORT
+
+    @property
+    def fatal(self) -> bool:
+        """Whether whoever sent the request must not send any more."""
+        return self.code in _FATAL
 
 
 class LocatedError(KafkaError):
@@ -138,9 +162,12 @@ class UnsupportedCompressionTypeError(CorruptRecordError):
 
 
 class LogDirError(KafkaError):
-    """A path is not a log directory, a partition directory or a segment, or it cannot be read."""
+    """A path is not a log directory, a partition directory or a segment, it cannot be read, or another
+    process owns it. Kafka has no code for it: KAFKA_STORAGE_ERROR is about a log that was fine before."""
 
-    code = 56
+
+class FlushUnderWayError(KafkaError):
+    """A flush was begun with ``FlushTickets.begin`` and must be ended with ``finish`` first."""
 
 
 class ProduceError(KafkaError):

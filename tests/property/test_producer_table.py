@@ -170,7 +170,7 @@ class Appends(RuleBasedStateMachine):
             if self.model.check(header, Request(CLIENT)) == 0:
                 headers.append(header)
         batches = encode(headers)
-        assert not any(self.table.check_and_append_all(batches, origin=CLIENT))
+        self.table.replay(scan(batches), 0, [])
         for header in headers:
             self.model.update(header)
         self.log += batches
@@ -236,19 +236,6 @@ def test_appends_give_what_a_replay_gives(batches: list[BatchHeader], start_offs
     assert [each for each in ended if each is not None] == completed
     assert one_by_one.snapshot() == whole.snapshot()
     assert one_by_one.first_unstable_offset == whole.first_unstable_offset
-
-
-@given(histories(), st.sampled_from([CLIENT, COORDINATOR, REPLICATION]), st.sampled_from([-1, 1, 2]))
-def test_many_at_once_are_one_after_the_other(batches: list[BatchHeader], origin: int, version: int) -> None:
-    many, one_by_one = ProducerTable(), ProducerTable()
-    codes = many.check_and_append_all(encode(batches), origin=origin, transaction_version=version).tolist()
-    for header, code in zip(batches, codes, strict=True):
-        batch = encode([header])
-        checked = one_by_one.check(batch, 0, origin=origin, transaction_version=version)
-        assert code == (46 if checked.is_duplicate else checked.code)
-        if code == 0:
-            one_by_one.append(batch, 0)
-    assert many.entries() == one_by_one.entries()
 
 
 @given(histories(), st.integers(0, 25), st.integers(0, 30))

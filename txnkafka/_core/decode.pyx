@@ -244,7 +244,10 @@ def check_crcs(
 
 
 def corrupt_batch(BatchIndex index not None, Py_ssize_t i, str reason=None):
-    """The CorruptRecordError of batch ``i``, to raise; without a reason, that of a CRC mismatch."""
+    """The CorruptRecordError of batch ``i``, to raise; without a reason, that of a CRC mismatch. Raises
+    IndexError when the index has no such batch."""
+    if not 0 <= i < index.count:
+        raise IndexError(f"batch {i} of {index.count}")
     cdef BatchEntry* e = &index.entries[i]
     if reason is None:
         return corrupt(BAD_CRC, e)

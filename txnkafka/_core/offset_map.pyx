@@ -15,17 +15,17 @@ from libc.string cimport memcmp, memcpy, memset
 
 from hashlib import sha256
 
+from txnkafka.env import random_bytes
+
+cdef extern from "folded_product.h" nogil:
+    uint64_t folded_product(uint64_t a, uint64_t b)
+
 cdef extern from * nogil:
     """
-    static inline uint64_t folded_product(uint64_t a, uint64_t b) {
-        unsigned __int128 product = (unsigned __int128)a * b;
-        return (uint64_t)product ^ (uint64_t)(product >> 64);
-    }
     static inline size_t scaled(uint64_t hash, size_t room) {
         return (size_t)(((unsigned __int128)hash * room) >> 64);
     }
     """
-    uint64_t folded_product(uint64_t a, uint64_t b)
     size_t scaled(uint64_t hash, size_t room)
 
 cdef enum:
@@ -33,9 +33,9 @@ cdef enum:
     DIGEST = 255                # in the place of the length
     FIRST_ROOM = 1024
 
-cdef uint64_t[4] SEEDS          # others in every process
+cdef uint64_t[4] SEEDS          # others in every process, whatever PYTHONHASHSEED is
 SEEDS[0], SEEDS[1], SEEDS[2], SEEDS[3] = [
-    <uint64_t><int64_t>hash(f"offset map {i}") | 1 for i in range(4)
+    <uint64_t>int.from_bytes(random_bytes(8), "little") | 1 for _ in range(4)
 ]
 
 

@@ -19,6 +19,8 @@ from txnkafka._core.producer_table cimport (
     know_older_batch,
     known_at,
     known_batch,
+    oldest_open,
+    open_reserve,
     producer,
     producer_table,
     table_add,
@@ -83,6 +85,8 @@ cdef inline int apply(
         not e.count or (e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT)
     ):
         return 0                    # emptied by the cleaner, or nothing that ends a transaction
+    if e.attributes & ATTRIBUTE_TRANSACTIONAL and not open_reserve(t, 1):
+        return -1
     if place == NO_PLACE:
         if table_add(t, e.producer_id, e.producer_epoch) == NULL:
             return -1
@@ -98,8 +102,8 @@ cdef inline void tell(producer_table* t, const BatchEntry* e, Ended* ended) noex
     ended.producer_id = e.producer_id
     ended.is_aborted = e.control_type == CONTROL_ABORT
     ended.last_stable_offset = e.last_offset + 1
-    if t.oldest_open != NO_PLACE:
-        ended.last_stable_offset = table_at(t, t.oldest_open).txn_first_offset
+    if t.open_count:
+        ended.last_stable_offset = oldest_open(t).txn_first_offset
 
 
 cdef inline void remember(producer* p, const BatchEntry* e) noexcept nogil:

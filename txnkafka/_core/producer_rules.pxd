@@ -1,5 +1,5 @@
 # What a leading broker takes of a producer: its rules in its order (ProducerAppendInfo, UnifiedLog).
-from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t
+from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t
 
 from txnkafka._core.batch_entry cimport (
     ATTRIBUTE_CONTROL,
@@ -30,13 +30,6 @@ cdef enum Verdict:
     NO_VERSION
     OLD_MARKER
     OLD_COORDINATOR
-
-cdef extern from * nogil:
-    """
-    /* Kafka's error codes of the verdicts; 46 is DUPLICATE_SEQUENCE_NUMBER. */
-    static const int8_t verdict_codes[] = {0, 46, 2, 47, 48, 45, 45, 45, 45, 48, 87, -1, 47, 52};
-    """
-    const int8_t* verdict_codes
 
 cdef struct Request:
     int origin

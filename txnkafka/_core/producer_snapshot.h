@@ -92,14 +92,15 @@ static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
     return TAKEN;
 }
 
-/* What take_entry() left open: the list of open transactions. */
-static inline void link_transactions(producer_table *t, sort_key *keys) {
-    size_t count = 0;
+/* What take_entry() left open: the heap of open transactions. Returns 0 without memory. */
+static inline int open_transactions(producer_table *t) {
+    uint32_t count = 0;
+    for (uint32_t place = 0; place < t->count; place++) count += table_at(t, place)->txn_first_offset >= 0;
+    if (!open_reserve(t, count)) return 0;
     for (uint32_t place = 0; place < t->count; place++)
         if (table_at(t, place)->txn_first_offset >= 0)
-            keys[count++] = (sort_key){(uint64_t)table_at(t, place)->txn_first_offset, place};
-    const sort_key *order = sort_keys(keys, count);
-    for (size_t i = 0; i < count; i++) txn_open(t, order[i].place, (int64_t)order[i].key);
+            txn_open(t, place, table_at(t, place)->txn_first_offset);
+    return 1;
 }
 
 /* A producer with an open transaction is never forgotten. */

@@ -5,7 +5,8 @@
  * whose first bits are the cell where the search begins, and the place of the producer. Where a producer is
  * removed the last one moves in. A producer costs 168 bytes and 11 to 21 bytes of index.
  *
- * Open transactions are a list through the producers in order of their first offsets; they come at its end.
+ * Open transactions are a heap whose front has the smallest first offset. They come in the order of their
+ * offsets, at its end and in one step; in a damaged log they may come in any order.
  * Of transactions that ended only those matter for the first unstable offset that began before all that
  * ended after them: `ended` keeps these, and its front has the smallest first offset whatever their number.
  *
@@ -17,6 +18,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "folded_product.h"
 
 #define KNOWN_BATCHES 5 /* what Kafka remembers of a producer (ProducerStateEntry) */
 #define ATTRIBUTE_TRANSACTIONAL 0x10
@@ -51,7 +54,7 @@ typedef struct {
     struct {
         int64_t last_offset, timestamp;
     } ends[KNOWN_BATCHES]; /* these two are needed together, of one batch */
-    uint32_t older, newer;        /* neighbours in the list of open transactions */
+    uint32_t open_at;             /* where its open transaction is in the heap */
     int64_t emptied_first_offset; /* of batches that the cleaner emptied, until a marker comes */
 } producer;
 
@@ -59,6 +62,11 @@ typedef struct {
     uint32_t hash;
     uint32_t place; /* one more than the producer's; 0: no producer */
 } index_cell;
+
+typedef struct {
+    int64_t first_offset;
+    uint32_t place; /* of the producer */
+} open_txn;
 
 typedef struct {
     int64_t first_offset;
@@ -71,8 +79,9 @@ typedef struct {
     uint32_t count, room;
     index_cell *cells;
     uint32_t mask, shift; /* cells - 1; bits of a hash that are no cell number */
-    uint64_t factor;
-    uint32_t oldest_open, newest_open, open_count;
+    uint64_t seed[2];
+    open_txn *open; /* a binary heap */
+    uint32_t open_count, open_room;
     ended_txn *ended; /* a ring */
     size_t ended_room, ended_first, ended_count;
     uint64_t expired, evicted;
@@ -82,11 +91,11 @@ static inline producer *table_at(const producer_table *t, uint32_t place) {
     return &t->chunks[place >> CHUNK_BITS][place & (CHUNK - 1)];
 }
 
-/* Producer ids are handed out one after the other, and multiples of the golden ratio spread such numbers more
- * evenly than chance. The lower half of the factor is the seed: somebody who chooses producer ids without
- * knowing it cannot make them collide. */
+/* Clients choose producer ids, and snapshots come from anywhere: without the seeds, which are random, nobody
+ * can choose ids that fall into neighbouring cells. Ids that follow each other, as brokers hand them out, are
+ * spread more evenly than chance. */
 static inline uint32_t table_hash(const producer_table *t, int64_t producer_id) {
-    return (uint32_t)((uint64_t)producer_id * t->factor >> 32);
+    return (uint32_t)(folded_product((uint64_t)producer_id ^ t->seed[0], t->seed[1]) >> 32);
 }
 
 static inline uint32_t cell_of(const producer_table *t, uint32_t hash) {
@@ -116,15 +125,6 @@ static inline producer *table_find(const producer_table *t, int64_t producer_id)
  * call of a function that only prefetches, but not of one with an instruction, be it an empty one. */
 #define KEEP_PREFETCH() __asm__ volatile("")
 
-/* No hardware foresees the steps of who walks over headers: memory is asked for where one lies if batches are
- * as long as this one. */
-static inline void expect_header(const uint8_t *p, int64_t size) {
-    uintptr_t there = (uintptr_t)p + 32 * (uintptr_t)size;
-    __builtin_prefetch((const void *)there);
-    __builtin_prefetch((const void *)(there + 60));
-    KEEP_PREFETCH();
-}
-
 static inline void expect_cell(const producer_table *t, uint32_t hash) {
     if (t->count) __builtin_prefetch(&t->cells[cell_of(t, hash)]);
     KEEP_PREFETCH();
@@ -140,26 +140,27 @@ static inline void expect_producer(const producer_table *t, uint32_t hash) {
     KEEP_PREFETCH();
 }
 
-static inline void table_start(producer_table *t, uint32_t seed) {
+static inline void table_start(producer_table *t, const uint64_t *seed) {
     memset(t, 0, sizeof *t);
-    t->factor = (UINT64_C(0x9E3779B9) << 32) | seed | 1;
-    t->oldest_open = t->newest_open = NO_PLACE;
+    t->seed[0] = seed[0];
+    t->seed[1] = seed[1];
 }
 
 static inline void table_free(producer_table *t) {
     for (size_t i = 0; i < t->chunk_count; i++) free(t->chunks[i]);
     free(t->chunks);
     free(t->cells);
+    free(t->open);
     free(t->ended);
 }
 
 static inline size_t table_bytes(const producer_table *t) {
     size_t cells = t->cells ? (size_t)t->mask + 1 : 0;
     return t->room * sizeof(producer) + t->chunk_room * sizeof(producer *) + cells * sizeof(index_cell) +
-           t->ended_room * sizeof(ended_txn);
+           t->open_room * sizeof(open_txn) + t->ended_room * sizeof(ended_txn);
 }
 
-/* Room: for one more producer, one more ended transaction. */
+/* Room: for one more producer, one more open transaction, one more ended one. */
 
 static inline int grow_first_chunk(producer_table *t) {
     uint32_t room = t->room ? 2 * t->room : FIRST_CHUNK;
@@ -219,6 +220,18 @@ static inline int table_reserve(producer_table *t, uint32_t producers) {
     return 1;
 }
 
+static inline int open_reserve(producer_table *t, uint32_t transactions) {
+    uint64_t wanted = (uint64_t)t->open_count + transactions, room = t->open_room;
+    if (wanted <= room) return 1;
+    while (room < wanted) room = room ? 2 * room : FIRST_CHUNK;
+    if (room > UINT32_MAX) return 0;
+    open_txn *open = realloc(t->open, room * sizeof(open_txn));
+    if (!open) return 0;
+    t->open = open;
+    t->open_room = (uint32_t)room;
+    return 1;
+}
+
 static inline int ended_reserve(producer_table *t, size_t transactions) {
     size_t wanted = t->ended_count + transactions, room = t->ended_room;
     if (wanted <= room) return 1;
@@ -245,7 +258,6 @@ static inline producer *table_add(producer_table *t, int64_t producer_id, int16_
     p->newest = KNOWN_BATCHES - 1;
     p->coordinator_epoch = -1;
     p->last_timestamp = p->txn_first_offset = p->emptied_first_offset = -1;
-    p->older = p->newer = NO_PLACE;
     index_put(t, (index_cell){table_hash(t, producer_id), t->count});
     return p;
 }
@@ -268,12 +280,6 @@ static inline void index_remove(producer_table *t, uint32_t hole) {
     t->cells[hole].place = 0;
 }
 
-/* What the neighbours of p in the list of open transactions see in its place. */
-static inline void list_link(producer_table *t, const producer *p, uint32_t newer, uint32_t older) {
-    *(p->older == NO_PLACE ? &t->oldest_open : &table_at(t, p->older)->newer) = newer;
-    *(p->newer == NO_PLACE ? &t->newest_open : &table_at(t, p->newer)->older) = older;
-}
-
 /* Removes a producer without an open transaction; the last one takes its place. */
 static inline void table_remove(producer_table *t, uint32_t place) {
     uint32_t last = t->count - 1;
@@ -281,7 +287,7 @@ static inline void table_remove(producer_table *t, uint32_t place) {
     if (place != last) {
         producer *moved = table_at(t, last);
         t->cells[index_find(t, last)].place = place + 1;
-        if (moved->txn_first_offset != -1) list_link(t, moved, place, place);
+        if (moved->txn_first_offset != -1) t->open[moved->open_at].place = place;
         *table_at(t, place) = *moved;
     }
     t->count = last;
@@ -293,24 +299,50 @@ static inline void table_remove(producer_table *t, uint32_t place) {
 
 /* Transactions begin and end. */
 
+static inline void open_put(producer_table *t, uint32_t at, open_txn txn) {
+    t->open[at] = txn;
+    table_at(t, txn.place)->open_at = at;
+}
+
+static inline void open_put_up(producer_table *t, uint32_t at, open_txn txn) {
+    while (at && t->open[(at - 1) / 2].first_offset > txn.first_offset) {
+        open_put(t, at, t->open[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    open_put(t, at, txn);
+}
+
+static inline void open_put_down(producer_table *t, uint32_t at, open_txn txn) {
+    for (uint32_t child = 2 * at + 1; child < t->open_count; child = 2 * at + 1) {
+        if (child + 1 < t->open_count && t->open[child + 1].first_offset < t->open[child].first_offset)
+            child++;
+        if (t->open[child].first_offset >= txn.first_offset) break;
+        open_put(t, at, t->open[child]);
+        at = child;
+    }
+    open_put(t, at, txn);
+}
+
+/* The producer whose open transaction is the oldest; NULL: none is open. */
+static inline producer *oldest_open(const producer_table *t) {
+    return t->open_count ? table_at(t, t->open[0].place) : NULL;
+}
+
+/* There is room: open_reserve() said so. */
 static inline void txn_open(producer_table *t, uint32_t place, int64_t first_offset) {
-    producer *p = table_at(t, place);
-    uint32_t older = t->newest_open;
-    /* one step, unless a damaged log has offsets that go back */
-    while (older != NO_PLACE && table_at(t, older)->txn_first_offset > first_offset)
-        older = table_at(t, older)->older;
-    p->txn_first_offset = first_offset;
-    p->older = older;
-    p->newer = older == NO_PLACE ? t->oldest_open : table_at(t, older)->newer;
-    list_link(t, p, place, place);
-    t->open_count++;
+    table_at(t, place)->txn_first_offset = first_offset;
+    open_put_up(t, t->open_count++, (open_txn){first_offset, place});
 }
 
 static inline void txn_close(producer_table *t, producer *p) {
-    list_link(t, p, p->newer, p->older);
-    p->older = p->newer = NO_PLACE;
+    uint32_t at = p->open_at;
+    open_txn last = t->open[--t->open_count];
     p->txn_first_offset = -1;
-    t->open_count--;
+    if (at == t->open_count) return;
+    if (at && t->open[(at - 1) / 2].first_offset > last.first_offset)
+        open_put_up(t, at, last);
+    else
+        open_put_down(t, at, last);
 }
 
 static inline ended_txn *ended_at(const producer_table *t, size_t i) {
@@ -394,21 +426,5 @@ static inline int find_batch(const producer *p, int32_t last_sequence, int32_t o
 NUMBER_OF(16)
 NUMBER_OF(32)
 NUMBER_OF(64)
-
-/* Of many batches nearly all are plain and the next in sequence of a producer that has no transaction. Such a
- * batch of a client is taken in here, as all the rules together would; 0, and nothing is changed, for others.
- * The header is that of a whole batch of magic 2. */
-static inline int take_next(producer *p, const uint8_t *header) {
-    int32_t sequence = take_i32(header + 53), delta = take_i32(header + 23);
-    uint32_t last_sequence = ((uint32_t)sequence + (uint32_t)delta) & INT32_MAX;
-    if (take_i16(header + 51) != p->epoch || !p->known || p->txn_first_offset >= 0 || sequence < 0 ||
-        header[22] & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL) ||
-        (uint32_t)sequence != (((uint32_t)p->last_sequence[p->newest] + 1) & INT32_MAX) ||
-        find_batch(p, (int32_t)last_sequence, delta) >= 0)
-        return 0;
-    p->last_timestamp = take_i64(header + 35);
-    know_batch(p, (known_batch){(int32_t)last_sequence, delta, take_i64(header) + delta, p->last_timestamp});
-    return 1;
-}
 
 #endif

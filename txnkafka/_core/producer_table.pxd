@@ -17,12 +17,14 @@ cdef extern from "producer_table.h" nogil:
         int64_t last_timestamp
         int64_t txn_first_offset
         int64_t emptied_first_offset
-        uint32_t older
-        uint32_t newer
         int32_t coordinator_epoch
         int16_t epoch
         uint8_t known
         uint8_t partial
+
+    ctypedef struct open_txn:
+        int64_t first_offset
+        uint32_t place
 
     ctypedef struct ended_txn:
         int64_t first_offset
@@ -30,27 +32,28 @@ cdef extern from "producer_table.h" nogil:
 
     ctypedef struct producer_table:
         uint32_t count
-        uint32_t oldest_open
+        open_txn* open
         uint32_t open_count
         size_t ended_count
         uint64_t expired
         uint64_t evicted
 
-    void table_start(producer_table* t, uint32_t seed)
+    void table_start(producer_table* t, const uint64_t* seed)
     void table_free(producer_table* t)
     size_t table_bytes(const producer_table* t)
     bint table_reserve(producer_table* t, uint32_t producers)
+    bint open_reserve(producer_table* t, uint32_t transactions)
     bint ended_reserve(producer_table* t, size_t transactions)
     producer* table_at(const producer_table* t, uint32_t place)
     uint32_t table_hash(const producer_table* t, int64_t producer_id)
     uint32_t place_by_hash(const producer_table* t, uint32_t hash, int64_t producer_id)
     uint32_t table_place(const producer_table* t, int64_t producer_id)
     producer* table_find(const producer_table* t, int64_t producer_id)
-    void expect_header(const uint8_t* p, int64_t size)
     void expect_cell(const producer_table* t, uint32_t hash)
     void expect_producer(const producer_table* t, uint32_t hash)
     producer* table_add(producer_table* t, int64_t producer_id, int16_t epoch)
     void table_remove(producer_table* t, uint32_t place)
+    producer* oldest_open(const producer_table* t)
     void txn_open(producer_table* t, uint32_t place, int64_t first_offset)
     void txn_close(producer_table* t, producer* p)
     ended_txn* ended_at(const producer_table* t, size_t i)
@@ -59,7 +62,6 @@ cdef extern from "producer_table.h" nogil:
     known_batch newest_batch(const producer* p)
     known_batch known_at(const producer* p, unsigned int i)
     int find_batch(const producer* p, int32_t last_sequence, int32_t offset_delta)
-    bint take_next(producer* p, const uint8_t* header)
     void know_batch(producer* p, known_batch batch)
     void know_older_batch(producer* p, known_batch batch)
     void forget_batches(producer* p)
@@ -81,6 +83,6 @@ cdef extern from "producer_snapshot.h" nogil:
     uint8_t* put_i32(uint8_t* p, int32_t value)
     void put_entries(const producer_table* t, sort_key* keys, uint8_t* to)
     entry_outcome take_entry(producer_table* t, const uint8_t* entry)
-    void link_transactions(producer_table* t, sort_key* keys)
+    bint open_transactions(producer_table* t)
     void remove_expired(producer_table* t, int64_t now_ms, int64_t expiration_ms)
     void remove_oldest(producer_table* t, sort_key* keys, uint32_t number)

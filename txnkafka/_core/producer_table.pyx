@@ -24,7 +24,7 @@ from txnkafka._core.batch_entry cimport AT_END, BatchEntry, read_entry
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
 from txnkafka._core.producer_append cimport Ended, apply, remember, tell
-from txnkafka._core.producer_blocks cimport BLOCK, check_all, replay_block
+from txnkafka._core.producer_blocks cimport BLOCK, replay_block
 from txnkafka._core.producer_rules cimport (
     DAMAGED,
     FINE,
@@ -43,6 +43,7 @@ from txnkafka._core.producer_rules cimport (
 )
 from txnkafka._core.scan cimport BatchIndex
 
+from txnkafka.env import random_bytes
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import CompletedTxn
 
@@ -54,9 +55,9 @@ cdef enum:
     SNAPSHOT_VERSION = 1
     SNAPSHOT_HEAD = 10
     SNAPSHOT_CRC_BEGIN = 6
-    SMALLEST_BATCH = 14             # of any magic: more than that many cannot be in a buffer
 
-cdef uint32_t SEED = hash("producer table") & 0xFFFFFFFF       # another one in every process
+cdef uint64_t[2] SEED           # another one in every process, whatever PYTHONHASHSEED is
+SEED[0], SEED[1] = [<uint64_t>int.from_bytes(random_bytes(8), "little") | 1 for _ in range(2)]
 
 KnownBatch = namedtuple("KnownBatch", [
     "first_sequence", "last_sequence", "first_offset", "last_offset", "timestamp",
@@ -154,7 +155,11 @@ cdef class ProducerTable:
 
     def reserve(self, uint32_t batches):
         """Take the memory that so many appends can need; MemoryError, and nothing is changed, without it."""
-        if not table_reserve(&self.t, batches) or not ended_reserve(&self.t, batches):
+        if not (
+            table_reserve(&self.t, batches)
+            and open_reserve(&self.t, batches)
+            and ended_reserve(&self.t, batches)
+        ):
             raise MemoryError("no memory for the producers of a partition")
 
     def append(self, batch, Py_ssize_t position):
@@ -193,30 +198,6 @@ cdef class ProducerTable:
             for i in range(found):
                 completed.append(completed_txn(&ended[i]))
 
-    def check_and_append_all(self, batches, *, int origin, int transaction_version=-1):
-        """Check and append one batch of ``batches`` after the other, as ``check`` and ``append`` do with
-        verified ones.
-
-        Returns a signed byte for each: 0 when it was taken in, 46 for a duplicate, else the error code. They
-        end where the bytes are no whole batch.
-        """
-        cdef Request r = Request(origin, transaction_version, True, False, False, -1)
-        cdef Py_buffer view
-        cdef bytearray codes
-        cdef char* out
-        cdef Py_ssize_t count
-        PyObject_GetBuffer(batches, &view, PyBUF_SIMPLE)
-        try:
-            codes = bytearray(view.len // SMALLEST_BATCH + 1)
-            out = codes
-            with nogil:
-                count = check_all(&self.t, <uint8_t*>view.buf, view.len, &r, <int8_t*>out)
-        finally:
-            PyBuffer_Release(&view)
-        if count < 0:
-            raise MemoryError("no memory for the producers of a partition")
-        return memoryview(codes)[:count].cast("b")
-
     def remember_older(self, BatchIndex batches not None, int64_t producer_id):
         """Fill up what is known of a producer that was loaded, from headers that lie below.
 
@@ -250,17 +231,15 @@ cdef class ProducerTable:
     @property
     def first_undecided_offset(self):
         """Where the oldest open transaction begins; None when none is open."""
-        if self.t.oldest_open == NO_PLACE:
-            return None
-        return table_at(&self.t, self.t.oldest_open).txn_first_offset
+        return oldest_open(&self.t).txn_first_offset if self.t.open_count else None
 
     @property
     def first_unstable_offset(self):
         """Where the oldest transaction begins that is open, or whose marker the high watermark has not
         passed; None when there is none."""
         cdef int64_t offset = INT64_MAX
-        if self.t.oldest_open != NO_PLACE:
-            offset = table_at(&self.t, self.t.oldest_open).txn_first_offset
+        if self.t.open_count:
+            offset = oldest_open(&self.t).txn_first_offset
         if self.t.ended_count:
             offset = min(offset, ended_at(&self.t, 0).first_offset)
         return None if offset == INT64_MAX else offset
@@ -268,9 +247,7 @@ cdef class ProducerTable:
     @property
     def oldest_transaction_timestamp(self):
         """Last timestamp of the producer whose open transaction is the oldest; -1 when none is open."""
-        if self.t.oldest_open == NO_PLACE:
-            return -1
-        return table_at(&self.t, self.t.oldest_open).last_timestamp
+        return oldest_open(&self.t).last_timestamp if self.t.open_count else -1
 
     @property
     def open_count(self):
@@ -312,12 +289,9 @@ cdef class ProducerTable:
 
     def open_transactions(self):
         """The producers whose transactions are open, the oldest transaction first."""
-        cdef uint32_t place = self.t.oldest_open
-        found = []
-        while place != NO_PLACE:
-            found.append(state_entry(table_at(&self.t, place)))
-            place = table_at(&self.t, place).newer
-        return found
+        cdef uint32_t i
+        found = [state_entry(table_at(&self.t, self.t.open[i].place)) for i in range(self.t.open_count)]
+        return sorted(found, key=_first_offset)
 
     def expire(self, int64_t now_ms, int64_t expiration_ms):
         """Forget producers without an open transaction whose last timestamp is that old; returns how many."""
@@ -377,6 +351,10 @@ cdef class ProducerTable:
         self.expire(now_ms, expiration_ms)
 
 
+def _first_offset(entry):
+    return entry.current_txn_first_offset, entry.producer_id
+
+
 cdef sort_key* new_keys(uint32_t count) except NULL:
     cdef sort_key* keys = <sort_key*>malloc(2 * (<size_t>count + 1) * sizeof(sort_key))
     if keys == NULL:
@@ -405,16 +383,14 @@ cdef int check_snapshot(const uint8_t* p, Py_ssize_t size) except -1:
 cdef int load_entries(producer_table* t, const uint8_t* p, Py_ssize_t size) except -1:
     cdef entry_outcome outcome = TAKEN
     cdef Py_ssize_t position = SNAPSHOT_HEAD
-    cdef sort_key* keys = new_keys(<uint32_t>(size // SNAPSHOT_ENTRY))
     with nogil:
         if not table_reserve(t, <uint32_t>(size // SNAPSHOT_ENTRY)):
             outcome = NO_MEMORY_FOR_IT
         while outcome == TAKEN and position < size:
             outcome = take_entry(t, p + position)
             position += SNAPSHOT_ENTRY
-        if outcome == TAKEN:
-            link_transactions(t, keys)
-        free(keys)
+        if outcome == TAKEN and not open_transactions(t):
+            outcome = NO_MEMORY_FOR_IT
     position -= SNAPSHOT_ENTRY
     if outcome == IMPOSSIBLE:
         text = f"producer {load_i64(p + position)} has values that no log gives"

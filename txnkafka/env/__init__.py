@@ -1,4 +1,4 @@
-"""The outside world: files and time. Everything else gets them from here, so that tests can put others in
+"""The outside world: files, time and randomness. Everything else gets them from here, so that tests can put others in
 their place."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, 
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
 from txnkafka.env.process import Process, this_process
+from txnkafka.env.randomness import random_below, random_bytes
 
 __all__ = [
     "Bytes",
@@ -25,6 +26,8 @@ __all__ = [
     "SystemClock",
     "make_directories",
     "open_file_system",
+    "random_below",
+    "random_bytes",
     "remove_tree",
     "this_process",
     "unique_name",

@@ -72,6 +72,8 @@ class Preparer:
         fields = read_batch(batch)
         self._check_frame(fields, len(batch), origin)
         records = self._records(batch, fields)
+        if fields.last_offset_delta < 0:
+            raise InvalidRecordError(f"the last offset lies {-fields.last_offset_delta} before the first")
         if origin == _CLIENT:
             _check_header(fields)
             self._check_records(fields, now_ms)
@@ -157,8 +159,6 @@ class Preparer:
 
 
 def _check_header(fields: BatchFields) -> None:
-    if fields.last_offset_delta < 0:
-        raise InvalidRecordError(f"the last offset lies {-fields.last_offset_delta} before the first")
     if fields.record_count <= 0:
         raise InvalidRecordError(f"a batch of {fields.record_count} records cannot be appended")
     if fields.last_offset_delta + 1 != fields.record_count:

@@ -36,7 +36,7 @@ class CleanedSegment(LogSegment):
     def extend(self, batches: Sequence[tuple[Bytes, int, int]]) -> None:
         """Write batches, each with its last offset and largest timestamp, behind the last one. Raises
         OSError, after which the segment is of no use."""
-        self.file("log").write(self.size, [batch for batch, _, _ in batches])
+        self.file_to_save("log").write(self.size, [batch for batch, _, _ in batches])
         for batch, last_offset, max_timestamp in batches:
             size = len(batch)
             self.note(self.size, size, last_offset, max_timestamp)
@@ -46,7 +46,7 @@ class CleanedSegment(LogSegment):
         """Everything is written: sync it, as if it had been written last at ``modified_ms``. Raises
         OSError."""
         self.seal()
-        files: list[DataFile] = [self.file("log")]
+        files: list[DataFile] = [self.file_to_save("log")]
         self.save(files)
         self.modified_ms = modified_ms
         self.files.set_modified_ms(self.path("log"), modified_ms)

@@ -10,28 +10,32 @@ Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, 
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, this_process, unique_name, write_durably
-from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
+from txnkafka.errors import (
+    CorruptFileError,
+    CorruptRecordError,
+    FlushUnderWayError,
+    KafkaError,
+    KafkaStorageError,
+    LogDirError,
+    UnknownTopicOrPartitionError,
+)
 from txnkafka.model import TopicPartition
 from txnkafka.storage.checkpoint import (
     format_clean_shutdown,
-    format_offset_checkpoint,
     format_partition_metadata,
     parse_clean_shutdown,
-    parse_offset_checkpoint,
     parse_partition_metadata,
 )
 from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
 from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
-    CLEANER_OFFSET_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
@@ -40,6 +44,7 @@ from txnkafka.storage.layout import (
     parse_partition_directory,
 )
 from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
+from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.recovery import Repair, Start, open_log
 from txnkafka.storage.topic_id import topic_id_from_bytes
 from txnkafka.storage.truncation import check_cut, delete_old_segments, delete_records, end_below, truncate_to
@@ -60,7 +65,8 @@ _NO_EPOCH = -1
 class DataDirectory:
     """An open data directory. ``logs`` are its partitions, ``refused`` those that are damaged where they must
     not be, with the error; ``repairs`` says what opening had to put right, ``was_clean`` whether the last
-    owner had stopped cleanly. For one thread at a time.
+    owner had stopped cleanly. ``tickets`` are for those who wait for their appends: ``tickets.poll``, after
+    any other call here, returns those that it has released. For one thread at a time.
 
     ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others
     stay as they are, and a directory without an identity gets none. Raises LogDirError when somebody else
@@ -93,7 +99,6 @@ class DataDirectory:
         self._repair = repair
         self._only = only
         self._owner = this_process()  # a child of a fork may read here, and change nothing
-        self._unwritten: set[str] = set()  # checkpoints whose last write failed
         self._lock = self._take_lock()
         try:
             self.identity = self._identify(cluster_id, node_id)
@@ -134,26 +139,23 @@ class DataDirectory:
         return found
 
     def _open_all(self, now_ms: int) -> None:
-        points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
-        starts = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT) or {}
-        marks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT) or {}
-        self.cleaner_offsets = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT) or {}
+        self.checkpoints = OffsetCheckpoints(self.files, self.path, self._note)
         self.was_clean = self._take_clean_marker()
         self._untouched: set[TopicPartition] = set()
         for partition in self._partitions():
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
                 continue
-            point = None if points is None else points.get(partition, 0)
-            start = Start(self.was_clean, point, starts.get(partition, 0), self._repair)
-            self._open(partition, start, now_ms)
-        closed = self._untouched | self.refused.keys()
-        self._kept_points = {each: (points or {}).get(each, 0) for each in closed}
-        # nothing else says that damage in what is not open lies below what was durable
-        self._keeps_damaged_points = points is None and bool(closed)
-        self._kept_starts = {each: starts[each] for each in closed if each in starts}
-        self._kept_marks = {each: marks[each] for each in closed if each in marks}
+            point, log_start = self.checkpoints.recovery_point(partition), self.checkpoints.log_start(partition)
+            self._open(partition, Start(self.was_clean, point, log_start, self._repair), now_ms)
+        self.checkpoints.keep_only(self._untouched | self.refused.keys())
         self.checkpoint()
+
+    def _note(self, text: str) -> None:
+        """Something that concerns no partition was not as it should be, and is now."""
+        LOG.warning("%s", text)
+        self.repairs.append(text)
+        self.repairs_of_directory.append(text)
 
     def _partitions(self) -> Iterator[TopicPartition]:
         """The partitions that are there; what is left of those that were deleted goes."""
@@ -207,60 +209,47 @@ class DataDirectory:
             error.locate(file=path)
             raise
 
-    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int] | None:
-        """None when it is damaged: then nobody knows."""
-        path = self._file(name)
-        try:
-            return parse_offset_checkpoint(self.files.read(path, _LIMIT))
-        except FileNotFoundError:
-            return {}
-        except CorruptFileError as error:
-            text = f"{path} is damaged, {error.reason}: made anew"
-            LOG.warning("%s", text)
-            self.repairs.append(text)
-            self.repairs_of_directory.append(text)
-            return None
-
     # Partitions
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
         """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
-        nobody's is what a crash has left of a ``create``."""
+        nobody's is what a crash has left of a ``create``. Raises ValueError for what is no topic id, and
+        OSError; whatever it raises, no part of the partition stays behind."""
         self._owner.check(self.path)
+        metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
         directory = self._file(str(partition))
         log = self.logs.get(partition)
         if log is not None and partition not in self.topic_ids and not log.log_end_offset:
-            self.logs.pop(partition).close_files()
+            self.tickets.forget(self.logs.pop(partition), _deleted(partition))
+            log.close_files()
         elif log is not None or self.files.exists(directory):
             raise LogDirError(f"{directory} is there already")
         else:
             self.files.make_directory(directory)
-        metadata = self.files.join(directory, PARTITION_METADATA)
         try:
-            write_durably(self.files, metadata, format_partition_metadata(topic_id))
+            write_durably(self.files, self.files.join(directory, PARTITION_METADATA), metadata)
             self.files.sync_directory(self.path)
-            config = self._config(partition.topic)
             opened = open_log(self.files, directory, partition, config, Start(), now_ms=now_ms)
-        except (OSError, KafkaStorageError):
-            with suppress(OSError):
-                remove_tree(self.files, directory)  # else another try is told that it is there already
+        except BaseException:
+            with contextlib.suppress(OSError):  # there is one to tell already
+                remove_tree(self.files, directory)
             raise
         self.logs[partition] = opened.log
         self.topic_ids[partition] = topic_id
         return opened.log
 
     def delete(self, partition: TopicPartition) -> None:
-        """Delete a partition: from now on it is not there, whatever happens."""
+        """Delete a partition: from now on it is not there, whatever happens. Tickets that wait for its log
+        fail with UnknownTopicOrPartitionError. Raises OSError."""
         self._owner.check(self.path)
         log = self.logs.pop(partition, None)
         if log is not None:
+            self.tickets.forget(log, _deleted(partition))
             log.close_files()
         self.topic_ids.pop(partition, None)
         self.refused.pop(partition, None)
         self.uncleanable.pop(partition, None)
-        known = self.cleaner_offsets.pop(partition, None) is not None
-        if known or CLEANER_OFFSET_CHECKPOINT in self._unwritten:
-            self.write_cleaner_offsets()  # before another partition of this name begins at 0
+        self.checkpoints.forget(partition)
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
         self.files.rename(self._file(str(partition)), target)
         self.files.sync_directory(self.path)
@@ -273,18 +262,18 @@ class DataDirectory:
         log = self.logs[partition]
         check_cut(log, offset)
         end = end_below(log, offset)
-        if end < log.recovery_point or RECOVERY_POINT_CHECKPOINT in self._unwritten:
+        if end < log.recovery_point or self.checkpoints.lacks(RECOVERY_POINT_CHECKPOINT):
             log.recovery_point = min(log.recovery_point, end)
             self.checkpoint()
-        if offset < self.cleaner_offsets.get(partition, 0) or CLEANER_OFFSET_CHECKPOINT in self._unwritten:
-            if partition in self.cleaner_offsets:
-                self.cleaner_offsets[partition] = min(self.cleaner_offsets[partition], offset)
-            self.write_cleaner_offsets()  # what is appended there is dirty
+        self.checkpoints.lower_cleaner_offset(partition, offset)  # what is appended there is dirty
         before = log.log_start_offset
         was_cut = truncate_to(log, offset, now_ms=now_ms)
+        if was_cut:
+            lost = KafkaStorageError(f"{partition} was truncated at offset {log.log_end_offset}")
+            self.tickets.fail(log, lost, above=log.log_end_offset)
         if log.log_start_offset != before:
             try:
-                self._write_log_starts()
+                self.checkpoints.write_log_starts(self.logs)
             except OSError as error:  # what is appended below the old start would be taken for deleted
                 log.fence(error)
                 log.check_usable()
@@ -294,90 +283,86 @@ class DataDirectory:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
         before = self.logs[partition].log_start_offset
         start = delete_records(self.logs[partition], offset)
-        if start != before or LOG_START_OFFSET_CHECKPOINT in self._unwritten:
-            self._write_log_starts()
+        if start != before or self.checkpoints.lacks(LOG_START_OFFSET_CHECKPOINT):
+            self.checkpoints.write_log_starts(self.logs)
         return start
 
     # Keeping
 
     def flush(self) -> None:
-        """Make everything appended durable, of all logs at once."""
+        """Make everything appended durable, of all logs at once. A log that fails is fenced. Tickets that are
+        released thereby are returned by ``tickets.poll``. Raises FlushUnderWayError, and does nothing, while
+        a group of ``tickets`` is begun and not finished."""
         self._owner.check(self.path)
+        if self.tickets.is_flushing:
+            raise FlushUnderWayError(f"a flush of {self.path} is under way: finish it first")
         self._flush([log for log in self.logs.values() if log.needs_flush])
 
     def _flush(self, logs: Iterable[PartitionLog]) -> None:
         for log in logs:
             if log.fenced is None:
-                self.tickets.take(log)
-        flush = self.tickets.begin()
-        if flush is not None:
-            self.tickets.finish(flush, flush.run())
+                self.tickets.want(log)
+        self.tickets.run()
 
     def maintain(self, now_ms: int) -> None:
         """What is to be done now and then: flushes that are due, retention, idle producers, deleted files,
-        checkpoints."""
+        checkpoints. Call ``tickets.poll`` afterwards: a flush releases tickets. While a group of ``tickets``
+        is under way, what is due is left to the next one. Raises, after all of it, the first KafkaStorageError
+        or OSError of a log; that log is fenced unless only its deleted files could not be removed."""
         self._owner.check(self.path)
         self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
+        failed: Exception | None = None
         for log in self.logs.values():
-            if log.fenced is None:
-                delete_old_segments(log, now_ms)
-                log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
-                log.producers.evict(log.config.max_idle_producers)
-                log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
-                log.remove_deleted(now_ms)
+            try:
+                _maintain(log, now_ms)
+            except (KafkaStorageError, OSError) as error:
+                failed = failed or error
         self.checkpoint()
+        if failed is not None:
+            raise failed
 
     def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
         """Compact the dirtiest of the compacted logs; None when none is due. One that is damaged is named in
         ``uncleanable`` and not tried again. Raises KafkaStorageError and OSError."""
         self._owner.check(self.path)
         stats = clean_dirtiest(
-            self.logs.values(), self.cleaner_offsets, self.uncleanable, now_ms=now_ms, config=config
+            self.logs.values(),
+            self.checkpoints.cleaner_offsets,
+            self.uncleanable,
+            now_ms=now_ms,
+            config=config,
         )
         if stats is not None:
-            self.write_cleaner_offsets()
+            self.checkpoints.write_cleaner_offsets()
         return stats
 
     def checkpoint(self) -> None:
         """Write where each log is durable, visible, and begins. Raises OSError."""
-        points = {partition: log.recovery_point for partition, log in self.logs.items()}
-        if not self._keeps_damaged_points:
-            self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, {**points, **self._kept_points})
-        marks = {partition: log.high_watermark for partition, log in self.logs.items()}
-        self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, {**marks, **self._kept_marks})
-        self._write_log_starts()
-
-    def _write_log_starts(self) -> None:
-        starts = {
-            partition: log.log_start_offset
-            for partition, log in self.logs.items()
-            if log.log_start_offset > log.segments[0].base_offset
-        }
-        self._write_checkpoint(LOG_START_OFFSET_CHECKPOINT, {**starts, **self._kept_starts})
-
-    def write_cleaner_offsets(self) -> None:
-        """Write where the cleaner goes on in each compacted log. Raises OSError."""
-        self._write_checkpoint(CLEANER_OFFSET_CHECKPOINT, self.cleaner_offsets)
-
-    def _write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         self._owner.check(self.path)
-        self._unwritten.add(name)  # after an error nobody knows what the file has
-        write_durably(self.files, self._file(name), format_offset_checkpoint(offsets))
-        self._unwritten.discard(name)
+        self.checkpoints.write(self.logs)
 
     # Closing
 
     def close(self) -> None:
         """Stop cleanly: everything is durable, and the marker says so; not when a log has failed or was
-        refused, for then the next owner has to look. Raises KafkaStorageError after all of it."""
+        refused, for then the next owner has to look. All tickets are released, for ``tickets.poll``.
+
+        Raises FlushUnderWayError, and changes nothing, while a group of ``tickets`` is begun and not finished.
+        Whatever else closing one log raises is raised again when all others are closed and recorded.
+        """
         self._owner.check(self.path)
-        failed: KafkaError | None = None
+        if self.tickets.is_flushing:
+            raise FlushUnderWayError(f"a flush of {self.path} is under way: finish it, then close")
+        failed: Exception | None = None
         try:
             for log in self.logs.values():
                 try:
                     log.close()
-                except KafkaError as error:
+                except Exception as error:
+                    LOG.error("%s is not closed cleanly: %s", log.topic_partition, error)
+                    log.fence(error if isinstance(error, OSError) else OSError(f"it was not closed: {error}"))
                     failed = failed or error
+                self.tickets.forget(log, log.fenced)
             self.checkpoint()
             if failed is None and not self.refused and (self.was_clean or not self._untouched):
                 content = format_clean_shutdown(self.broker_epoch)
@@ -394,6 +379,20 @@ class DataDirectory:
 
     def _file(self, name: str) -> str:
         return self.files.join(self.path, name)
+
+
+def _maintain(log: PartitionLog, now_ms: int) -> None:
+    if log.fenced is not None:
+        return
+    delete_old_segments(log, now_ms)
+    log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
+    log.producers.evict(log.config.max_idle_producers)
+    log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
+    log.remove_deleted(now_ms)
+
+
+def _deleted(partition: TopicPartition) -> UnknownTopicOrPartitionError:
+    return UnknownTopicOrPartitionError(f"{partition} was deleted")
 
 
 def _new_id() -> str:

@@ -4,6 +4,11 @@ Nothing here waits for the disk. ``begin`` says what has to be synced, somebody 
 outside of any lock), ``finish`` says which tickets are durable. The bytes appended meanwhile belong to the
 next flush.
 
+Every ticket is handed back exactly once, as ``Released``, whatever decided it: a flush of the host, one that
+the data directory made itself (``maintain``, ``flush``, ``close``), the deletion or truncation of its log.
+``finish`` and ``poll`` return all that were released since the last call of either; a host calls ``poll``
+after everything else that it does with the data directory.
+
 A log whose flush fails is fenced: nothing appended to it after the last good flush is ever acknowledged,
 because nobody knows what a failed fsync has left in the page cache.
 
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.env import DataFile, DataFiles
+    from txnkafka.errors import KafkaError
     from txnkafka.storage.partition_log import PartitionLog
 
 __all__ = ["Flush", "FlushTickets", "LogFlush", "Released"]
@@ -57,11 +63,18 @@ class Flush(NamedTuple):
 
 
 class Released(NamedTuple):
-    """A ticket whose append is durable, or, with an error, will never be acknowledged."""
+    """A ticket whose append is durable, or, with an error, will never be acknowledged: OSError when the log
+    failed, KafkaError when it was deleted or truncated below the append."""
 
     ticket: int
     log: PartitionLog
-    error: OSError | None
+    error: OSError | KafkaError | None
+
+
+class _Waiting(NamedTuple):
+    ticket: int
+    log: PartitionLog
+    end_offset: int
 
 
 class FlushTickets:
@@ -69,22 +82,33 @@ class FlushTickets:
 
     def __init__(self) -> None:
         self._last_ticket = 0
-        self._waiting: deque[tuple[int, PartitionLog]] = deque()
+        self._waiting: deque[_Waiting] = deque()
+        self._released: list[Released] = []
         self._dirty: dict[PartitionLog, None] = {}  # in the order of their first append
         self._running: Flush | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def is_flushing(self) -> bool:
+        """Whether a group is under way: it was begun and ``finish`` has not been called."""
+        return self._running is not None
+
     def take(self, log: PartitionLog) -> int:
         """A ticket for everything appended to ``log`` so far."""
         self._last_ticket += 1
-        self._waiting.append((self._last_ticket, log))
+        self._waiting.append(_Waiting(self._last_ticket, log, log.log_end_offset))
         self._dirty[log] = None
         return self._last_ticket
 
+    def want(self, log: PartitionLog) -> None:
+        """Let the next group flush ``log`` although nobody waits for it."""
+        self._dirty[log] = None
+
     def begin(self) -> Flush | None:
-        """The next group; None when nothing waits or a group is under way, which ``finish`` ends."""
+        """The next group; None when nothing waits or a group is under way, which ``finish`` ends. A log whose
+        files cannot be opened is fenced, and its tickets fail with this group."""
         if self._running is not None or not self._dirty:
             return None
         logs = [(log, log.begin_flush()) for log in self._dirty]
@@ -93,14 +117,53 @@ class FlushTickets:
         return self._running
 
     def finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> list[Released]:
-        """The group was synced, but for the logs in ``failed``; returns its tickets in order."""
+        """The group was synced, but for the logs in ``failed``; returns its tickets in order, behind those
+        that were released before and not handed back yet."""
+        self._finish(flush, failed)
+        return self.poll()
+
+    def run(self) -> None:
+        """Begin a group, sync it here and now, finish it; ``poll`` has its tickets. Nothing when a group is
+        under way."""
+        flush = self.begin()
+        if flush is None:
+            return
+        # a signal may end it: what was synced by then nobody knows
+        failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
+        try:
+            failed = flush.run()
+        finally:
+            self._finish(flush, failed)
+
+    def poll(self) -> list[Released]:
+        """The tickets that were released since the last call of ``poll`` or ``finish``."""
+        released, self._released = self._released, []
+        return released
+
+    def fail(self, log: PartitionLog, error: KafkaError, *, above: int) -> None:
+        """The log was truncated at the offset ``above``: tickets for what was appended there fail. A group
+        that is under way says nothing about them any more."""
+        doomed = {each.ticket for each in self._waiting if each.log is log and each.end_offset > above}
+        self._hand_back(doomed, error)
+
+    def forget(self, log: PartitionLog, error: OSError | KafkaError | None) -> None:
+        """The log was deleted or closed: all of its tickets are released, with an error unless what they are
+        for is durable."""
+        self._dirty.pop(log, None)
+        self._hand_back({each.ticket for each in self._waiting if each.log is log}, error)
+
+    def _hand_back(self, tickets: set[int], error: OSError | KafkaError | None) -> None:
+        if tickets:
+            done = [each for each in self._waiting if each.ticket in tickets]
+            self._waiting = deque(each for each in self._waiting if each.ticket not in tickets)
+            self._released += [Released(ticket, log, error) for ticket, log, _ in done]
+
+    def _finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> None:
         if flush is not self._running:
             raise ValueError("this flush is not the one under way")
         self._running = None
         for log, done in flush.logs:
             log.finish_flush(done, failed.get(log))
-        released = []
-        while self._waiting and self._waiting[0][0] <= flush.ticket:
-            ticket, log = self._waiting.popleft()
-            released.append(Released(ticket, log, failed.get(log) or log.fenced))
-        return released
+        while self._waiting and self._waiting[0].ticket <= flush.ticket:
+            ticket, log, _ = self._waiting.popleft()
+            self._released.append(Released(ticket, log, failed.get(log) or log.fenced))

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process
-from txnkafka.errors import KafkaError, KafkaStorageError
+from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
 from txnkafka.storage.flush import LogFlush
 
 if TYPE_CHECKING:
@@ -98,15 +98,23 @@ class OwnedSegments:
         )
 
     def begin_flush(self) -> LogFlush:
-        """What makes everything appended so far durable. ``finish_flush`` must follow before the next one."""
+        """What makes everything appended so far durable. ``finish_flush`` must follow before the next one;
+        until then FlushUnderWayError is raised. When a file cannot be opened, the log is fenced."""
         self.owner.check(self.directory)
         if self._flushing:
-            raise ValueError(f"a flush of {self.topic_partition} is under way")
-        self._flushing, self._oldest_unflushed_ms = True, None
+            raise FlushUnderWayError(
+                f"a flush of {self.topic_partition} is under way: finish it before the next one"
+            )
         files = self.unsynced_files
         if self.active.has_unsynced_bytes:
-            files = [*files, self.active.file("log")]
-            self.active.has_unsynced_bytes = False
+            try:
+                files = [*files, self.active.file("log")]
+            except OSError as error:
+                self.fence(error)
+        self._flushing, self._oldest_unflushed_ms = True, None
+        if self.fenced is not None:
+            return LogFlush(self.recovery_point, (), ())  # no sync can make good what has failed
+        self.active.has_unsynced_bytes = False
         directories = [self.directory] if self.has_unsynced_names else []
         self.unsynced_files, self.has_unsynced_names = [], False
         self._retired, self._rolled = self._rolled, []
@@ -131,15 +139,18 @@ class OwnedSegments:
         self._was_cut = self._flushing
 
     def flush(self) -> None:
-        """Make everything durable, now. Raises KafkaStorageError."""
+        """Make everything durable, now. Raises KafkaStorageError, and FlushUnderWayError between
+        ``begin_flush`` and ``finish_flush``."""
         self.check_usable()
         flush = self.begin_flush()
-        error = None
+        error: OSError | None = OSError("the flush was interrupted")  # by a signal
         try:
             flush.run(self.files)
+            error = None
         except OSError as failed:
             error = failed
-        self.finish_flush(flush, error)
+        finally:
+            self.finish_flush(flush, error)
         self.check_usable()
 
     def on_durable(self, end_offset: int) -> None:

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from txnkafka._core.encode import assign
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.env import write_durably
-from txnkafka.errors import CorruptRecordError, KafkaStorageError, ProduceError, RecordListTooLargeError
+from txnkafka.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    KafkaStorageError,
+    ProduceError,
+    RecordListTooLargeError,
+)
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
 from txnkafka.storage.checkpoint import format_leader_epoch_checkpoint
@@ -29,7 +35,7 @@ from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.leader_epochs import LeaderEpochs
 from txnkafka.storage.older_batches import search_older_batches
 from txnkafka.storage.owned_segments import OwnedSegments
-from txnkafka.storage.producer_errors import refusal
+from txnkafka.storage.producer_errors import as_refusal, refusal
 from txnkafka.storage.segment import LogSegment
 from txnkafka.storage.snapshots import ProducerSnapshots
 from txnkafka.storage.transactions import transactions_of
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AppendInfo", "PartitionLog"]
 
+LAST_OFFSET = 2**63 - 2  # the log end behind it is a number of 64 bits, too
 _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 
@@ -77,7 +84,6 @@ class PartitionLog(OwnedSegments):
         self.producers = ProducerTable()
         self.snapshots = ProducerSnapshots(files, directory)
         self.verification = VerificationState()
-        self.roll_jitter_ms = 0
         self._preparer = Preparer(config)
 
     # Appending
@@ -116,11 +122,14 @@ class PartitionLog(OwnedSegments):
         try:
             prepared = self._preparer.prepare(batch, origin, now_ms)
         except CorruptRecordError as error:
-            error.locate(topic=self.topic_partition.topic, partition=self.topic_partition.partition)
-            error.remedy = "Nothing of it was appended"
-            raise
+            raise as_refusal(error, self.topic_partition) from None
         except ProduceError as error:
             raise type(error)(f"{self.topic_partition}: {error}") from error
+        if prepared.fields.last_offset_delta > LAST_OFFSET - self.log_end_offset:
+            raise InvalidRecordError(
+                f"{self.topic_partition} has no offsets left for the batch: it ends at {self.log_end_offset}, "
+                f"the last offset there can be is {LAST_OFFSET}"
+            )
         if len(prepared.batch) > self.config.segment_bytes:
             raise RecordListTooLargeError(
                 f"{self.topic_partition}: the batch has {len(prepared.batch)} bytes, segment.bytes is "
@@ -198,7 +207,7 @@ class PartitionLog(OwnedSegments):
         first = active.first_timestamp()
         # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
         waited = now_ms - active.created_ms if first is None or first < 0 else max_timestamp - first
-        return waited > self.config.roll_ms - self.roll_jitter_ms or active.indexes_are_full()
+        return waited > self.config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()
 
     def _note_epoch(self, leader_epoch: int, offset: int) -> None:
         if leader_epoch == NO_PARTITION_LEADER_EPOCH:
@@ -256,7 +265,7 @@ class PartitionLog(OwnedSegments):
         fresh.on_repair = self.note
         try:
             fresh.remove_leftovers()
-            fresh.file("log")
+            fresh.create("log")
             if self.config.preallocate:
                 fresh.preallocate()
         except OSError:

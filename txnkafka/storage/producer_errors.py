@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from txnkafka.errors import (
     CorruptRecordError,
     InvalidProducerEpochError,
+    InvalidRecordError,
     InvalidTxnStateError,
     KafkaError,
     OutOfOrderSequenceError,
@@ -18,15 +19,17 @@ if TYPE_CHECKING:
     from txnkafka._core.producer_rules import Checked
     from txnkafka.model import TopicPartition
 
-__all__ = ["refusal"]
+__all__ = ["as_refusal", "refusal"]
 
 _KINDS: dict[int, type[KafkaError]] = {
     kind.code: kind
     for kind in (
         CorruptRecordError,
         InvalidProducerEpochError,
+        InvalidRecordError,
         InvalidTxnStateError,
         OutOfOrderSequenceError,
+        ProduceError,  # -1: the request itself is wrong
         TransactionCoordinatorFencedError,
     )
 }
@@ -34,4 +37,14 @@ _KINDS: dict[int, type[KafkaError]] = {
 
 def refusal(checked: Checked, topic_partition: TopicPartition) -> KafkaError:
     """The error of a batch that must not be written."""
-    return _KINDS.get(checked.code, ProduceError)(f"{topic_partition}: {checked.text}")
+    kind = _KINDS[checked.code]
+    if issubclass(kind, CorruptRecordError):
+        return as_refusal(kind(checked.text), topic_partition)
+    return kind(f"{topic_partition}: {checked.text}")
+
+
+def as_refusal(error: CorruptRecordError, topic_partition: TopicPartition) -> CorruptRecordError:
+    """Let the error of a damaged batch say what it means for an append."""
+    error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
+    error.remedy = "Nothing of it was appended"
+    return error

@@ -73,7 +73,7 @@ def open_log(
         raise
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
     if log.active.is_new:
-        log.active.file("log")
+        log.active.create("log")
     log.active.count_anew()
     _cut_epochs(log, kept, start)
     _load_producers(log, start)

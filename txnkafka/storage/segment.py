@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.index_entries import index_entries
 from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.env import random_below
 from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.index import OffsetIndex, OffsetPosition, TimeIndex
@@ -46,6 +47,8 @@ class LogSegment(SegmentFiles):
         super().__init__(files, directory, base_offset)
         self.config = config
         self.created_ms = created_ms  # or opened, by this process
+        jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
+        self.roll_jitter_ms = random_below(jitter_ms) if jitter_ms else 0  # LogConfig.randomSegmentJitter
         self.modified_ms = created_ms  # written to the last time
         self.size = 0
         self.rolling_timestamp: int | None = None  # the largest of the first batch
@@ -214,10 +217,10 @@ class LogSegment(SegmentFiles):
         if self._loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
                 if not index.is_saved or not self.files.exists(self.path(kind)):
-                    unsynced.append(self.file(kind))
+                    unsynced.append(self.file_to_save(kind))
                     index.save(self.file(kind))
         if self.txn_index is not None and not self.txn_index.is_saved:
-            unsynced.append(self.file("txnindex"))
+            unsynced.append(self.file_to_save("txnindex"))
             self.txn_index.save(self.file("txnindex"))
 
     def load(self) -> None:

@@ -35,12 +35,21 @@ class SegmentFiles:
         return self.files.join(self.directory, file_name(self.base_offset, kind))
 
     def file(self, kind: FileKind) -> DataFile:
-        """The file, open; made when it is not there. Raises OSError."""
+        """The file, open. Raises OSError, FileNotFoundError when it is not there."""
         file = self._open.get(kind)
         if file is None:
-            path = self.path(kind)
-            file = self.files.open_to_write(path) if self.files.exists(path) else self.files.create(path)
-            self._open[kind] = file
+            file = self._open[kind] = self.files.open_to_write(self.path(kind))
+        return file
+
+    def file_to_save(self, kind: FileKind) -> DataFile:
+        """The file, open; created when it is not there. Raises OSError."""
+        if kind in self._open or self.files.exists(self.path(kind)):
+            return self.file(kind)
+        return self.create(kind)
+
+    def create(self, kind: FileKind) -> DataFile:
+        """A new file, open. Raises OSError, FileExistsError when it is there."""
+        file = self._open[kind] = self.files.create(self.path(kind))
         return file
 
     def has_open(self, file: DataFile) -> bool:

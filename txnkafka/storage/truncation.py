@@ -64,12 +64,15 @@ def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     log.log_start_offset = min(log.log_start_offset, end)
     kept = [] if is_empty else [segment for segment in log.segments if segment.base_offset <= end]
     doomed = log.segments[len(kept) :]
+    begins_anew = not kept
     if kept:
         transactions_of(log, kept[-1])
     else:
         kept.append(LogSegment(log.files, log.directory, end, log.config, created_ms=now_ms))
     for segment in reversed(doomed):  # from the end, one after the other, so that a crash leaves no hole
         log.delete_files(segment, now_ms)
+    if begins_anew:
+        kept[-1].create("log")
     log.segments = kept
     place = kept[-1].find(end)
     kept[-1].truncate(kept[-1].size if place is None else place[0], end)

@@ -187,6 +187,9 @@ def test_misuse_is_an_error_and_no_crash() -> None:
     index, columns = scan(data), RecordColumns()
     with pytest.raises(IndexError, match="batches 0 to 2 of 1"):
         decode_batches(data, index, b"\1\1", 0, 2, columns)
+    for number in (-1, 1, 2**40):
+        with pytest.raises(IndexError, match="of 1"):
+            corrupt_batch(index, number)
     with pytest.raises(ValueError, match="the selection covers 0 batches, not 1"):
         decode_batches(data, index, b"", 0, 1, columns)
     with pytest.raises(CorruptRecordError, match="outside the bytes at hand"):

@@ -166,12 +166,6 @@ def test_at_a_later_position(partition: Partition) -> None:
     assert not partition.table.is_active(1)
 
 
-def test_many_at_once_end_at_damage(partition: Partition) -> None:
-    batches = encode([partition.data(0), partition.data(0), partition.data(9)])
-    assert partition.table.check_and_append_all(batches[:-1], origin=CLIENT).tolist() == [0, 46]
-    assert partition.table.check_and_append_all(b"", origin=CLIENT).tolist() == []
-
-
 def test_the_number_of_idle_producers_is_bounded(partition: Partition) -> None:
     for producer_id in range(600):
         timestamp = TIME + (producer_id * 7919) % 600
@@ -202,7 +196,7 @@ def test_a_producer_costs_less_than_200_bytes() -> None:
     for count, most in ((1, 1300), (1000, 200), (100_000, 200), (150_000, 200)):
         table = ProducerTable()
         headers = (HEADER.pack(i, 49, 0, 2, 0, 0, 0, TIME, TIME, i, 0, 0, 1) for i in range(count))
-        assert not any(table.check_and_append_all(b"".join(headers), origin=CLIENT))
+        table.replay(scan(b"".join(headers)), 0, [])
         assert len(table) == count
         assert sys.getsizeof(table) / count < most
 

@@ -46,16 +46,16 @@ def test_the_dirtiest_log_comes_first_and_its_offset_is_kept() -> None:
     fill(directory.logs[TopicPartition("plain", 0)], 5)
     fill(small, 2)
     directory.clean(NOW)
-    assert directory.cleaner_offsets == {small.topic_partition: 2}
+    assert directory.checkpoints.cleaner_offsets == {small.topic_partition: 2}
     fill(small, 2)
     fill(large, 4)
     assert directory.clean(NOW).segments_before == 1  # type: ignore[union-attr]
-    assert directory.cleaner_offsets[large.topic_partition] == 4
+    assert directory.checkpoints.cleaner_offsets[large.topic_partition] == 4
     assert directory.clean(NOW) is not None
     assert directory.clean(NOW) is None
     directory.close()
     again = opened(files)
-    assert again.cleaner_offsets == {small.topic_partition: 4, large.topic_partition: 4}
+    assert again.checkpoints.cleaner_offsets == {small.topic_partition: 4, large.topic_partition: 4}
     assert again.clean(NOW) is None
 
 
@@ -88,9 +88,9 @@ def test_where_a_log_was_cut_it_is_dirty_again() -> None:
     fill(log, 4)
     directory.clean(NOW)
     directory.truncate(log.topic_partition, 2, now_ms=NOW)
-    assert directory.cleaner_offsets == {log.topic_partition: 2}
+    assert directory.checkpoints.cleaner_offsets == {log.topic_partition: 2}
     directory.delete(log.topic_partition)
-    assert directory.cleaner_offsets == {}
+    assert directory.checkpoints.cleaner_offsets == {}
 
 
 def test_a_damaged_log_is_left_alone_and_the_others_are_compacted() -> None:
@@ -102,7 +102,7 @@ def test_a_damaged_log_is_left_alone_and_the_others_are_compacted() -> None:
     assert directory.clean(NOW) is not None
     assert directory.clean(NOW) is None
     assert list(directory.uncleanable) == [small.topic_partition]
-    assert list(directory.cleaner_offsets) == [large.topic_partition]
+    assert list(directory.checkpoints.cleaner_offsets) == [large.topic_partition]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_ul_65_age_is_counted_by_the_records_clock() -> None:
     assert log.bases == [0]
     log.plain(timestamp=NOW - 3999)
     assert log.bases == [0, 4]
-    log.log.roll_jitter_ms = 400
+    log.log.active.roll_jitter_ms = 400
     log.plain(timestamp=NOW - 3999 + 601)
     assert log.bases == [0, 4, 6]
 

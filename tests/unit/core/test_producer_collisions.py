@@ -1,0 +1,77 @@
+"""Producer tables of hostile input: ids that are chosen, offsets that go back."""
+
+from __future__ import annotations
+
+import random
+import struct
+import time
+
+from tests.models.headers import COMMIT, data, encode, marker
+from tests.unit.core.producers import NEVER, TIME
+from txnkafka._core.crc32c import crc32c
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka._core.scan import scan
+
+GOLDEN_RATIO = 0x9E3779B9
+MANY = 50_000
+
+
+def snapshot(producer_ids: list[int]) -> bytes:
+    entries = (struct.pack(">qhiqiqiq", each, 0, 0, 5, 0, TIME, -1, -1) for each in producer_ids)
+    body = struct.pack(">i", len(producer_ids)) + b"".join(entries)
+    return struct.pack(">hI", 1, crc32c(body)) + body
+
+
+def neighbours(count: int) -> list[int]:
+    """Small ids whose multiples of the golden ratio lie in one 32nd of the circle: where the upper half of a
+    multiplier is known, they come to lie side by side whatever its lower half is."""
+    found = (each for each in range(100 * count) if each * GOLDEN_RATIO % 2**32 < 2**27)
+    return [next(found) for _ in range(count)]
+
+
+def load_seconds(producer_ids: list[int]) -> float:
+    content, seconds = snapshot(producer_ids), []
+    for _ in range(3):
+        table, start = ProducerTable(), time.process_time()
+        table.load(content, now_ms=TIME, expiration_ms=NEVER)
+        seconds.append(time.process_time() - start)
+        assert len(table) == len(producer_ids)
+    return min(seconds)
+
+
+def test_chosen_producer_ids_are_found_as_quickly_as_random_ones() -> None:
+    """Where they collide, they take hundreds of times as long."""
+    at_random = load_seconds(random.Random(1).sample(range(2**40), MANY))
+    for chosen in (neighbours(MANY), [each << 32 for each in range(MANY)], list(range(MANY))):
+        assert load_seconds(chosen) < 30 * at_random + 0.1
+
+
+def test_transactions_that_begin_in_no_order_are_all_known() -> None:
+    """A damaged log may have offsets that go back; the oldest is known after each batch all the same."""
+    count = 3000
+    offsets = random.Random(2).sample(range(count), count)
+    table, opened = ProducerTable(), dict[int, int]()
+    for producer_id, offset in enumerate(offsets):
+        table.replay(scan(encode([data(producer_id, 0, offset)])), 0, [])
+        opened[producer_id] = offset
+        if producer_id % 3 == 2:  # one of those that are open ends, not always the oldest
+            ended = producer_id - 1 if producer_id % 2 else min(opened, key=opened.__getitem__)
+            table.replay(scan(encode([marker(ended, 0, count + producer_id, COMMIT)])), 0, [])
+            del opened[ended]
+        if producer_id % 50 == 0:
+            assert table.first_undecided_offset == min(opened.values())
+    assert [each.current_txn_first_offset for each in table.open_transactions()] == sorted(opened.values())
+    assert table.open_count == len(opened)
+
+
+def test_open_transactions_whose_offsets_go_back_cost_no_more_than_others() -> None:
+    """One after the other in a list they would need the square of their number."""
+    forward = [data(each, 0, each) for each in range(MANY)]
+    seconds = []
+    for headers in (forward, list(reversed(forward))):
+        index, table = scan(encode(headers)), ProducerTable()
+        start = time.process_time()
+        table.replay(index, 0, [])
+        seconds.append(time.process_time() - start)
+        assert (table.open_count, table.first_undecided_offset) == (MANY, 0)
+    assert seconds[1] < 30 * seconds[0] + 0.1

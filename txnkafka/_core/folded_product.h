@@ -1,0 +1,13 @@
+/* A multiplication whose upper and lower halves both count: every bit of the factors reaches every bit of the
+ * result. With a factor that nobody knows, nobody can choose numbers whose hashes fall on each other. */
+#ifndef TXNKAFKA_FOLDED_PRODUCT_H
+#define TXNKAFKA_FOLDED_PRODUCT_H
+
+#include <stdint.h>
+
+static inline uint64_t folded_product(uint64_t a, uint64_t b) {
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+#endif
