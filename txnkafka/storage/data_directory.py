@@ -210,8 +210,8 @@ class DataDirectory:
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
         """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
-        nobody's is what a crash has left of a ``create``. Raises ValueError for what is no topic id, and
-        OSError; whatever it raises, no part of the partition stays behind."""
+        nobody's is what a crash has left of a ``create``. Raises ValueError for what is no topic id, OSError
+        and KafkaStorageError; whatever it raises, no part of the partition stays behind."""
         metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
         directory = self._file(str(partition))
         log = self.logs.get(partition)
