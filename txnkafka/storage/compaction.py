@@ -9,10 +9,11 @@ Source: ``LogCleanerManager``, ``LogToClean``, ``Cleaner.doClean``, ``Cleaner.gr
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.config import CleanerConfig
-from txnkafka.errors import CorruptRecordError, KafkaStorageError, LogDirError
+from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.cleaned_transactions import CleanedTransactions
 from txnkafka.storage.cleaner import Cleaner
@@ -20,13 +21,15 @@ from txnkafka.storage.offset_map import map_offsets
 from txnkafka.storage.segment_swap import swap_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from txnkafka.model import TopicPartition
     from txnkafka.storage.partition_log import PartitionLog
     from txnkafka.storage.segment import LogSegment
 
-__all__ = ["DEFAULT_CLEANER", "CleanStats", "LogToClean", "clean", "dirtiest_first"]
+__all__ = ["DEFAULT_CLEANER", "CleanStats", "LogToClean", "clean", "clean_dirtiest", "dirtiest_first"]
 
+LOG = logging.getLogger("txnkafka.storage")
 _INT32_MAX = 2**31 - 1
 DEFAULT_CLEANER = CleanerConfig()
 
@@ -194,3 +197,33 @@ def _sizes(segment: LogSegment) -> tuple[int, ...]:
     sizes = segment.size, len(segment.offset_index.content), len(segment.time_index.content)
     segment.unload()
     return sizes
+
+
+def clean_dirtiest(
+    logs: Mapping[TopicPartition, PartitionLog],
+    cleaner_offsets: Mapping[TopicPartition, int],
+    uncleanable: dict[TopicPartition, KafkaError],
+    *,
+    now_ms: int,
+    config: CleanerConfig = DEFAULT_CLEANER,
+) -> tuple[TopicPartition, CleanStats] | None:
+    """Compact the dirtiest of the logs; None when none is due. ``cleaner_offsets`` are where their last
+    passes ended. One that is damaged is added to ``uncleanable`` and not tried again. Raises
+    KafkaStorageError and OSError."""
+    candidates = (
+        LogToClean.of(log, cleaner_offsets.get(partition), now_ms)
+        for partition, log in logs.items()
+        if log.config.compact and log.fenced is None and partition not in uncleanable
+    )
+    for each in dirtiest_first(candidates):
+        partition = each.log.topic_partition
+        try:
+            stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
+        except KafkaStorageError:
+            raise
+        except KafkaError as error:
+            LOG.error("%s is not compacted any more: %s", partition, error)
+            uncleanable[partition] = error
+            continue
+        return partition, stats
+    return None

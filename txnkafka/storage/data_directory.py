@@ -32,7 +32,7 @@ from txnkafka.storage.checkpoint import (
     parse_clean_shutdown,
     parse_partition_metadata,
 )
-from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, LogToClean, clean, dirtiest_first
+from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
 from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
@@ -143,7 +143,8 @@ class DataDirectory:
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
                 continue
-            point, log_start = self.checkpoints.recovery_point(partition), self.checkpoints.log_start(partition)
+            point = self.checkpoints.recovery_point(partition)
+            log_start = self.checkpoints.log_start(partition)
             self._open(partition, Start(self.was_clean, point, log_start, self._repair), now_ms)
         self.checkpoints.keep_only(self._untouched | self.refused.keys())
         self.checkpoint()
@@ -268,7 +269,8 @@ class DataDirectory:
             lost = KafkaStorageError(f"{partition} was truncated at offset {log.log_end_offset}")
             self.tickets.fail(log, lost, above=log.log_end_offset)
         if log.log_start_offset != before:
-            self.checkpoints.write_log_starts(self.logs)  # else what is appended below the old one would be taken for deleted
+            # else what is appended below the old one would be taken for deleted
+            self.checkpoints.write_log_starts(self.logs)
         return was_cut
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
@@ -298,8 +300,11 @@ class DataDirectory:
     def maintain(self, now_ms: int) -> None:
         """What is to be done now and then: flushes that are due, retention, idle producers, deleted files,
         checkpoints. Call ``tickets.poll`` afterwards: a flush releases tickets. While a group of ``tickets``
-        is under way, what is due is left to the next one. Raises, after all of it, the first KafkaStorageError
-        or OSError of a log; that log is fenced unless only its deleted files could not be removed."""
+        is under way, what is due is left to the next one.
+
+        Raises, after all of it, the first KafkaStorageError or OSError of a log; that log is fenced unless
+        only its deleted files could not be removed.
+        """
         self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
         failed: Exception | None = None
         for log in self.logs.values():
@@ -314,25 +319,15 @@ class DataDirectory:
     def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
         """Compact the dirtiest of the compacted logs; None when none is due. One that is damaged is named in
         ``uncleanable`` and not tried again. Raises KafkaStorageError and OSError."""
-        logs = (
-            LogToClean.of(log, self.checkpoints.cleaner_offsets.get(partition), now_ms)
-            for partition, log in self.logs.items()
-            if log.config.compact and log.fenced is None and partition not in self.uncleanable
+        cleaned = clean_dirtiest(
+            self.logs, self.checkpoints.cleaner_offsets, self.uncleanable, now_ms=now_ms, config=config
         )
-        for each in dirtiest_first(logs):
-            partition = each.log.topic_partition
-            try:
-                stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
-            except KafkaStorageError:
-                raise
-            except KafkaError as error:
-                LOG.error("%s is not compacted any more: %s", partition, error)
-                self.uncleanable[partition] = error
-                continue
-            self.checkpoints.cleaner_offsets[partition] = stats.end_offset
-            self.checkpoints.write_cleaner_offsets()
-            return stats
-        return None
+        if cleaned is None:
+            return None
+        partition, stats = cleaned
+        self.checkpoints.cleaner_offsets[partition] = stats.end_offset
+        self.checkpoints.write_cleaner_offsets()
+        return stats
 
     def checkpoint(self) -> None:
         """Write where each log is durable, visible, and begins. Raises OSError."""
@@ -344,8 +339,8 @@ class DataDirectory:
         """Stop cleanly: everything is durable, and the marker says so; not when a log has failed or was
         refused, for then the next owner has to look. All tickets are released, for ``tickets.poll``.
 
-        Raises FlushUnderWayError, and changes nothing, while a group of ``tickets`` is begun and not finished.
-        Whatever else closing one log raises is raised again when all others are closed and recorded.
+        Raises FlushUnderWayError, and changes nothing, while a group of ``tickets`` is begun and not
+        finished. Whatever else closing one log raises is raised again when all others are closed and recorded.
         """
         if self.tickets.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.path} is under way: finish it, then close")
