@@ -222,6 +222,7 @@ class DataDirectory:
         elif log is not None or self.files.exists(directory):
             raise LogDirError(f"{directory} is there already")
         else:
+            self.checkpoints.forget(partition)  # a crash may have left what was said of one of this name
             self.files.make_directory(directory)
         try:
             write_durably(self.files, self.files.join(directory, PARTITION_METADATA), metadata)
@@ -237,18 +238,18 @@ class DataDirectory:
 
     def delete(self, partition: TopicPartition) -> None:
         """Delete a partition: from now on it is not there, whatever happens. Tickets that wait for its log
-        fail with UnknownTopicOrPartitionError. Raises OSError."""
+        fail with UnknownTopicOrPartitionError. Raises OSError; the partition is still there, and as it was,
+        when its directory could not be renamed."""
+        target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
+        self.files.rename(self._file(str(partition)), target)
         log = self.logs.pop(partition, None)
         if log is not None:
             self.tickets.forget(log, _deleted(partition))
             log.close_files()
-        self.topic_ids.pop(partition, None)
-        self.refused.pop(partition, None)
-        self.uncleanable.pop(partition, None)
-        self.checkpoints.forget(partition)
-        target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
-        self.files.rename(self._file(str(partition)), target)
+        for known in (self.topic_ids, self.refused, self.uncleanable):
+            known.pop(partition, None)
         self.files.sync_directory(self.path)
+        self.checkpoints.forget(partition)
         remove_tree(self.files, target)
         self.checkpoint()
 
@@ -340,7 +341,8 @@ class DataDirectory:
         refused, for then the next owner has to look. All tickets are released, for ``tickets.poll``.
 
         Raises FlushUnderWayError, and changes nothing, while a group of ``tickets`` is begun and not
-        finished. Whatever else closing one log raises is raised again when all others are closed and recorded.
+        finished. Whatever else closing one log raises is raised again when all others are closed and
+        recorded.
         """
         if self.tickets.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.path} is under way: finish it, then close")

@@ -112,6 +112,32 @@ def test_a_refused_partition_that_is_deleted_leaves_nothing(files: MemoryFiles) 
     assert (log.log_start_offset, log.log_end_offset) == (0, 2)
 
 
+def test_a_partition_that_cannot_be_deleted_is_as_it_was(files: MemoryFiles) -> None:
+    """Refused or open: what is known of it must not go before it does."""
+    plan = FaultPlan()
+    directory = opened(FaultyFiles(files, plan))
+    for partition in (DAMAGED, SOUND):
+        plan.__init__(1, errno.EIO, "rename")
+        with pytest.raises(OSError, match="t-"):
+            directory.delete(partition)
+        plan.__init__()
+    assert list(directory.refused) == [DAMAGED]
+    Log(directory.logs[SOUND]).plain()
+    directory.close()
+    assert said_of(files, DAMAGED) == [8, 5, 8, 6]
+    assert said_of(files, SOUND) == [10, 5, 10, 6]
+
+
+def test_where_a_deleted_log_was_clean_is_forgotten_also_after_a_crash(files: MemoryFiles) -> None:
+    """The cleaner would leave out what the next partition of its name begins with."""
+    opened(files).close()
+    files.rename("/data/t-1", "/data/t-1.0123456789abcdef0123456789abcdef-delete")  # and then it stopped
+    directory = opened(files)
+    directory.create(SOUND, TOPIC_ID, now_ms=NOW)
+    assert SOUND not in directory.checkpoints.cleaner_offsets
+    assert said_of(files, SOUND)[3] is None
+
+
 # Creating
 
 
