@@ -1,5 +1,7 @@
 from typing import final
 
+CODES: tuple[int, ...]
+
 @final
 class Checked:
     @property

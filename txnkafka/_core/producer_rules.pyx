@@ -6,7 +6,7 @@ from txnkafka._core.producer_table cimport known_at
 from txnkafka.model import ProducerStateEntry
 
 # Kafka's error code of each verdict; 46 is DUPLICATE_SEQUENCE_NUMBER.
-_CODES = (0, 46, 2, 47, 48, 45, 45, 45, 45, 48, 87, -1, 47, 52)
+CODES = (0, 46, 2, 47, 48, 45, 45, 45, 45, 48, 87, -1, 47, 52)
 # What is said of each verdict.
 _TEXTS = (
     "",
@@ -63,7 +63,7 @@ cdef Checked duplicate(const known_batch batch):
 
 cdef Checked refusal(Verdict verdict, producer* p, const BatchEntry* e):
     cdef Checked checked = Checked.__new__(Checked)
-    checked.code = _CODES[<int>verdict]
+    checked.code = CODES[<int>verdict]
     text = _TEXTS[<int>verdict]
     if e == NULL:
         checked.text = text

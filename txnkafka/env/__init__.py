@@ -1,5 +1,5 @@
-"""The outside world: files, time and randomness. Everything else gets them from here, so that tests can put others in
-their place."""
+"""The outside world: files, time and randomness. Everything else gets them from here, so that tests can put
+others in their place."""
 
 from __future__ import annotations
 

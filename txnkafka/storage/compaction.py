@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.config import CleanerConfig
 from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
-from txnkafka.model import NO_TIMESTAMP, TopicPartition
+from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.cleaned_transactions import CleanedTransactions
 from txnkafka.storage.cleaner import Cleaner
 from txnkafka.storage.offset_map import map_offsets
 from txnkafka.storage.segment_swap import swap_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, MutableMapping
+    from collections.abc import Iterable, Mapping
 
+    from txnkafka.model import TopicPartition
     from txnkafka.storage.partition_log import PartitionLog
     from txnkafka.storage.segment import LogSegment
 
@@ -120,37 +121,6 @@ def dirtiest_first(logs: Iterable[LogToClean]) -> list[LogToClean]:
     return sorted((each for each in logs if each.is_due), key=lambda each: each.ratio, reverse=True)
 
 
-def clean_dirtiest(
-    logs: Iterable[PartitionLog],
-    cleaner_offsets: MutableMapping[TopicPartition, int],
-    uncleanable: MutableMapping[TopicPartition, KafkaError],
-    *,
-    now_ms: int,
-    config: CleanerConfig = DEFAULT_CLEANER,
-) -> CleanStats | None:
-    """Compact the dirtiest of the logs that are due, from its offset in ``cleaner_offsets`` on, which is
-    moved; None when none is due. A log that is damaged joins ``uncleanable``, and the next one is tried.
-    Raises KafkaStorageError and OSError."""
-    found = (
-        LogToClean.of(log, cleaner_offsets.get(log.topic_partition), now_ms)
-        for log in logs
-        if log.config.compact and log.fenced is None and log.topic_partition not in uncleanable
-    )
-    for each in dirtiest_first(found):
-        partition = each.log.topic_partition
-        try:
-            stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
-        except KafkaStorageError:
-            raise
-        except KafkaError as error:
-            LOG.error("%s is not compacted any more: %s", partition, error)
-            uncleanable[partition] = error
-            continue
-        cleaner_offsets[partition] = stats.end_offset
-        return stats
-    return None
-
-
 def clean(
     log: PartitionLog, *, now_ms: int, dirty_from: int | None = None, config: CleanerConfig = DEFAULT_CLEANER
 ) -> CleanStats:
@@ -227,3 +197,33 @@ def _sizes(segment: LogSegment) -> tuple[int, ...]:
     sizes = segment.size, len(segment.offset_index.content), len(segment.time_index.content)
     segment.unload()
     return sizes
+
+
+def clean_dirtiest(
+    logs: Mapping[TopicPartition, PartitionLog],
+    cleaner_offsets: Mapping[TopicPartition, int],
+    uncleanable: dict[TopicPartition, KafkaError],
+    *,
+    now_ms: int,
+    config: CleanerConfig = DEFAULT_CLEANER,
+) -> tuple[TopicPartition, CleanStats] | None:
+    """Compact the dirtiest of the logs; None when none is due. ``cleaner_offsets`` are where their last
+    passes ended. One that is damaged is added to ``uncleanable`` and not tried again. Raises
+    KafkaStorageError and OSError."""
+    candidates = (
+        LogToClean.of(log, cleaner_offsets.get(partition), now_ms)
+        for partition, log in logs.items()
+        if log.config.compact and log.fenced is None and partition not in uncleanable
+    )
+    for each in dirtiest_first(candidates):
+        partition = each.log.topic_partition
+        try:
+            stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
+        except KafkaStorageError:
+            raise
+        except KafkaError as error:
+            LOG.error("%s is not compacted any more: %s", partition, error)
+            uncleanable[partition] = error
+            continue
+        return partition, stats
+    return None

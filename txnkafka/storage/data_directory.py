@@ -146,7 +146,8 @@ class DataDirectory:
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
                 continue
-            point, log_start = self.checkpoints.recovery_point(partition), self.checkpoints.log_start(partition)
+            point = self.checkpoints.recovery_point(partition)
+            log_start = self.checkpoints.log_start(partition)
             self._open(partition, Start(self.was_clean, point, log_start, self._repair), now_ms)
         self.checkpoints.keep_only(self._untouched | self.refused.keys())
         self.checkpoint()
@@ -213,8 +214,8 @@ class DataDirectory:
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
         """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
-        nobody's is what a crash has left of a ``create``. Raises ValueError for what is no topic id, and
-        OSError; whatever it raises, no part of the partition stays behind."""
+        nobody's is what a crash has left of a ``create``. Raises ValueError for what is no topic id, OSError
+        and KafkaStorageError; whatever it raises, no part of the partition stays behind."""
         self._owner.check(self.path)
         metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
         directory = self._file(str(partition))
@@ -225,6 +226,7 @@ class DataDirectory:
         elif log is not None or self.files.exists(directory):
             raise LogDirError(f"{directory} is there already")
         else:
+            self.checkpoints.forget(partition)  # a crash may have left what was said of one of this name
             self.files.make_directory(directory)
         try:
             write_durably(self.files, self.files.join(directory, PARTITION_METADATA), metadata)
@@ -240,19 +242,19 @@ class DataDirectory:
 
     def delete(self, partition: TopicPartition) -> None:
         """Delete a partition: from now on it is not there, whatever happens. Tickets that wait for its log
-        fail with UnknownTopicOrPartitionError. Raises OSError."""
+        fail with UnknownTopicOrPartitionError. Raises OSError; the partition is still there, and as it was,
+        when its directory could not be renamed."""
         self._owner.check(self.path)
+        target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
+        self.files.rename(self._file(str(partition)), target)
         log = self.logs.pop(partition, None)
         if log is not None:
             self.tickets.forget(log, _deleted(partition))
             log.close_files()
-        self.topic_ids.pop(partition, None)
-        self.refused.pop(partition, None)
-        self.uncleanable.pop(partition, None)
-        self.checkpoints.forget(partition)
-        target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
-        self.files.rename(self._file(str(partition)), target)
+        for known in (self.topic_ids, self.refused, self.uncleanable):
+            known.pop(partition, None)
         self.files.sync_directory(self.path)
+        self.checkpoints.forget(partition)
         remove_tree(self.files, target)
         self.checkpoint()
 
@@ -307,8 +309,11 @@ class DataDirectory:
     def maintain(self, now_ms: int) -> None:
         """What is to be done now and then: flushes that are due, retention, idle producers, deleted files,
         checkpoints. Call ``tickets.poll`` afterwards: a flush releases tickets. While a group of ``tickets``
-        is under way, what is due is left to the next one. Raises, after all of it, the first KafkaStorageError
-        or OSError of a log; that log is fenced unless only its deleted files could not be removed."""
+        is under way, what is due is left to the next one.
+
+        Raises, after all of it, the first KafkaStorageError or OSError of a log; that log is fenced unless
+        only its deleted files could not be removed.
+        """
         self._owner.check(self.path)
         self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
         failed: Exception | None = None
@@ -325,15 +330,14 @@ class DataDirectory:
         """Compact the dirtiest of the compacted logs; None when none is due. One that is damaged is named in
         ``uncleanable`` and not tried again. Raises KafkaStorageError and OSError."""
         self._owner.check(self.path)
-        stats = clean_dirtiest(
-            self.logs.values(),
-            self.checkpoints.cleaner_offsets,
-            self.uncleanable,
-            now_ms=now_ms,
-            config=config,
+        cleaned = clean_dirtiest(
+            self.logs, self.checkpoints.cleaner_offsets, self.uncleanable, now_ms=now_ms, config=config
         )
-        if stats is not None:
-            self.checkpoints.write_cleaner_offsets()
+        if cleaned is None:
+            return None
+        partition, stats = cleaned
+        self.checkpoints.cleaner_offsets[partition] = stats.end_offset
+        self.checkpoints.write_cleaner_offsets()
         return stats
 
     def checkpoint(self) -> None:
@@ -347,8 +351,9 @@ class DataDirectory:
         """Stop cleanly: everything is durable, and the marker says so; not when a log has failed or was
         refused, for then the next owner has to look. All tickets are released, for ``tickets.poll``.
 
-        Raises FlushUnderWayError, and changes nothing, while a group of ``tickets`` is begun and not finished.
-        Whatever else closing one log raises is raised again when all others are closed and recorded.
+        Raises FlushUnderWayError, and changes nothing, while a group of ``tickets`` is begun and not
+        finished. Whatever else closing one log raises is raised again when all others are closed and
+        recorded.
         """
         self._owner.check(self.path)
         if self.tickets.is_flushing:

@@ -127,8 +127,8 @@ class PartitionLog(OwnedSegments):
             raise type(error)(f"{self.topic_partition}: {error}") from error
         if prepared.fields.last_offset_delta > LAST_OFFSET - self.log_end_offset:
             raise InvalidRecordError(
-                f"{self.topic_partition} has no offsets left for the batch: it ends at {self.log_end_offset}, "
-                f"the last offset there can be is {LAST_OFFSET}"
+                f"{self.topic_partition} has no offsets left for the batch: it ends at "
+                f"{self.log_end_offset}, the last offset there can be is {LAST_OFFSET}"
             )
         if len(prepared.batch) > self.config.segment_bytes:
             raise RecordListTooLargeError(

@@ -46,7 +46,7 @@ CHANGES = {
     "maintain": lambda: directory.maintain(NOW + 10**12),
     "clean": lambda: directory.clean(NOW),
     "checkpoint": directory.checkpoint,
-    "write_cleaner_offsets": directory.write_cleaner_offsets,
+    "write_cleaner_offsets": directory.checkpoints.write_cleaner_offsets,
     "close": directory.close,
 }
 for number, log in enumerate((closed, written)):

@@ -40,8 +40,8 @@ def filled(files: MemoryFiles, plan: FaultPlan) -> DataDirectory:
         log.plain(count=1, partition_leader_epoch=epoch)
     directory.flush()
     directory.delete_records(PARTITION, 2)
-    directory.cleaner_offsets[PARTITION] = 5
-    directory.write_cleaner_offsets()
+    directory.checkpoints.cleaner_offsets[PARTITION] = 5
+    directory.checkpoints.write_cleaner_offsets()
     directory.checkpoint()
     return directory
 
@@ -64,13 +64,13 @@ def test_what_succeeds_at_the_second_try_is_durable(change: str, error: int) -> 
             Log(log).plain(count=1)
             directory.flush()
         expected = {each: (log.log_start_offset, log.log_end_offset) for each, log in directory.logs.items()}
-        cleaned = directory.cleaner_offsets[PARTITION]
+        cleaned = directory.checkpoints.cleaner_offsets[PARTITION]
         again = opened(MemoryFiles(base=what_is_synced(files)))
         assert not again.refused, (number, plan.failed)
         if log.fenced is None:
             found = {each: (log.log_start_offset, log.log_end_offset) for each, log in again.logs.items()}
             assert found == expected, (number, plan.failed)
-            assert again.cleaner_offsets[PARTITION] <= cleaned, (number, plan.failed)
+            assert again.checkpoints.cleaner_offsets[PARTITION] <= cleaned, (number, plan.failed)
     assert number > 1
 
 
@@ -83,7 +83,7 @@ def test_a_negative_cut_changes_nothing(offset: int) -> None:
         directory.truncate(PARTITION, offset, now_ms=NOW)
     assert len(files.journal) == changes
     assert directory.logs[PARTITION].recovery_point == 6
-    assert directory.cleaner_offsets == {PARTITION: 5}
+    assert directory.checkpoints.cleaner_offsets == {PARTITION: 5}
 
 
 def test_a_cut_of_a_log_that_failed_changes_nothing() -> None:

@@ -46,6 +46,18 @@ def test_ul_65_age_is_counted_by_the_records_clock() -> None:
     assert log.bases == [0, 4, 6]
 
 
+def test_segments_are_closed_earlier_by_a_random_part_of_the_jitter() -> None:
+    """Each by its own (LogConfig.randomSegmentJitter): logs that began together need not roll together."""
+    log = Log(segment_ms=1000, segment_jitter_ms=5000, segment_bytes=BATCH)
+    for _ in range(40):
+        log.plain()
+    jitters = {segment.roll_jitter_ms for segment in log.log.segments}
+    assert len(jitters) > 20
+    assert all(0 <= jitter < 1000 for jitter in jitters), "below segment.ms, too"
+    assert max(jitters) > 500
+    assert {segment.roll_jitter_ms for segment in Log(segment_ms=1000).log.segments} == {0}
+
+
 def test_without_timestamps_age_is_that_of_the_segment() -> None:
     log = Log(segment_ms=1000)
     log.plain(timestamp=-1)

@@ -19,6 +19,7 @@ def segment(count: int = 0, *, interval: int = 100, base: int = 0, step: int = 1
     files = MemoryFiles()
     make_directories(files, PATH)
     found = LogSegment(files, PATH, base, LogConfig(index_interval_bytes=interval), created_ms=NOW)
+    found.create("log")
     for offset in range(base, base + count):
         append(found, offset, NOW + step * (offset - base))
     return found

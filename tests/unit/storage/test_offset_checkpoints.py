@@ -1,0 +1,185 @@
+"""What the checkpoints of a data directory keep of partitions that are not open."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+import pytest
+
+from tests.unit.storage.client import NOW, Log
+from txnkafka.config import LogConfig
+from txnkafka.env import DataFiles
+from txnkafka.errors import KafkaStorageError, LogDirError
+from txnkafka.model import TopicPartition
+from txnkafka.storage import parse_offset_checkpoint
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+from txnkafka.testing.memory_files import MemoryFiles
+
+DAMAGED, SOUND, OTHER = (TopicPartition("t", number) for number in range(3))
+TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
+MARKER = "/data/.kafka_cleanshutdown"
+SEGMENT = "/data/t-0/00000000000000000000.log"
+CHECKPOINTS = (
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+)
+
+
+def opened(files: DataFiles, **configs: object) -> DataDirectory:
+    return DataDirectory(files, "/data", lambda _: LogConfig(**configs), now_ms=NOW)  # type: ignore[arg-type]
+
+
+def said_of(files: MemoryFiles, partition: TopicPartition) -> list[int | None]:
+    """Recovery point, log start, high watermark, cleaner offset."""
+    contents = [parse_offset_checkpoint(files.read(f"/data/{name}", 1000)) for name in CHECKPOINTS]
+    return [content.get(partition) for content in contents]
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    """Three partitions of 8 offsets, whose logs begin at 5; then the first is damaged below that."""
+    files = MemoryFiles()
+    directory = opened(files)
+    for partition in (DAMAGED, SOUND, OTHER):
+        log = Log(directory.create(partition, TOPIC_ID, now_ms=NOW))
+        for _ in range(4):
+            log.plain()
+    directory.flush()
+    for partition in (DAMAGED, SOUND, OTHER):
+        directory.delete_records(partition, 5)
+        directory.checkpoints.cleaner_offsets[partition] = 6
+    directory.checkpoints.write_cleaner_offsets()
+    directory.close()
+    files.remove(MARKER)
+    change(files, 70)
+    return files
+
+
+def change(files: MemoryFiles, position: int) -> None:
+    """Flip a byte of the damaged partition, or flip it back."""
+    byte = files.read(SEGMENT, 10_000)[position]
+    file = files.open_to_write(SEGMENT)
+    file.write(position, [bytes([byte ^ 0xFF])])
+    file.close()
+
+
+EVENTS: dict[str, Callable[[DataDirectory], object]] = {
+    "nothing": lambda directory: None,
+    "a checkpoint": DataDirectory.checkpoint,
+    "maintenance": lambda directory: directory.maintain(NOW),
+    "another is deleted": lambda directory: directory.delete(OTHER),
+    "records of another are deleted": lambda directory: directory.delete_records(SOUND, 7),
+    "another is truncated": lambda directory: directory.truncate(SOUND, 3, now_ms=NOW),
+    "another is created": lambda directory: directory.create(
+        TopicPartition("new", 0), TOPIC_ID, now_ms=NOW
+    ),
+}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_refused_partition_keeps_what_is_known_of_it(files: MemoryFiles, event: str) -> None:
+    """Until it is restored: then it begins, ends and is durable where it was."""
+    known = said_of(files, DAMAGED)
+    assert known == [8, 5, 8, 6]
+    for _ in range(3):
+        directory = opened(files)
+        assert list(directory.refused) == [DAMAGED]
+        assert said_of(files, DAMAGED) == known
+        if OTHER in directory.logs and TopicPartition("new", 0) not in directory.logs:
+            EVENTS[event](directory)
+        Log(directory.logs[SOUND]).plain()
+        assert said_of(files, DAMAGED) == known
+        directory.close()
+        assert said_of(files, DAMAGED) == known
+    change(files, 70)
+    log = opened(files).logs[DAMAGED]
+    assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (5, 8, 8)
+
+
+def test_a_refused_partition_that_is_deleted_leaves_nothing(files: MemoryFiles) -> None:
+    """Else the next one of its name would begin where it began, and lose what is below."""
+    directory = opened(files)
+    directory.delete(DAMAGED)
+    assert said_of(files, DAMAGED) == [None] * 4
+    Log(directory.create(DAMAGED, TOPIC_ID, now_ms=NOW)).plain()
+    directory.close()
+    assert said_of(files, DAMAGED) == [2, None, 2, None]
+    log = opened(files).logs[DAMAGED]
+    assert (log.log_start_offset, log.log_end_offset) == (0, 2)
+
+
+def test_a_partition_that_cannot_be_deleted_is_as_it_was(files: MemoryFiles) -> None:
+    """Refused or open: what is known of it must not go before it does."""
+    plan = FaultPlan()
+    directory = opened(FaultyFiles(files, plan))
+    for partition in (DAMAGED, SOUND):
+        plan.__init__(1, errno.EIO, "rename")
+        with pytest.raises(OSError, match="t-"):
+            directory.delete(partition)
+        plan.__init__()
+    assert list(directory.refused) == [DAMAGED]
+    Log(directory.logs[SOUND]).plain()
+    directory.close()
+    assert said_of(files, DAMAGED) == [8, 5, 8, 6]
+    assert said_of(files, SOUND) == [10, 5, 10, 6]
+
+
+def test_where_a_deleted_log_was_clean_is_forgotten_also_after_a_crash(files: MemoryFiles) -> None:
+    """The cleaner would leave out what the next partition of its name begins with."""
+    opened(files).close()
+    files.rename("/data/t-1", "/data/t-1.0123456789abcdef0123456789abcdef-delete")  # and then it stopped
+    directory = opened(files)
+    directory.create(SOUND, TOPIC_ID, now_ms=NOW)
+    assert SOUND not in directory.checkpoints.cleaner_offsets
+    assert said_of(files, SOUND)[3] is None
+
+
+# Creating
+
+
+@pytest.mark.parametrize("topic_id", ["not an id", "", TOPIC_ID[1:], "?" + TOPIC_ID[1:], "A" * 22])
+def test_a_topic_id_that_is_none_is_refused_before_anything_is_made(topic_id: str) -> None:
+    files = MemoryFiles()
+    directory, before = opened(files), len(files.journal)
+    with pytest.raises(ValueError, match=r"not an id|id is zero"):
+        directory.create(SOUND, topic_id, now_ms=NOW)
+    assert len(files.journal) == before
+    assert SOUND not in directory.logs
+    directory.create(SOUND, TOPIC_ID, now_ms=NOW)
+
+
+def test_a_create_that_fails_leaves_nothing_behind() -> None:
+    """Whatever call fails; only where the directory cannot be removed again it stays, as after a crash."""
+    failures = 0
+    for number in range(1, 40):
+        plan, files = FaultPlan(), MemoryFiles()
+        directory = opened(FaultyFiles(files, plan))
+        Log(directory.create(OTHER, TOPIC_ID, now_ms=NOW)).plain()
+        plan.__init__(number, errno.EIO)
+        try:
+            directory.create(SOUND, TOPIC_ID, now_ms=NOW)
+        except (OSError, KafkaStorageError):
+            failures += 1
+            plan.__init__()
+            assert (SOUND in directory.logs, SOUND in directory.topic_ids) == (False, False)
+            assert not files.exists("/data/t-1")
+            Log(directory.create(SOUND, TOPIC_ID, now_ms=NOW)).plain()
+        else:
+            break
+        directory.close()
+        assert sorted(opened(files).logs) == [SOUND, OTHER]
+    assert failures > 5
+
+
+def test_a_partition_that_is_there_is_not_created() -> None:
+    files = MemoryFiles()
+    directory = opened(files)
+    Log(directory.create(SOUND, TOPIC_ID, now_ms=NOW)).plain()
+    with pytest.raises(LogDirError, match="there already"):
+        directory.create(SOUND, TOPIC_ID, now_ms=NOW)
+    assert directory.logs[SOUND].log_end_offset == 2
+    assert files.exists("/data/t-1/partition.metadata")
