@@ -69,31 +69,43 @@ class Partition:
         if self.key not in directory.logs:
             directory.create(self.key, TOPIC_ID, now_ms=NOW)
         self.log: PartitionLog = directory.logs[self.key]
-        self._sequences: dict[int, int] = {}
+        # whoever opens a log makes what it has durable; what it has not will not come back
+        promises.attempt(("opened", self.key, self.log.log_end_offset))
+        promises.acknowledge(("end", self.key, self.log.log_end_offset))
 
     def append(
         self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2,
         key: bytes = b"key", timestamp: int = NOW, leader_epoch: int = 0,
     ) -> None:  # fmt: skip
-        sequence = self._sequences.get(producer_id, 0) if producer_id >= 0 else -1
-        values = [(key, f"{text}-{i}".encode(), timestamp + i, []) for i in range(records)]
-        batch = encode_batch(
-            values,
-            producer_id=producer_id,
-            producer_epoch=0 if producer_id >= 0 else -1,
-            base_sequence=sequence,
-            transactional=transactional,
+        batch = self.batch(
+            text, producer_id, transactional=transactional, records=records, key=key, timestamp=timestamp
         )
         guard = 0
         if transactional:
             guard = self.log.verification.maybe_start(
-                self.log.producers, producer_id, 0, sequence, supports_epoch_bump=False, now_ms=NOW
-            )
+                self.log.producers, producer_id, 0, self._sequence(producer_id), supports_epoch_bump=False,
+                now_ms=NOW,
+            )  # fmt: skip
         self._append(
             batch, records, producer_id, transactional=transactional, guard=guard, leader_epoch=leader_epoch
         )
-        if producer_id >= 0:
-            self._sequences[producer_id] = sequence + records
+
+    def batch(
+        self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2,
+        key: bytes = b"key", timestamp: int = NOW,
+    ) -> bytearray:  # fmt: skip
+        """The next batch of a producer."""
+        return encode_batch(
+            [(key, f"{text}-{i}".encode(), timestamp + i, []) for i in range(records)],
+            producer_id=producer_id,
+            producer_epoch=0 if producer_id >= 0 else -1,
+            base_sequence=self._sequence(producer_id),
+            transactional=transactional,
+        )
+
+    def _sequence(self, producer_id: int) -> int:
+        known = self.log.producers.entry(producer_id) if producer_id >= 0 else None
+        return -1 if producer_id < 0 else 0 if known is None else known.last_sequence + 1
 
     def end(self, producer_id: int, *, commit: bool) -> None:
         marker = end_txn_marker(
@@ -139,15 +151,16 @@ class Partition:
         if self.log.fenced is None:
             self._promises.acknowledge(("end", self.key, end))
 
-    def truncate(self, offset: int) -> None:
-        self._promises.attempt(("truncate", self.key, offset))
+    def truncate(self, offset: int, *, is_retry: bool = False) -> None:
+        if not is_retry:
+            self._promises.attempt(("truncate", self.key, offset))
         self.directory.truncate(self.key, offset, now_ms=NOW)
-        self._promises.acknowledge(("truncate", self.key, offset))
+        self._promises.acknowledge(("truncate", self.key, self.log.log_end_offset))
 
     def delete_records(self, offset: int) -> None:
-        self._promises.attempt(("start", self.key, offset))
-        self.directory.delete_records(self.key, offset)
-        self._promises.acknowledge(("start", self.key, offset))
+        self._promises.attempt(("start", self.key, self.log.high_watermark if offset < 0 else offset))
+        start = self.directory.delete_records(self.key, offset)
+        self._promises.acknowledge(("start", self.key, start))
 
     def delete_old_segments(self, now_ms: int = NOW) -> None:
         self._promises.attempt(("start", self.key, self.log.log_end_offset))
@@ -220,6 +233,8 @@ def _histories(promises: Promises) -> dict[TopicPartition, History]:
             history.entries.append(value)
         elif what == "refused":
             history.entries.remove(value)
+        elif what == "opened":
+            history.entries = [each for each in history.entries if each.last_offset < value]
         elif what == "truncate":
             history.before_cut = history.entries
             history.cuts += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.crash import log_workloads
+from tests.crash import log_workloads, owner_workloads, roll_workloads
 from tests.crash.compaction import check_compactions, compactions
 from tests.crash.explore import Check, Promises, Workload
 from tests.crash.partition_promises import check_logs
@@ -40,26 +40,55 @@ def check_small_files(files: DataFiles, promises: Promises) -> None:
 
 
 class Reference(NamedTuple):
-    """A workload with its check, and how many crash states and failed calls it has at least."""
+    """A workload with its check, and how many crash states and failed calls it has at least. In ``make test``
+    about ``quick`` of the states are taken; ``twice`` and ``fails`` say whether there the power is cut a
+    second time, and whether each call fails. ``make long`` does all of it with every workload."""
 
     workload: Workload
     check: Check
-    states: int
-    failures: int
+    states: int = 500
+    failures: int = 400
+    quick: int = 700
+    twice: bool = False
+    fails: bool = False
 
 
 REFERENCES = [
-    Reference(small_files, check_small_files, states=60, failures=200),
-    Reference(log_workloads.appends, check_logs, states=500, failures=400),
-    Reference(log_workloads.rolls, check_logs, states=500, failures=400),
-    Reference(log_workloads.transactions, check_logs, states=500, failures=400),
-    Reference(log_workloads.truncations, check_logs, states=500, failures=400),
-    Reference(log_workloads.deleted_records, check_logs, states=500, failures=400),
-    Reference(log_workloads.preallocated, check_logs, states=500, failures=400),
-    Reference(log_workloads.retention, check_logs, states=500, failures=400),
-    Reference(log_workloads.clean_restarts, check_logs, states=500, failures=400),
+    Reference(small_files, check_small_files, states=60, failures=200, twice=True, fails=True),
+    Reference(log_workloads.appends, check_logs, quick=2000, twice=True, fails=True),
+    Reference(log_workloads.rolls, check_logs, quick=2000, twice=True, fails=True),
+    Reference(log_workloads.transactions, check_logs, quick=2000, twice=True, fails=True),
+    Reference(log_workloads.truncations, check_logs, quick=2000, twice=True, fails=True),
+    Reference(log_workloads.deleted_records, check_logs, quick=2000, twice=True, fails=True),
+    Reference(log_workloads.preallocated, check_logs, quick=2000, twice=True, fails=True),
+    Reference(log_workloads.retention, check_logs, quick=2000, twice=True, fails=True),
+    Reference(log_workloads.clean_restarts, check_logs, quick=2000, twice=True, fails=True),
     Reference(log_workloads.large_batches, check_logs, states=200, failures=150),
-    Reference(log_workloads.full_disk, check_logs, states=500, failures=400),
-    Reference(log_workloads.deletions, check_logs, states=500, failures=400),
-    Reference(compactions, check_compactions, states=500, failures=400),
+    Reference(log_workloads.full_disk, check_logs, quick=2000, fails=True),
+    Reference(log_workloads.deletions, check_logs, quick=2000, twice=True),
+    Reference(compactions, check_compactions, quick=1500, twice=True),
+    Reference(roll_workloads.rolls_without_flush, check_logs, fails=True),
+    Reference(roll_workloads.rolls_and_clean_stop, check_logs),
+    Reference(roll_workloads.rolls_that_cannot_create, check_logs, quick=1500),
+    Reference(roll_workloads.rolls_that_cannot_write, check_logs, quick=1500),
+    Reference(roll_workloads.rolls_that_cannot_preallocate, check_logs, quick=1500),
+    Reference(roll_workloads.rolls_that_cannot_sync, check_logs),
+    Reference(roll_workloads.rolls_that_cannot_sync_names, check_logs),
+    Reference(roll_workloads.rolls_that_cannot_keep_epochs, check_logs),
+    Reference(roll_workloads.full_disk_before_a_roll, check_logs),
+    Reference(roll_workloads.full_disk_and_clean_stop, check_logs),
+    Reference(owner_workloads.kills, check_logs, twice=True),
+    Reference(owner_workloads.failed_syncs, check_logs),
+    Reference(owner_workloads.group_commits, check_logs, fails=True),
+    Reference(owner_workloads.maintained, check_logs),
+    Reference(owner_workloads.timestamps, check_logs),
+    Reference(owner_workloads.epochs, check_logs),
+    Reference(owner_workloads.long_transactions, check_logs),
+    Reference(owner_workloads.kept_by_size, check_logs, fails=True),
+    Reference(owner_workloads.records_of_all_deleted, check_logs),
+    Reference(owner_workloads.cuts_to_nothing, check_logs),
+    Reference(owner_workloads.delayed_deletions, check_logs),
+    Reference(owner_workloads.retried_changes, check_logs),
+    Reference(owner_workloads.creations_that_fail, check_logs),
+    Reference(owner_workloads.children, check_logs),
 ]

@@ -237,6 +237,8 @@ class PartitionLog(OwnedSegments):
         self._sync_before_roll()
         self.has_unsynced_names = True
         active.save(self.unsynced_files)
+        if self.recovery_point == base_offset:
+            self._sync_saved()
         self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = self._begun_segment(base_offset, now_ms)
         active.unload()
@@ -257,6 +259,18 @@ class PartitionLog(OwnedSegments):
         except OSError as error:
             self.fence(error)  # a full disk, too: nobody knows what is there
             raise
+
+    def _sync_saved(self) -> None:
+        """Make durable what follows from a segment that ends at the recovery point: after a crash recovery
+        checks no segment below it, and believes its files."""
+        try:
+            for file in self.unsynced_files:
+                file.sync()
+            self.files.sync_directory(self.directory)
+        except OSError as error:
+            self.fence(error)
+            raise
+        self.unsynced_files = []
 
     def _begun_segment(self, base_offset: int, now_ms: int) -> LogSegment:
         """A new segment with its file. Raises OSError; then there is no file, or the log is fenced: an empty

@@ -1,0 +1,296 @@
+"""Owners that come and go, flush together, fail and are forked; and what retention and cuts do over several
+of them."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from tests.crash.explore import Promises
+from tests.crash.faults import failing, in_a_child, killed
+from tests.crash.partition_promises import CONFIG, NOW, TOPIC_ID, Partition, opened
+from txnkafka.env import Clock, DataFiles
+from txnkafka.errors import KafkaStorageError, LogDirError
+from txnkafka.model import TopicPartition
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+
+__all__ = [
+    "children",
+    "creations_that_fail",
+    "cuts_to_nothing",
+    "delayed_deletions",
+    "epochs",
+    "failed_syncs",
+    "group_commits",
+    "kept_by_size",
+    "kills",
+    "long_transactions",
+    "maintained",
+    "records_of_all_deleted",
+    "retried_changes",
+    "timestamps",
+]
+
+SMALL = replace(CONFIG, retention_bytes=700)
+DELAYED = replace(CONFIG, file_delete_delay_ms=1000)
+EAGER = replace(CONFIG, flush_messages=5)
+
+
+def kills(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Three owners die with something that is not flushed, the last one with an open transaction."""
+    directory = opened(files)
+    for number in range(3):
+        partition = Partition(directory, promises)
+        partition.append(f"flushed {number}", 7)
+        partition.flush()
+        partition.append(f"open {number}", 10 + number, transactional=True)
+        partition.append(f"unflushed {number}", 7, records=6)
+        if number:
+            partition.end(9 + number, commit=False)
+        directory = killed(directory, files)
+
+
+def failed_syncs(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Flushes fail: nothing more is acknowledged of these partitions, whatever is tried; another one does not
+    notice. Nobody opens the directory again: what a failed sync has lost, no later one brings to the disk."""
+    plan = FaultPlan()
+    directory = opened(FaultyFiles(files, plan))
+    other = Partition(directory, promises, 1)
+    for number in range(2):
+        partition = Partition(directory, promises, 2 * number)
+        partition.append("flushed", 7)
+        partition.flush()
+        partition.append("s", 7)
+        partition.append("t", 7, records=number * 10 + 2)
+        with failing(plan, "sync", error=errno.EIO):
+            partition.flush()
+        with suppress(KafkaStorageError):
+            partition.append("never", 7)
+        other.append(f"other {number}")
+        other.flush()
+        partition.flush()
+    with suppress(KafkaStorageError):
+        directory.close()
+
+
+def group_commits(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Two partitions wait for one flush; while it runs, both are appended to, and roll."""
+    directory = opened(files)
+    partitions = [Partition(directory, promises, number) for number in range(2)]
+    ends: dict[int, tuple[TopicPartition, int]] = {}
+
+    def append(text: str, records: int = 2) -> None:
+        for partition in partitions:
+            partition.append(text, 7, records=records)
+            ticket = directory.tickets.take(partition.log)
+            ends[ticket] = partition.key, partition.log.log_end_offset
+
+    append("first")
+    for number in range(3):
+        flush = directory.tickets.begin()
+        assert flush is not None
+        append(f"during {number}")
+        failed = flush.run()
+        append(f"rolls {number}", records=10)
+        for released in directory.tickets.finish(flush, failed):
+            if released.error is None:
+                promises.acknowledge(("end", *ends[released.ticket]))
+
+
+def maintained(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Three partitions that are flushed when they have enough, with checkpoints in between."""
+    directory = opened(files, EAGER)
+    partitions = [Partition(directory, promises, number) for number in range(3)]
+    for number in range(4):
+        for each in partitions[: number + 1]:
+            each.append(f"m{number}", 7)
+        directory.maintain(NOW)
+        for each in partitions:
+            promises.acknowledge(("end", each.key, each.log.recovery_point))
+
+
+def timestamps(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Times go forth and back in a segment and from one to the next; a clean stop."""
+    directory = opened(files)
+    partition = Partition(directory, promises)
+    for number, late in enumerate((0, 50, 20, 90, 80, 10, 200, 100)):
+        partition.append(f"t{number}", timestamp=NOW + late, records=1 + number % 2)
+        if number % 3 == 2:
+            partition.flush()
+    end = partition.log.log_end_offset
+    directory.close()
+    promises.acknowledge(("end", partition.key, end))
+
+
+def epochs(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Leaders change within segments and between them; a cut takes some back, and a kill."""
+    directory = opened(files)
+    partition = Partition(directory, promises)
+    for number in range(5):
+        partition.append(f"e{number}", 7, leader_epoch=number // 2)
+    partition.flush()
+    partition.truncate(5)
+    partition.append("of a later leader", leader_epoch=4)
+    partition.flush()
+    directory = killed(directory, files)
+    partition = Partition(directory, promises)
+    partition.append("later still", leader_epoch=5, records=10)
+    partition.flush()
+
+
+def long_transactions(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Transactions over many segments that overlap: one is aborted by the next owner, one stays open."""
+    directory = opened(files)
+    partition = Partition(directory, promises)
+    for number in range(3):
+        for producer_id in (1, 2, 3):
+            partition.append(f"{producer_id} {number}", producer_id, transactional=True)
+        partition.flush()
+    partition.end(2, commit=True)
+    directory = killed(directory, files)
+    partition = Partition(directory, promises)
+    partition.end(1, commit=False)
+    partition.append("plain", 7, records=10)
+    partition.flush()
+    partition.append("again", 1, transactional=True)
+    partition.end(1, commit=False)
+    partition.flush()
+
+
+def kept_by_size(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Retention by size, again and again, with a transaction that ends when its data is gone."""
+    directory = opened(files, SMALL)
+    partition = Partition(directory, promises)
+    partition.append("soon deleted", 1, transactional=True)
+    for number in range(8):
+        partition.append(f"k{number}", 7, records=3)
+        if number % 2:
+            partition.flush()
+            partition.delete_old_segments()
+    partition.end(1, commit=False)
+    partition.append("behind", 7)
+    partition.flush()
+
+
+def records_of_all_deleted(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Everything is deleted up to the end, there is a kill, and the log goes on."""
+    directory = opened(files)
+    partition = Partition(directory, promises)
+    for number in range(5):
+        partition.append(f"d{number}", 7)
+    partition.flush()
+    partition.delete_records(-1)
+    partition.delete_old_segments()
+    directory = killed(directory, files)
+    partition = Partition(directory, promises)
+    partition.append("next", 7)
+    partition.flush()
+    partition.delete_records(-1)
+    partition.append("last", 7)
+    partition.flush()
+
+
+def cuts_to_nothing(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Cut to the beginning, with open transactions; then begun again, and cut in the second segment."""
+    directory = opened(files)
+    partition = Partition(directory, promises)
+    for number in range(4):
+        partition.append(f"n{number}", 1 + number % 2, transactional=True)
+    partition.flush()
+    partition.truncate(0)
+    for number in range(4):
+        partition.append(f"o{number}", 1, transactional=True)
+    partition.end(1, commit=False)
+    partition.flush()
+    partition.truncate(7)
+    partition.append("plain", 7)
+    partition.flush()
+
+
+def delayed_deletions(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Deleted files lie there for a while; some are found by the next owner."""
+    directory = opened(files, DELAYED)
+    partition = Partition(directory, promises)
+    for number in range(8):
+        partition.append(f"d{number}", 7)
+    partition.flush()
+    partition.delete_records(5)
+    partition.delete_old_segments()
+    partition.log.remove_deleted(NOW + 1000)
+    partition.delete_records(12)
+    partition.delete_old_segments()
+    directory = killed(directory, files, DELAYED)
+    partition = Partition(directory, promises)
+    partition.append("behind", 7)
+    partition.flush()
+
+
+def retried_changes(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """A checkpoint cannot be written, so a cut and a deletion fail, and are tried again."""
+    plan = FaultPlan()
+    directory = opened(FaultyFiles(files, plan))
+    partition = Partition(directory, promises)
+    for number in range(6):
+        partition.append(f"r{number}", 7)
+    partition.flush()
+    directory.checkpoint()
+    with failing(plan, "create"), suppress(OSError):
+        partition.truncate(6)
+    partition.truncate(6, is_retry=True)
+    partition.append("behind the cut", 7)
+    partition.flush()
+    with failing(plan, "rename"), suppress(OSError):
+        partition.delete_records(4)
+    partition.delete_records(4)
+    partition.append("behind the deletion", 7)
+    partition.flush()
+
+
+def creations_that_fail(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """A partition cannot be created, and is at the next try; beside it is one that lives on."""
+    plan = FaultPlan()
+    directory = opened(FaultyFiles(files, plan))
+    other = Partition(directory, promises, 1)
+    other.append("before")
+    other.flush()
+    for call in ("create", "write", "sync", "rename", "sync_directory"):
+        key = TopicPartition("t", 0)
+        with failing(plan, call), suppress(OSError, KafkaStorageError):
+            directory.create(key, TOPIC_ID, now_ms=NOW)
+    partition = Partition(directory, promises)
+    partition.append("there", 7)
+    partition.flush()
+
+
+def children(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Children of a fork try everything, before the first append and between others: nothing of it shows."""
+    directory = opened(files)
+    partition, other = Partition(directory, promises), Partition(directory, promises, 1)
+    for number in range(2):
+        _try_all(partition)
+        partition.append(f"p{number}", 7)
+        other.append(f"q{number}")
+        partition.flush()
+        other.flush()
+        partition.append(f"unflushed {number}", 7, records=10)
+
+
+def _try_all(partition: Partition) -> None:
+    directory, log = partition.directory, partition.log
+    changes: list[Callable[[], object]] = [
+        lambda: log.append(partition.batch("of a child", 5), now_ms=NOW),
+        lambda: log.roll(NOW),
+        log.flush,
+        lambda: directory.truncate(partition.key, 0, now_ms=NOW),
+        lambda: directory.delete_records(partition.key, -1),
+        lambda: directory.create(TopicPartition("t", 2), TOPIC_ID, now_ms=NOW),
+        directory.flush,
+        directory.checkpoint,
+        lambda: directory.maintain(NOW),
+        directory.close,
+    ]
+    for change in changes:
+        with in_a_child(), suppress(LogDirError):
+            change()

@@ -1,0 +1,162 @@
+"""Rolls: many of them without a flush, and such of which a call fails while the log goes on behind it."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import suppress
+from dataclasses import replace
+
+from tests.crash.explore import Promises
+from tests.crash.faults import failing, reopened
+from tests.crash.partition_promises import CONFIG, Partition, opened
+from txnkafka.config import LogConfig
+from txnkafka.env import Clock, DataFiles
+from txnkafka.errors import KafkaStorageError
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+
+__all__ = [
+    "full_disk_and_clean_stop",
+    "full_disk_before_a_roll",
+    "rolls_and_clean_stop",
+    "rolls_that_cannot_create",
+    "rolls_that_cannot_keep_epochs",
+    "rolls_that_cannot_preallocate",
+    "rolls_that_cannot_sync",
+    "rolls_that_cannot_sync_names",
+    "rolls_that_cannot_write",
+    "rolls_without_flush",
+]
+
+PREALLOCATED = replace(CONFIG, preallocate=True)
+LARGE = 10  # records of a batch that never fits behind others
+
+
+def rolls_without_flush(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Two partitions begin one segment after the other, and are flushed in the end."""
+    directory = opened(files)
+    partitions = [Partition(directory, promises, number) for number in range(2)]
+    for number in range(4):
+        for partition in partitions:
+            partition.append(f"w{number}", 7, records=LARGE)
+    for partition in partitions:
+        partition.flush()
+    partitions[0].append("last", 7, records=LARGE)
+    partitions[0].append("one more", 7, records=LARGE)
+
+
+def rolls_and_clean_stop(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Several segments with aborted transactions, no flush, a clean stop; twice."""
+    directory = opened(files)
+    for turn in range(2):
+        partition = Partition(directory, promises)
+        for number in range(3):
+            partition.append(f"{turn} aborted {number}", 1, transactional=True)
+            partition.end(1, commit=False)
+            partition.append(f"{turn} plain {number}", 7, records=LARGE)
+        _stop(partition, promises)
+        directory = opened(files)
+
+
+def rolls_that_cannot_create(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Each file that a roll makes in turn: indexes, aborted transactions, snapshot, log."""
+    _failing_rolls(files, promises, "create", 5)
+
+
+def rolls_that_cannot_write(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Each file that a roll writes in turn, and the batch behind it."""
+    _failing_rolls(files, promises, "write", 5)
+
+
+def rolls_that_cannot_preallocate(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """The old segment cannot be trimmed, the new one cannot be made large."""
+    _failing_rolls(files, promises, "truncate", 2, config=PREALLOCATED, turns=2)
+
+
+def rolls_that_cannot_sync(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """The old segment is not durable: the log is fenced, and acknowledges nothing more; another one does."""
+    plan = FaultPlan()
+    directory = opened(FaultyFiles(files, plan))
+    other = Partition(directory, promises, 1)
+    for number in range(2):
+        partition = Partition(directory, promises, 2 * number)
+        partition.append("flushed", 7)
+        partition.flush()
+        partition.append("before", 7)
+        with failing(plan, "sync", error=errno.EIO), suppress(KafkaStorageError):
+            partition.append("large", 7, records=LARGE)
+        with suppress(KafkaStorageError):
+            partition.append("fits", 7, records=1)
+        other.append(f"other {number}", 7, records=LARGE)
+        other.flush()
+        partition.flush()
+
+
+def rolls_that_cannot_sync_names(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """The name of the old segment is not durable: the log is fenced and opened again."""
+    _failing_rolls(files, promises, "sync_directory", 1, error=errno.EIO, turns=2)
+
+
+def rolls_that_cannot_keep_epochs(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """The new segment is there; its batch is of a new epoch, of which the file cannot be renamed."""
+    _failing_rolls(files, promises, "rename", 1, turns=3, epochs=True)
+
+
+def _failing_rolls(
+    files: DataFiles,
+    promises: Promises,
+    call: str,
+    calls: int,
+    *,
+    error: int = errno.ENOSPC,
+    turns: int = 1,
+    epochs: bool = False,
+    config: LogConfig = CONFIG,
+) -> None:
+    """Behind each failure a batch that still fits, which is flushed; then the roll succeeds. A clean stop."""
+    plan = FaultPlan()
+    faulty = FaultyFiles(files, plan)
+    directory = opened(faulty, config)
+    partition = Partition(directory, promises)
+    for turn in range(calls * turns):
+        epoch = turn if epochs else 0
+        partition.append(f"{turn} aborted", 1, transactional=True, leader_epoch=epoch)
+        partition.end(1, commit=False)
+        partition.append(f"{turn} before", 7, leader_epoch=epoch)
+        with failing(plan, call, turn % calls + 1, error=error), suppress(KafkaStorageError):
+            partition.append(f"{turn} large", 7, records=LARGE, leader_epoch=epoch + epochs)
+        if partition.log.fenced is not None:
+            directory = reopened(directory, faulty, config)
+            partition = Partition(directory, promises)
+        partition.append(f"{turn} fits", 7, records=1, leader_epoch=epoch)
+        partition.flush()
+        partition.append(f"{turn} large again", 7, records=LARGE, leader_epoch=epoch)
+    _stop(partition, promises)
+
+
+def full_disk_before_a_roll(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """What a failed append left is cut off; the next one goes to a new segment, and is acknowledged."""
+    _full_disk(files, promises)
+
+
+def full_disk_and_clean_stop(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """The same in segments that are preallocated, and a clean stop."""
+    _stop(_full_disk(files, promises, PREALLOCATED), promises)
+
+
+def _full_disk(files: DataFiles, promises: Promises, config: LogConfig = CONFIG) -> Partition:
+    plan = FaultPlan()
+    partition = Partition(opened(FaultyFiles(files, plan), config), promises)
+    for number in range(3):
+        partition.append(f"f{number}", 7)
+        partition.flush()
+        with failing(plan, "write"), suppress(KafkaStorageError):
+            partition.append(f"full {number}", 7)
+        partition.append(f"large {number}", 7, records=2 * LARGE - 5)
+        partition.flush()
+    return partition
+
+
+def _stop(partition: Partition, promises: Promises) -> None:
+    end = partition.log.log_end_offset
+    partition.directory.close()
+    promises.acknowledge(("end", partition.key, end))
