@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.env import write_durably
+from txnkafka.env import this_process, write_durably
 from txnkafka.errors import CorruptFileError
 from txnkafka.storage.checkpoint import format_offset_checkpoint, parse_offset_checkpoint
 from txnkafka.storage.layout import (
@@ -40,6 +40,8 @@ class OffsetCheckpoints:
     def __init__(self, files: DataFiles, path: str, on_damage: Callable[[str], None]) -> None:
         self._files = files
         self._path = path
+        self._owner = this_process()
+        self._unwritten: set[str] = set()
         points = self._read(RECOVERY_POINT_CHECKPOINT, on_damage)
         self._knows_points = points is not None
         self._points = points or {}
@@ -47,10 +49,9 @@ class OffsetCheckpoints:
         self._marks = self._read(HIGH_WATERMARK_CHECKPOINT, on_damage) or {}
         self.cleaner_offsets = self._read(CLEANER_OFFSET_CHECKPOINT, on_damage) or {}
         self._keeps_damaged_points = False
-        self._unwritten: set[str] = set()
 
     def lacks(self, name: str) -> bool:
-        """True when the last write of a checkpoint failed: nobody knows what its file has."""
+        """True when the file of a checkpoint is damaged: it was so when it was read, or its last write failed."""
         return name in self._unwritten
 
     def recovery_point(self, partition: TopicPartition) -> int | None:
@@ -94,6 +95,8 @@ class OffsetCheckpoints:
         marks = {partition: log.high_watermark for partition, log in logs.items()}
         self._write(HIGH_WATERMARK_CHECKPOINT, {**marks, **self._marks})
         self.write_log_starts(logs)
+        if self.lacks(CLEANER_OFFSET_CHECKPOINT):
+            self.write_cleaner_offsets()
 
     def write_log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
         """Write where each log begins, if that is not where its first segment does."""
@@ -109,6 +112,7 @@ class OffsetCheckpoints:
         self._write(CLEANER_OFFSET_CHECKPOINT, self.cleaner_offsets)
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        self._owner.check(self._path)
         self._unwritten.add(name)
         write_durably(self._files, self._files.join(self._path, name), format_offset_checkpoint(offsets))
         self._unwritten.discard(name)
@@ -121,4 +125,5 @@ class OffsetCheckpoints:
             return {}
         except CorruptFileError as error:
             on_damage(f"{path} is damaged, {error.reason}: made anew")
+            self._unwritten.add(name)
             return None
