@@ -40,7 +40,8 @@ DIRECTIVES = {
     "boundscheck": DEBUG,
     "wraparound": False,
     "cdivision": True,
-    "freethreading_compatible": True,
+    # not declared "freethreading_compatible": a free-threaded Python takes its lock back when it imports the core,
+    # because nothing here has ever been run without one
     "linetrace": DEBUG,
 }
 

@@ -7,7 +7,7 @@ from txnkafka.env.address import open_file_system
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
-from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
+from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
 
 __all__ = [
     "Bytes",
@@ -19,6 +19,7 @@ __all__ = [
     "LocalDataFiles",
     "LocalFileSystem",
     "Lock",
+    "MappedBytes",
     "ReadableFile",
     "SystemClock",
     "make_directories",
