@@ -8,7 +8,6 @@ checksums and the decoder are wrapped, so that the file changes behind or before
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +23,9 @@ from txnkafka import CorruptRecordError, LogDir
 from txnkafka.logdir import PartitionView, log_end, verify_log
 from txnkafka.logdir.verify import verify
 from txnkafka.record import chunk
+from txnkafka.record.arrow import arrow_schema
+from txnkafka.spark.plan import ReadTask
+from txnkafka.spark.read import TaskReader
 from txnkafka.storage import segment_view
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -100,7 +102,14 @@ def by_arrow(view: PartitionView) -> Iterator[int]:
         yield from arrow.column("offset").to_pylist()
 
 
-WAYS = {"records": by_records, "read": by_columns, "arrow": by_arrow}
+def by_spark(view: PartitionView) -> Iterator[int]:
+    """What a Spark task does with its units."""
+    read = TaskReader(arrow_schema(["offset", "value"]))
+    for found in read([ReadTask(tuple(view.plan()), view.source.mapped)]):
+        yield from found.column("offset").to_pylist()
+
+
+WAYS = {"records": by_records, "read": by_columns, "arrow": by_arrow, "spark": by_spark}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -115,9 +124,16 @@ def test_between_chunks(tmp_path: Path, way: str, kind: str, share: float) -> No
         log.cut(share)
         found[io] = outcome(offsets)
         assert first == 0
-    assert found["mmap"] == found["pread"]
-    assert found["mmap"][1] is not None
-    assert found["mmap"][1].startswith("the file is not what it was when the read was planned: ")
+    mapped, read = found["mmap"], found["pread"]
+    if kind in CODECS and kind != "none":
+        # a window is several chunks: who has read it keeps them, who has mapped it loses what is not in the file
+        assert mapped[0] == read[0][: len(mapped[0])]
+        assert len(mapped[0]) + 1 >= sum(range_of(log, kind, log.path.stat().st_size))
+    else:
+        assert mapped == read
+    for reason in (mapped[1], read[1]):
+        assert reason is not None
+        assert reason.startswith("the file is not what it was when the read was planned: ")
 
 
 def after(call: Callable[..., Any], number: int, then: Callable[[], None]) -> Callable[..., Any]:
@@ -317,43 +333,38 @@ def test_truncated_over_and_over(tmp_path: Path) -> None:
 
 PROGRAM = """
 import os, sys
-from txnkafka import KafkaError
 from txnkafka.storage import segment_view
-scan, calls = segment_view.scan, 0
+scan, calls, path, number = segment_view.scan, 0, sys.argv[1], int(sys.argv[2])
 def truncating(data, **options):
     global calls
     index = scan(data, **options)
     calls += 1
-    if calls == int(sys.argv[2]):
-        os.truncate(sys.argv[1], 5000)
+    if calls == number:
+        os.truncate(path, 5000)
     return index
 segment_view.scan = truncating
 segment_view.MAPPED_WINDOW_BYTES = 1 << 13
+from txnkafka.cli.main import main
+sys.argv[1:] = sys.argv[3:]
+main()
 """
 COMMANDS = {
-    "cat": "from txnkafka.cli.main import main\nsys.argv[1:] = ['cat', sys.argv[3], '-t', 't', '--io', 'mmap']\n"
-    "main()",
-    "verify": "from txnkafka.cli.main import main\n"
-    "sys.argv[1:] = ['verify', sys.argv[3], '--level', 'records', '--io', 'mmap']\nmain()",
-    "spark": """
-from dataclasses import replace
-from txnkafka import LogDir
-from txnkafka.spark.options import ReadOptions
-from txnkafka.spark.read import Reader, ReadTask
-""",
+    "cat": (),
+    "verify": ("--level", "records"),
+    "export": ("--to", "jsonl", "--jobs", "2", "--output"),
 }
 
 
-@pytest.mark.parametrize("command", ["cat", "verify"])
-@pytest.mark.parametrize("scans", [2, 4, 9])
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("scans", [1, 3, 5])
 def test_commands_live(tmp_path: Path, command: str, scans: int) -> None:
-    log = Log(tmp_path, "none", "mmap")
-    arguments = [str(log.path), str(scans), str(tmp_path)]
+    log = Log(tmp_path / "log", "none", "mmap")
+    arguments = [str(tmp_path / "log"), "--io", "mmap", *COMMANDS[command]]
+    arguments += [str(tmp_path / "out")] if command == "export" else []
     found = subprocess.run(
-        [sys.executable, "-c", PROGRAM + COMMANDS[command], *arguments],
+        [sys.executable, "-c", PROGRAM, str(log.path), str(scans), command, *arguments],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert found.returncode in (1, 2), found
-    assert found.returncode != -signal.SIGBUS
-    assert "Traceback" not in found.stderr
-    assert str(log.path) in found.stderr + found.stdout
+    assert "bug in txnkafka" not in found.stderr
+    assert log.path.name in found.stderr + found.stdout
