@@ -40,8 +40,8 @@ DIRECTIVES = {
     "boundscheck": DEBUG,
     "wraparound": False,
     "cdivision": True,
-    # not declared "freethreading_compatible": a free-threaded Python takes its lock back when it imports the core,
-    # because nothing here has ever been run without one
+    # Not declared "freethreading_compatible": the core has never been run without the interpreter's lock, so
+    # a free-threaded Python enables the lock when it imports the core.
     "linetrace": DEBUG,
 }
 

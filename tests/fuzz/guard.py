@@ -25,8 +25,8 @@ def guarded(content: bytes | memoryview) -> memoryview:
 
 def compiled_modules() -> list[ModuleType]:
     """Every module of the package that is compiled, by its source file."""
-    sources = sorted(PACKAGE.rglob("*.pyx"))
-    return [import_module(".".join(each.relative_to(PACKAGE.parent).with_suffix("").parts)) for each in sources]
+    sources = (each.relative_to(PACKAGE.parent).with_suffix("") for each in sorted(PACKAGE.rglob("*.pyx")))
+    return [import_module(".".join(each.parts)) for each in sources]
 
 
 def sanitizer_is_loaded() -> bool:

@@ -19,7 +19,7 @@ cdef extern from *:
     #define txnkafka_filled(users, holders) __atomic_store_n(users, holders, __ATOMIC_SEQ_CST)
     #define txnkafka_users(users) __atomic_load_n(users, __ATOMIC_SEQ_CST)
     """
-    bint hold "txnkafka_hold"(Py_ssize_t* users) noexcept nogil
+    bint add_user "txnkafka_hold"(Py_ssize_t* users) noexcept nogil
     bint take "txnkafka_take"(Py_ssize_t* users) noexcept nogil
     void drop "txnkafka_drop"(Py_ssize_t* users) noexcept nogil
     # The end of what ``take`` began; so many look at it from now on.

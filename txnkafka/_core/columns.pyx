@@ -14,11 +14,11 @@ from libc.stdint cimport int8_t, int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
-from txnkafka._core.atomic cimport drop, filled, hold, take, users_of
+from txnkafka._core.atomic cimport add_user, drop, filled, take, users_of
 
 cdef Py_ssize_t MAX_DATA = 0x7FFFFFFF - COLUMN_SLACK
 cdef str IN_USE = "these columns are still in use; release the buffers or use other columns"
-cdef str REFILLED = "this column was released, and its memory has been filled again since; take the column anew"
+cdef str REFILLED = "the memory of this column was filled again since it was released; take the column anew"
 
 
 cdef class ColumnBuffer:
@@ -220,7 +220,7 @@ cdef class RecordColumns:
         filled(&self.users, 0)
 
     cdef int hold(self) except -1:
-        if not hold(&self.users):
+        if not add_user(&self.users):
             raise BufferError("these columns are being filled by another thread")
         return 0
 
@@ -366,7 +366,9 @@ cdef class RecordColumns:
         """UTF-8 bytes of all header keys, as they were written."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
         self.hold()
-        return column(self, self.sink.header_key_data, self.sink.header_key_offsets[self.sink.header_count], 1, b"B")
+        return column(
+            self, self.sink.header_key_data, self.sink.header_key_offsets[self.sink.header_count], 1, b"B"
+        )
 
     @property
     def header_value_offsets(self):
@@ -380,14 +382,18 @@ cdef class RecordColumns:
         """Bytes of all header values."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
         self.hold()
-        return column(self, self.sink.header_value_data, self.sink.header_value_offsets[self.sink.header_count], 1, b"B")
+        return column(
+            self, self.sink.header_value_data, self.sink.header_value_offsets[self.sink.header_count], 1, b"B"
+        )
 
     @property
     def header_value_validity(self):
         """Bitmap as ``key_validity``, over headers."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
         self.hold()
-        return bitmap(self, self.sink.header_value_validity, self.sink.header_value_nulls, self.sink.header_count)
+        return bitmap(
+            self, self.sink.header_value_validity, self.sink.header_value_nulls, self.sink.header_count
+        )
 
     @property
     def header_value_null_count(self):

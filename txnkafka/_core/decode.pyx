@@ -116,7 +116,7 @@ def decode_batches(
     than ``stop`` when a damaged batch comes next; raises CorruptRecordError when that is the first
     selected one.
     """
-    cdef IndexHold held = index.hold()
+    cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     cdef int error = RECORD_OK
     cdef Py_ssize_t i
@@ -149,7 +149,7 @@ def decode_regions(
 ):
     """The same for batches whose records were decompressed: those of batch ``start + k`` are
     ``source[regions[2 * k]:regions[2 * k + 1]]``. CRCs are the caller's business (``check_crcs``)."""
-    cdef IndexHold held = index.hold()
+    cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     cdef int error = RECORD_OK
     cdef Py_ssize_t i, k, records = 0, runs = 0, data = 0
@@ -196,7 +196,7 @@ def next_run(
     The run has at most ``max_bytes`` of selected batches, or a quarter of that in compressed ones, but at
     least one batch; (stop, stop, 0) when nothing is selected any more.
     """
-    cdef IndexHold held = index.hold()
+    cdef IndexHold _held = index.hold()
     cdef Py_ssize_t i = start, first = -1
     cdef int kind = 0
     cdef int64_t size = 0
@@ -236,7 +236,7 @@ def check_crcs(
 ):
     """Number of the first batch of ``start`` to ``stop`` (of the selected ones, if a selection is given)
     whose CRC is wrong; ``stop`` when all are right. Batches of magic 0 and 1 are passed over."""
-    cdef IndexHold held = index.hold()
+    cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     cdef Py_ssize_t i
     check_range(index, selection, start, stop)
@@ -254,7 +254,7 @@ def check_crcs(
 
 def corrupt_batch(BatchIndex index not None, Py_ssize_t i, str reason=None):
     """The CorruptRecordError of batch ``i``, to raise; without a reason, that of a CRC mismatch."""
-    cdef IndexHold held = index.hold()
+    cdef IndexHold _held = index.hold()
     if not 0 <= i < index.count:
         raise IndexError(f"batch {i} of {index.count}")
     cdef BatchEntry* e = &index.entries[i]

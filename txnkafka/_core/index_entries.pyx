@@ -31,7 +31,7 @@ def index_entries(
     ``newest_entry`` is the last timestamp of the time index, -1 when it is empty. Raises OverflowError for an
     offset too far from the segment's base.
     """
-    cdef IndexHold held = batches.hold()
+    cdef IndexHold _held = batches.hold()
     cdef bytearray offsets = bytearray(batches.count * OFFSET_ENTRY)
     cdef bytearray times = bytearray(batches.count * TIME_ENTRY)
     cdef uint8_t* o = <uint8_t*><char*>offsets

@@ -122,7 +122,7 @@ def decode_legacy(
     Returns the number of the entry to go on with: less than ``stop`` when much was decompressed, or when a
     damaged entry comes next; raises CorruptRecordError when that is the first selected one.
     """
-    cdef IndexHold held = index.hold()
+    cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     if not 0 <= start <= stop <= index.count or selection.shape[0] < stop:
         raise IndexError(f"entries {start} to {stop} of {index.count}, {selection.shape[0]} of them selected")

@@ -1,8 +1,8 @@
 """Mapping: the beginning of a file as memory, which may be read whatever happens to the file.
 
 Bytes that are no longer in the file, or that the disk does not give, read as zero instead of ending the
-process (mapping.h says how). So whoever reads a mapping asks ``changed()`` afterwards, before he believes what
-he has read; when it is true, he reads the file again.
+process (mapping.h says how). So ``changed()`` is to be asked after a read and before what was read is
+believed; when it is true, the file is to be read again.
 """
 from libc.errno cimport errno
 from libc.stdint cimport int64_t, uintptr_t
@@ -42,8 +42,8 @@ cdef object failure():
 cdef class Mapping:
     """The first ``size`` bytes (at least one) of the file that ``descriptor`` is open for, read only.
 
-    Memory and file stay until nobody looks at the mapping any more; ``descriptor`` may be closed at once. Raises
-    OSError where the file cannot be mapped, or SIGBUS cannot be handled.
+    Memory and file stay until nobody looks at the mapping any more; ``descriptor`` may be closed at once.
+    Raises OSError where the file cannot be mapped, or SIGBUS cannot be handled.
     """
 
     cdef mapped_region* region
@@ -79,15 +79,15 @@ cdef class Mapping:
         return self.size
 
     def read(self, Py_ssize_t position, Py_ssize_t length):
-        """A view of ``length`` bytes from ``position`` on, fewer at the end. Raises OSError when something else
-        in the process has taken SIGBUS over and does not give it back."""
+        """A view of ``length`` bytes from ``position`` on, fewer at the end. Raises OSError when something
+        else in the process has taken SIGBUS over and does not give it back."""
         if guard_mappings() != 0:
             raise failure()
         return memoryview(self)[position:position + length]
 
     def changed(self):
-        """True when anything about the file has changed since it was mapped (bytes, size, names), or when bytes
-        of it could not be had."""
+        """True when anything about the file has changed since it was mapped (bytes, size, names), or when
+        bytes of it could not be had."""
         cdef stat_t status
         if self.region.lost or fstat(self.region.descriptor, &status) != 0:
             return True

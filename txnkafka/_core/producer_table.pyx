@@ -178,7 +178,7 @@ cdef class ProducerTable:
         That is the snapshot's offset, or the log start offset, which may lie inside a transaction: then the
         first batch that is left counts as its beginning. Transactions that end are added to ``completed``.
         """
-        cdef IndexHold held = batches.hold()
+        cdef IndexHold _held = batches.hold()
         cdef Ended[BLOCK] ended
         cdef Py_ssize_t at = 0, count
         cdef int found, i
@@ -224,7 +224,7 @@ cdef class ProducerTable:
         Call it with one part of the log after the other, from ``Checked.search_below`` downwards: for another
         producer something might lie in between.
         """
-        cdef IndexHold held = batches.hold()
+        cdef IndexHold _held = batches.hold()
         cdef Py_ssize_t i
         cdef producer* p = table_find(&self.t, producer_id)
         if p == NULL:

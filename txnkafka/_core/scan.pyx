@@ -17,7 +17,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from txnkafka._core.atomic cimport drop, filled, hold, take
+from txnkafka._core.atomic cimport add_user, drop, filled, take
 from txnkafka._core.batch_entry cimport (
     AT_END,
     GARBAGE,
@@ -49,8 +49,8 @@ cdef str GROWING = "batches are being added to this index by another thread"
 
 
 cdef class EntryColumn:
-    """One field of all entries, as a read-only strided buffer; keeps the index alive, and unchanged while it is
-    looked at."""
+    """One field of all entries, as a read-only strided buffer; keeps the index alive, and unchanged while it
+    is looked at."""
 
     cdef BatchIndex owner
     cdef Py_ssize_t field           # where it begins in an entry
@@ -62,7 +62,7 @@ cdef class EntryColumn:
     def __getbuffer__(self, Py_buffer* view, int flags):
         if flags & PyBUF_WRITABLE:
             raise BufferError("a batch index is read-only")
-        if not hold(&self.owner.users):
+        if not add_user(&self.owner.users):
             raise BufferError(GROWING)
         self.shape[0] = self.owner.count
         self.strides[0] = sizeof(BatchEntry)
@@ -120,7 +120,7 @@ cdef class BatchIndex:
 
     cdef IndexHold hold(self):
         cdef IndexHold held = IndexHold.__new__(IndexHold)
-        if not hold(&self.users):
+        if not add_user(&self.users):
             raise BufferError(GROWING)
         held.owner = self
         return held
@@ -139,7 +139,7 @@ cdef class BatchIndex:
         return self.count
 
     def __getitem__(self, Py_ssize_t i):
-        cdef IndexHold held = self.hold()
+        cdef IndexHold _held = self.hold()
         if i < 0:
             i += self.count
         if not 0 <= i < self.count:
@@ -159,7 +159,7 @@ cdef class BatchIndex:
     def find(self, int64_t offset):
         """Index of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when there is
         none."""
-        cdef IndexHold held = self.hold()
+        cdef IndexHold _held = self.hold()
         cdef Py_ssize_t low = 0, high = self.count, middle
         while low < high:
             middle = (low + high) // 2
@@ -172,7 +172,7 @@ cdef class BatchIndex:
     def latest_timestamp(self, Py_ssize_t start, Py_ssize_t stop):
         """The latest timestamp that the headers of batches ``start`` to ``stop`` name, which no record is
         beyond; the largest possible when one is of magic 0 or 1, whose headers promise nothing."""
-        cdef IndexHold held = self.hold()
+        cdef IndexHold _held = self.hold()
         cdef int64_t latest = INT64_MIN
         cdef Py_ssize_t i
         if not 0 <= start <= stop <= self.count:
@@ -186,7 +186,7 @@ cdef class BatchIndex:
     def extend(self, BatchIndex other not None):
         """Add the batches of ``other``, which follow these in the same file; where it stopped is where
         this one stops now."""
-        cdef IndexHold held = other.hold()
+        cdef IndexHold _held = other.hold()
         self.acquire()
         try:
             self.room_for(other.count)
@@ -204,7 +204,7 @@ cdef class BatchIndex:
 
         ``next_offset`` is the end of what came before batch ``start``.
         """
-        cdef IndexHold held = self.hold()
+        cdef IndexHold _held = self.hold()
         cdef Py_ssize_t i
         for i in range(start, self.count):
             # a compressed magic 0 or 1 wrapper is known by its last offset only
@@ -216,7 +216,7 @@ cdef class BatchIndex:
     def has_gaps(self, int64_t next_offset):
         """Whether offsets from ``next_offset`` on are missing before or in a batch, or may be: how many a
         compressed wrapper of magic 0 or 1 has, its header does not tell."""
-        cdef IndexHold held = self.hold()
+        cdef IndexHold _held = self.hold()
         cdef Py_ssize_t i
         for i in range(self.count):
             if self.entries[i].last_offset + 1 - next_offset != self.entries[i].count:

@@ -17,7 +17,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from txnkafka._core.atomic cimport drop, filled, hold, take
+from txnkafka._core.atomic cimport add_user, drop, filled, take
 from txnkafka._core.columns cimport RecordColumns, RunColumns, record_sink
 
 cdef extern from *:
@@ -78,7 +78,7 @@ cdef class Piece:
         free(self.memory)
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        if not hold(&self.users):
+        if not add_user(&self.users):
             raise BufferError("this piece of text is being written again")
         try:
             PyBuffer_FillInfo(view, self, self.memory, self.filled, 1, flags)

@@ -30,17 +30,17 @@ class DirectoryEntry(NamedTuple):
 
 
 class MappedBytes(Protocol):
-    """The beginning of a file as memory. It stays as long as a view of it is looked at; bytes that the file no
-    longer has read as zero."""
+    """The beginning of a file as memory. It stays as long as a view of it is looked at; bytes that the file
+    no longer has read as zero."""
 
     def read(self, position: int, length: int) -> memoryview:
-        """A view of these bytes, of fewer at the end. Raises OSError when the file cannot be read this way any
-        more."""
+        """A view of these bytes, of fewer at the end. Raises OSError when the file cannot be read this way
+        any more."""
         ...
 
     def changed(self) -> bool:
-        """True when the file may hold other bytes now than when it was mapped. What was read is to be believed
-        only if this is still False afterwards."""
+        """True when the file may hold other bytes now than when it was mapped. What was read is to be
+        believed only if this is still False afterwards."""
         ...
 
 

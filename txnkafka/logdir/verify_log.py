@@ -165,9 +165,9 @@ class LogCheck:
         """Where the ``.index`` knows a batch with a right CRC behind ``position``."""
         data = read_derived(segment, "index", Findings())
         for entry in OffsetIndex(data or b"", segment.base_offset):
-            if position < entry.position < segment.size:
-                if _sound_batch_at(segment, entry.position):
-                    return entry.position
+            inside = position < entry.position < segment.size
+            if inside and _sound_batch_at(segment, entry.position):
+                return entry.position
         return None
 
     def _tell_damage(self, i: int, segment: Segment, damage: _Damage, behind: int | None) -> None:

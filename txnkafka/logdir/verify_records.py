@@ -20,7 +20,7 @@ WHOLE, BOUNDED = 1, 2
 CONTROL = 0x20
 
 
-class _BecameShorter(Exception):
+class _TruncatedError(Exception):
     """The file was truncated while a window of it was at hand; who reads the next window reports it."""
 
 
@@ -40,7 +40,7 @@ class RecordCheck:
         legacy = any(magic < 2 for magic in set(index.magic))
         self.records += _legacy_aside(index) if legacy else _records_by_headers(index)
         if legacy or self._decode_all:
-            with suppress(_BecameShorter):
+            with suppress(_TruncatedError):
                 self._decode(segment, position, data, index, excluded)
 
     def _decode(
@@ -51,7 +51,7 @@ class RecordCheck:
         def read(at: int, length: int) -> memoryview:
             found = bytes_of_window(at, length)
             if len(found) < length and not len(scan(found)):
-                raise _BecameShorter
+                raise _TruncatedError
             return found
 
         def on_corrupt(error: CorruptRecordError) -> None:

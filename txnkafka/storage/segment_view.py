@@ -84,8 +84,8 @@ class Segment:
             raise self._unreadable(error) from error
 
     def settled(self) -> bool:
-        """Whether the bytes that ``read`` gave are still those of the file. When a mapped file was changed: False,
-        and from now on the file is read instead, so the same bytes are to be asked for again."""
+        """Whether the bytes that ``read`` gave are still those of the file. When a mapped file was changed:
+        False, and from now on the file is read instead, so the same bytes are to be asked for again."""
         if self._mapping is None or not self._mapping.changed():
             return True
         self._mapping = None
@@ -93,8 +93,8 @@ class Segment:
         return False
 
     def reader(self, position: int, data: memoryview) -> Callable[[int, int], memoryview]:
-        """A function that gives (position, length) of a window, which begins at ``position``: out of ``data``,
-        or read again once the file was changed under it."""
+        """A function that gives (position, length) of a window, which begins at ``position``: out of
+        ``data``, or read again once the file was changed under it."""
         from_mapping = self._mapping is not None
 
         def read(at: int, length: int) -> memoryview:

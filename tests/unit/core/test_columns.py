@@ -191,7 +191,7 @@ def test_no_column_is_handed_out_while_the_arena_is_filled(name: str) -> None:
     class Looking(Decompressor):
         def append(self, *arguments: object, **options: object) -> tuple[int, int]:
             for look in (lambda: getattr(columns, name), lambda: memoryview(old), lambda: columns.reset()):
-                with pytest.raises(BufferError, match="filled by another thread|still in use"):
+                with pytest.raises(BufferError, match=r"filled by another thread|still in use"):
                     look()
                 refused.append(name)
             return super().append(*arguments, **options)  # type: ignore[arg-type]

@@ -115,7 +115,7 @@ def test_nothing_cannot_be_mapped(tmp_path: Path, size: int) -> None:
 
 def test_what_cannot_be_mapped_is_an_oserror(tmp_path: Path) -> None:
     reader, writer = os.pipe()
-    with pytest.raises(OSError, match="No such device|Operation not supported|Invalid argument"):
+    with pytest.raises(OSError, match=r"No such device|Operation not supported|Invalid argument"):
         Mapping(reader, 10)
     os.close(reader)
     os.close(writer)
@@ -180,7 +180,7 @@ def test_survives(tmp_path: Path, steps: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("then", ["", ENABLE, "found.read(0, 1)\n", ENABLE + "found.read(0, 1)\n"])
 @pytest.mark.parametrize("fatal", [FOREIGN + "other[-1]\n", "signal.raise_signal(signal.SIGBUS)\n",
                                    "os.kill(os.getpid(), signal.SIGBUS)\n"])  # fmt: skip
-def test_any_other_bus_error_ends_the_process_as_ever(tmp_path: Path, first: str, then: str, fatal: str) -> None:
+def test_any_other_bus_error_ends_the_process(tmp_path: Path, first: str, then: str, fatal: str) -> None:
     found = run(tmp_path / "f", first + OPEN + then + fatal + "print('still here')\n")
     assert found.returncode == -signal.SIGBUS
     assert found.stdout == ""

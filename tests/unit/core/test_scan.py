@@ -185,7 +185,7 @@ def test_find_truncate_extend_and_disorder() -> None:
 
 
 def test_no_way_leads_to_entries_that_were_moved() -> None:
-    """``memoryview.obj`` is still there when the memoryview has been released; it shows the index as it is."""
+    """``memoryview.obj`` is still there when the memoryview was released; it shows the index as it is."""
     data = two_batches()
     index = scan(data)
     view = index.position
