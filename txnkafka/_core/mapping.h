@@ -1,15 +1,16 @@
 /*
  * What happens when mapped bytes are no longer in their file.
  *
- * Reading a page of a mapping that lies behind the end of its file raises SIGBUS, which ends the process. Every
- * mapped region is therefore written down here, and the handler of SIGBUS puts zero pages over the rest of the
- * region that the access lies in, marks it as lost, and returns: the access is made again and reads zero. Whoever
- * reads the region looks at the mark before he believes what he has read. Any other SIGBUS goes to the handler that
- * was there before.
+ * Reading a page of a mapping that lies behind the end of its file raises SIGBUS, which ends the process.
+ * Every mapped region is therefore written down here, and the handler of SIGBUS puts zero pages over the
+ * rest of the region that the access lies in, marks it as lost, and returns: the access is made again and
+ * reads zero. Whoever reads the region looks at the mark before he believes what he has read. Any other
+ * SIGBUS goes to the handler that was there before.
  *
- * The handler calls sigaction, fstat, mmap and raise only, takes no lock and no memory. Regions are slots of an
- * append-only list of blocks; a slot has a version that is odd while it is being changed, so the handler never sees
- * half of a change. The slot of the region that is read does not change meanwhile: its reader holds it.
+ * The handler calls sigaction, fstat, mmap and raise only, takes no lock and no memory. Regions are slots
+ * of an append-only list of blocks; a slot has a version that is odd while it is being changed, so the
+ * handler never sees half of a change. The slot of the region that is read does not change meanwhile: its
+ * reader holds it.
  */
 #ifndef TXNKAFKA_MAPPING_H
 #define TXNKAFKA_MAPPING_H
@@ -108,7 +109,8 @@ static struct mapped_region *free_region(void) {
 
 static int put_zeros(struct mapped_region *region, uintptr_t begin, uintptr_t end) {
     set(&region->lost, 1);
-    return mmap((void *)begin, end - begin, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    return mmap((void *)begin, end - begin, PROT_READ, how, -1, 0) != MAP_FAILED;
 }
 
 /* Zeros over the rest of the region that ``address`` lies in; 0 when it lies in none. */
@@ -117,7 +119,8 @@ static int cover_address(uintptr_t address) {
     int descriptor;
     for (struct region_block *block = &first_block; block != NULL; block = get(&block->next))
         for (int i = 0; i < BLOCK_REGIONS; i++)
-            if (read_region(&block->regions[i], &begin, &end, &descriptor) && begin <= address && address < end)
+            if (read_region(&block->regions[i], &begin, &end, &descriptor) && begin <= address &&
+                address < end)
                 return put_zeros(&block->regions[i], address & ~(page_bytes - 1), end);
     return 0;
 }
@@ -129,7 +132,8 @@ static int cover_short_files(void) {
     struct stat status;
     for (struct region_block *block = &first_block; block != NULL; block = get(&block->next))
         for (int i = 0; i < BLOCK_REGIONS; i++) {
-            if (!read_region(&block->regions[i], &begin, &end, &descriptor) || fstat(descriptor, &status) != 0)
+            if (!read_region(&block->regions[i], &begin, &end, &descriptor) ||
+                fstat(descriptor, &status) != 0)
                 continue;
             there = whole_pages((uintptr_t)status.st_size);
             if (there < end - begin && !get(&block->regions[i].lost))
@@ -154,7 +158,8 @@ static void pass_on(int number, siginfo_t *info, void *context, int raised) {
     if (!takes_info && previous->sa_handler == SIG_IGN && raised)
         return;
     /* faulthandler hands on to whom it found, which may be this handler */
-    if (get(&passing_on) == self || (!takes_info && (previous->sa_handler == SIG_DFL || previous->sa_handler == SIG_IGN))) {
+    if (get(&passing_on) == self ||
+        (!takes_info && (previous->sa_handler == SIG_DFL || previous->sa_handler == SIG_IGN))) {
         end_the_process(number, raised);
         return;
     }
@@ -169,9 +174,10 @@ static void pass_on(int number, siginfo_t *info, void *context, int raised) {
 static void on_bus_error(int number, siginfo_t *info, void *context) {
     int saved = errno;
     int raised = info->si_code <= 0 || info->si_code == SI_USER;
-    /* A handler that was put in front of this one, as faulthandler is, raises the signal once more and so hides the
-     * address: then the files tell. */
-    int covered = raised ? info->si_pid == getpid() && cover_short_files() : cover_address((uintptr_t)info->si_addr);
+    /* A handler that was put in front of this one, as faulthandler is, raises the signal once more and so
+     * hides the address: then the files tell. */
+    int covered = raised ? info->si_pid == getpid() && cover_short_files()
+                         : cover_address((uintptr_t)info->si_addr);
     if (!covered)
         pass_on(number, info, context, raised);
     errno = saved;
@@ -216,7 +222,8 @@ static int guard_mappings(void) {
     return sigaction(SIGBUS, &ours, NULL);
 }
 
-/* Maps the first ``size`` bytes of a file to read; NULL with errno. ``descriptor`` belongs to the region then. */
+/* Maps the first ``size`` bytes of a file to read; NULL with errno. ``descriptor`` belongs to the region
+ * then. */
 static struct mapped_region *map_region(int descriptor, size_t size) {
     struct mapped_region *region;
     void *memory;

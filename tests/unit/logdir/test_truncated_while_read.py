@@ -384,7 +384,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("scans", [1, 3, 5])
+@pytest.mark.parametrize("scans", [1, 2, 3])
 def test_commands_live(tmp_path: Path, command: str, scans: int) -> None:
     log = Log(tmp_path / "log", "none", "mmap")
     arguments = [str(tmp_path / "log"), "--io", "mmap", *COMMANDS[command]]
