@@ -40,7 +40,8 @@ DIRECTIVES = {
     "boundscheck": DEBUG,
     "wraparound": False,
     "cdivision": True,
-    "freethreading_compatible": True,
+    # Not declared "freethreading_compatible": the core has never been run without the interpreter's lock, so
+    # a free-threaded Python enables the lock when it imports the core.
     "linetrace": DEBUG,
 }
 

@@ -228,7 +228,7 @@ PLANTED = [
     (layer, "txnkafka/_core/a.pxd", "cimport txnkafka.storage.b\n", 1),
     (layer, "txnkafka/_core/a.pyx", "from ..wire import schema\n", 1),
     (layer, "txnkafka/_core/a.pyx", "from .. import wire\n", 1),
-    (layer, "txnkafka/env/a.py", "def f():\n    from txnkafka._core.crc32c import crc32c\n", 2),
+    (layer, "txnkafka/_core/a.pyx", "def f():\n    from txnkafka.env import LocalFileSystem\n", 2),
     (layer, "txnkafka/record/a.py", "from txnkafka import wire\n", 1),
     (stub, "txnkafka/_core/no_such_module.pyx", "", 1),
     (vague_name, "txnkafka/record/common.py", "", 1),

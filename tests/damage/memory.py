@@ -8,7 +8,20 @@ from collections.abc import Iterable, Mapping
 
 from txnkafka.env import DirectoryEntry, ReadableFile
 
-__all__ = ["MemoryFileSystem"]
+__all__ = ["MappedMemory", "MemoryFile", "MemoryFileSystem"]
+
+
+class MappedMemory:
+    """Bytes as a mapping has them; they never change."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content = content
+
+    def read(self, position: int, length: int) -> memoryview:
+        return self._content[position : position + length]
+
+    def changed(self) -> bool:
+        return False
 
 
 class MemoryFile:
@@ -28,8 +41,8 @@ class MemoryFile:
     def read_ahead(self, position: int, length: int) -> None:
         """All is here."""
 
-    def map(self, size: int) -> memoryview:
-        return self._content[:size]
+    def map(self, size: int) -> MappedMemory:
+        return MappedMemory(self._content[:size])
 
     def close(self) -> None:
         """Nothing to give back."""

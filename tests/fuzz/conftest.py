@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.guard import protection_gap, sanitizer_is_loaded
-from txnkafka._core import (
-    columns,
-    crc32c,
-    decode,
-    encode,
-    legacy,
-    read_committed,
-    record_input,
-    scan,
-    text,
-)
+from tests.fuzz.guard import compiled_modules, protection_gap, sanitizer_is_loaded
 
-COMPILED = (columns, crc32c, decode, encode, legacy, read_committed, record_input, scan, text)
 LINES = pytest.StashKey[list[str]]()
 
 
@@ -34,7 +22,7 @@ def tell(request: pytest.FixtureRequest) -> list[str]:
 @pytest.fixture(scope="session", autouse=True)
 def _a_loaded_sanitizer_sees_every_byte_too_far() -> None:
     if sanitizer_is_loaded():
-        gap = protection_gap(*COMPILED)
+        gap = protection_gap(*compiled_modules())
         if gap is not None:
             pytest.exit(f"this run would prove nothing: {gap}", returncode=1)
 

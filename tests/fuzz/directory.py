@@ -13,7 +13,7 @@ from itertools import pairwise
 from random import Random
 
 from tests.damage.image import ROOT
-from tests.damage.memory import MemoryFile, MemoryFileSystem
+from tests.damage.memory import MappedMemory, MemoryFile, MemoryFileSystem
 from tests.fuzz.derived_files import mutate_lines, mutate_snapshot, mutate_table
 from tests.fuzz.engine import Target
 from tests.fuzz.guard import guarded
@@ -109,8 +109,8 @@ class GuardedFileSystem(MemoryFileSystem):
 class GuardedFile(MemoryFile):
     """A mapping is exactly as long as it should be."""
 
-    def map(self, size: int) -> memoryview:
-        return guarded(super().map(size))
+    def map(self, size: int) -> MappedMemory:
+        return MappedMemory(guarded(super().map(size).read(0, size)))
 
 
 def check_directory(content: bytes) -> str:

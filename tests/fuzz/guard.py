@@ -9,14 +9,24 @@ from __future__ import annotations
 
 import ctypes
 from array import array
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
-__all__ = ["guarded", "protection_gap", "sanitizer_is_loaded"]
+__all__ = ["compiled_modules", "guarded", "protection_gap", "sanitizer_is_loaded"]
+
+PACKAGE = Path(__file__).parents[2] / "txnkafka"
 
 
 def guarded(content: bytes | memoryview) -> memoryview:
     """A copy of ``content`` with nothing readable behind it."""
     return memoryview(array("B", bytes(content))[:])
+
+
+def compiled_modules() -> list[ModuleType]:
+    """Every module of the package that is compiled, by its source file."""
+    sources = (each.relative_to(PACKAGE.parent).with_suffix("") for each in sorted(PACKAGE.rglob("*.pyx")))
+    return [import_module(".".join(each.parts)) for each in sources]
 
 
 def sanitizer_is_loaded() -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from random import Random
+from types import ModuleType
 
 import pytest
 
@@ -15,7 +17,7 @@ from tests.fuzz import directory, log_records
 from tests.fuzz.campaign import corpus_of
 from tests.fuzz.decoding import BATCH
 from tests.fuzz.engine import Limits, Report, Target, fuzz, mutants
-from tests.fuzz.guard import guarded, protection_gap, sanitizer_is_loaded
+from tests.fuzz.guard import compiled_modules, guarded, protection_gap, sanitizer_is_loaded
 from tests.fuzz.isolation import fuzz_isolated
 from tests.fuzz.log_mutations import batches_of, mutate_log, sealed
 from tests.fuzz.mutations import resize_bytes
@@ -142,7 +144,18 @@ def test_a_run_that_would_prove_nothing_is_told() -> None:
     gap = protection_gap(ctypes)
     assert gap is not None
     assert ("ctypes" if sanitizer_is_loaded() else "not loaded") in gap
-    assert (protection_gap(scan) is None) == sanitizer_is_loaded()
+    assert (protection_gap(*compiled_modules()) is None) == sanitizer_is_loaded()
+
+
+def test_every_compiled_module_is_looked_at() -> None:
+    compiled = {module.__name__ for module in compiled_modules()}
+    loaded = {name for name, module in sys.modules.items() if is_an_extension_of_ours(name, module)}
+    assert loaded <= compiled
+    assert {scan.__name__, "txnkafka._core.producer_table", "txnkafka._core.mapping"} <= compiled
+
+
+def is_an_extension_of_ours(name: str, module: ModuleType) -> bool:
+    return name.startswith("txnkafka.") and str(getattr(module, "__file__", "")).endswith((".so", ".pyd"))
 
 
 def test_sealed_batches_hold_and_are_found_again() -> None:

@@ -1,8 +1,27 @@
-# Counters of buffers that are looked at. Without the GIL they are released in any thread, so they are atomic.
+# Who uses a piece of memory, as one number: -1 while it is filled, else how many look at it. It is changed by
+# compare and swap, because buffers are taken and released in any thread while others decode without the GIL.
 cdef extern from *:
     """
-    #define txnkafka_add(p, n) __atomic_add_fetch(p, n, __ATOMIC_SEQ_CST)
-    #define txnkafka_exchange(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+    /* One more looks at it; 0 while it is filled. */
+    static inline int txnkafka_hold(Py_ssize_t *users) {
+        Py_ssize_t now = __atomic_load_n(users, __ATOMIC_SEQ_CST);
+        while (now >= 0)
+            if (__atomic_compare_exchange_n(users, &now, now + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+                return 1;
+        return 0;
+    }
+    /* It is going to be filled; 0 when somebody looks at it or fills it. */
+    static inline int txnkafka_take(Py_ssize_t *users) {
+        Py_ssize_t nobody = 0;
+        return __atomic_compare_exchange_n(users, &nobody, -1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    }
+    #define txnkafka_drop(users) ((void)__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST))
+    #define txnkafka_filled(users, holders) __atomic_store_n(users, holders, __ATOMIC_SEQ_CST)
+    #define txnkafka_users(users) __atomic_load_n(users, __ATOMIC_SEQ_CST)
     """
-    Py_ssize_t atomic_add "txnkafka_add"(Py_ssize_t* counter, Py_ssize_t n) noexcept nogil
-    int atomic_exchange "txnkafka_exchange"(int* flag, int value) noexcept nogil
+    bint add_user "txnkafka_hold"(Py_ssize_t* users) noexcept nogil
+    bint take "txnkafka_take"(Py_ssize_t* users) noexcept nogil
+    void drop "txnkafka_drop"(Py_ssize_t* users) noexcept nogil
+    # The end of what ``take`` began; so many look at it from now on.
+    void filled "txnkafka_filled"(Py_ssize_t* users, Py_ssize_t holders) noexcept nogil
+    Py_ssize_t users_of "txnkafka_users"(Py_ssize_t* users) noexcept nogil

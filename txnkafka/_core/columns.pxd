@@ -56,8 +56,8 @@ cdef class RecordColumns:
     cdef Py_ssize_t data_capacity
     cdef readonly bint with_headers
     cdef readonly bint views
-    cdef Py_ssize_t exports         # buffers handed out and not released
-    cdef int busy                  # a call is filling the arena
+    cdef Py_ssize_t users           # see atomic.pxd
+    cdef Py_ssize_t fillings        # how often the arena was filled or reset
 
     # Room for that many more records, bytes (keys, values and headers together) and batches.
     cdef int reserve(self, Py_ssize_t records, Py_ssize_t data_bytes, Py_ssize_t batches) except -1
@@ -65,6 +65,8 @@ cdef class RecordColumns:
     # or fills it.
     cdef int acquire(self) except -1
     cdef void release(self) noexcept
+    # Keeps the arena as it is until drop(&users); raises BufferError while somebody fills it.
+    cdef int hold(self) except -1
     # Closes the run of a batch, if records were added since the last one.
     cdef void end_run(self, int32_t leader_epoch, int8_t timestamp_type) noexcept nogil
 

@@ -5,23 +5,27 @@ offsets, bytes, a validity bitmap only where nulls were seen), so numpy and Arro
 Fresh memory costs more than decoding does (page faults), therefore the memory is kept and `reset()` only
 forgets the records.
 
-Invariant: memory that somebody still looks at is never overwritten. Every buffer handed out is counted
-until it is released, and while one is out, `reset()` and everything that fills the arena raise BufferError.
+Invariant: memory that somebody still looks at is never overwritten or freed. A column is a memoryview, which
+counts from the moment it is handed out until it is released; while one is out, `reset()` and everything that
+fills the arena raise BufferError. While the arena is filled, nobody gets a column of it.
 """
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from libc.stdint cimport int8_t, int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
-from txnkafka._core.atomic cimport atomic_add, atomic_exchange
+from txnkafka._core.atomic cimport add_user, drop, filled, take, users_of
 
 cdef Py_ssize_t MAX_DATA = 0x7FFFFFFF - COLUMN_SLACK
+cdef str IN_USE = "these columns are still in use; release the buffers or use other columns"
+cdef str REFILLED = "the memory of this column was filled again since it was released; take the column anew"
 
 
 cdef class ColumnBuffer:
-    """A read-only, contiguous view of one column; keeps its arena alive and busy while it is looked at."""
+    """What is behind the memoryview of one column; keeps its arena alive."""
 
     cdef RecordColumns owner
+    cdef Py_ssize_t filling         # of the arena that the column belongs to
     cdef void* data
     cdef Py_ssize_t length
     cdef Py_ssize_t itemsize
@@ -32,6 +36,10 @@ cdef class ColumnBuffer:
     def __getbuffer__(self, Py_buffer* view, int flags):
         if flags & PyBUF_WRITABLE:
             raise BufferError("record columns are read-only")
+        self.owner.hold()
+        if self.filling != self.owner.fillings:     # memoryview.obj outlives the memoryview
+            drop(&self.owner.users)
+            raise BufferError(REFILLED)
         self.shape[0] = self.length
         self.strides[0] = self.itemsize
         view.buf = self.data
@@ -45,25 +53,34 @@ cdef class ColumnBuffer:
         view.strides = self.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
         view.suboffsets = NULL
         view.internal = NULL
-        atomic_add(&self.owner.exports, 1)
 
     def __releasebuffer__(self, Py_buffer* view):
-        atomic_add(&self.owner.exports, -1)
-
-    def __len__(self):
-        return self.length
+        drop(&self.owner.users)
 
 
-cdef ColumnBuffer column(
-    RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_t itemsize, bytes format
-):
-    cdef ColumnBuffer self = ColumnBuffer.__new__(ColumnBuffer)
-    self.owner = owner
-    self.data = data
-    self.length = length
-    self.itemsize = itemsize
-    self.format = format
-    return self
+cdef object column(RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_t itemsize, bytes format):
+    """A memoryview of a column. The caller holds ``owner`` while it reads the pointer and the length; that
+    ends here."""
+    cdef ColumnBuffer self
+    try:
+        self = ColumnBuffer.__new__(ColumnBuffer)
+        self.owner = owner
+        self.filling = owner.fillings
+        self.data = data
+        self.length = length
+        self.itemsize = itemsize
+        self.format = format
+        return memoryview(self)
+    finally:
+        drop(&owner.users)
+
+
+cdef object bitmap(RecordColumns owner, uint8_t* data, size_t nulls, size_t count):
+    """The same of a validity bitmap; None where nothing is null."""
+    if nulls == 0:
+        drop(&owner.users)
+        return None
+    return column(owner, data, (count + 7) // 8, 1, b"B")
 
 
 cdef int grow(void** memory, Py_ssize_t size) except -1:
@@ -194,12 +211,18 @@ cdef class RecordColumns:
         return 0
 
     cdef int acquire(self) except -1:
-        if self.exports or atomic_exchange(&self.busy, 1):
-            raise BufferError("these columns are still in use; release the buffers or use other columns")
+        if not take(&self.users):
+            raise BufferError(IN_USE)
+        self.fillings += 1
         return 0
 
     cdef void release(self) noexcept:
-        atomic_exchange(&self.busy, 0)
+        filled(&self.users, 0)
+
+    cdef int hold(self) except -1:
+        if not add_user(&self.users):
+            raise BufferError("these columns are being filled by another thread")
+        return 0
 
     cdef void end_run(self, int32_t leader_epoch, int8_t timestamp_type) noexcept nogil:
         cdef int32_t begin = self.runs.ends[self.runs.count - 1] if self.runs.count else 0
@@ -212,14 +235,14 @@ cdef class RecordColumns:
     def reset(self):
         """Forget all records and keep the memory; ``BufferError`` while a buffer of these columns is still
         looked at."""
-        if self.exports or self.busy:
-            raise BufferError("these columns are still in use; release the buffers or use other columns")
+        self.acquire()
         self.sink.count = 0
         self.sink.header_count = 0
         self.runs.count = 0
         self.sink.key_nulls = 0
         self.sink.value_nulls = 0
         self.sink.header_value_nulls = 0
+        self.release()
 
     def __len__(self):
         return self.sink.count
@@ -227,7 +250,7 @@ cdef class RecordColumns:
     @property
     def in_use(self):
         """True while a buffer of these columns is looked at, so that they cannot be filled again."""
-        return self.exports != 0 or self.busy
+        return users_of(&self.users) != 0
 
     @property
     def nbytes(self):
@@ -238,31 +261,34 @@ cdef class RecordColumns:
     @property
     def offsets(self):
         """int64, one per record."""
+        self.hold()
         return column(self, self.sink.offsets, self.sink.count, 8, b"q")
 
     @property
     def timestamps(self):
         """int64 milliseconds, one per record; -1 for magic 0."""
+        self.hold()
         return column(self, self.sink.timestamps, self.sink.count, 8, b"q")
 
     @property
     def key_offsets(self):
         """int32, one more than records: key ``i`` is ``key_data[key_offsets[i]:key_offsets[i + 1]]``."""
         self.need(not self.views, "these columns hold views; decode with views=False")
+        self.hold()
         return column(self, self.sink.key_offsets, self.sink.count + 1, 4, b"i")
 
     @property
     def key_data(self):
         """Bytes of all keys."""
         self.need(not self.views, "these columns hold views; decode with views=False")
+        self.hold()
         return column(self, self.sink.key_data, self.sink.key_offsets[self.sink.count], 1, b"B")
 
     @property
     def key_validity(self):
         """Bitmap, least significant bit first, 0 for null; None when no key is null."""
-        if not self.sink.key_nulls:
-            return None
-        return column(self, self.sink.key_validity, (self.sink.count + 7) // 8, 1, b"B")
+        self.hold()
+        return bitmap(self, self.sink.key_validity, self.sink.key_nulls, self.sink.count)
 
     @property
     def key_null_count(self):
@@ -272,20 +298,21 @@ cdef class RecordColumns:
     def value_offsets(self):
         """int32, one more than records."""
         self.need(not self.views, "these columns hold views; decode with views=False")
+        self.hold()
         return column(self, self.sink.value_offsets, self.sink.count + 1, 4, b"i")
 
     @property
     def value_data(self):
         """Bytes of all values."""
         self.need(not self.views, "these columns hold views; decode with views=False")
+        self.hold()
         return column(self, self.sink.value_data, self.sink.value_offsets[self.sink.count], 1, b"B")
 
     @property
     def value_validity(self):
         """Bitmap as ``key_validity``."""
-        if not self.sink.value_nulls:
-            return None
-        return column(self, self.sink.value_validity, (self.sink.count + 7) // 8, 1, b"B")
+        self.hold()
+        return bitmap(self, self.sink.value_validity, self.sink.value_nulls, self.sink.count)
 
     @property
     def value_null_count(self):
@@ -295,24 +322,28 @@ cdef class RecordColumns:
     def key_positions(self):
         """uint32, where each key lies in the decoded bytes (view form)."""
         self.need(self.views, "these columns hold copies; decode with views=True")
+        self.hold()
         return column(self, self.sink.key_positions, self.sink.count, 4, b"I")
 
     @property
     def key_lengths(self):
         """int32, -1 for null (view form)."""
         self.need(self.views, "these columns hold copies; decode with views=True")
+        self.hold()
         return column(self, self.sink.key_lengths, self.sink.count, 4, b"i")
 
     @property
     def value_positions(self):
         """uint32, where each value lies in the decoded bytes (view form)."""
         self.need(self.views, "these columns hold copies; decode with views=True")
+        self.hold()
         return column(self, self.sink.value_positions, self.sink.count, 4, b"I")
 
     @property
     def value_lengths(self):
         """int32, -1 for null (view form)."""
         self.need(self.views, "these columns hold copies; decode with views=True")
+        self.hold()
         return column(self, self.sink.value_lengths, self.sink.count, 4, b"i")
 
     @property
@@ -320,41 +351,49 @@ cdef class RecordColumns:
         """int32, one more than records: headers ``header_offsets[i]`` to ``header_offsets[i + 1]`` belong
         to record ``i``."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
+        self.hold()
         return column(self, self.sink.header_offsets, self.sink.count + 1, 4, b"i")
 
     @property
     def header_key_offsets(self):
         """int32, one more than headers."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
+        self.hold()
         return column(self, self.sink.header_key_offsets, self.sink.header_count + 1, 4, b"i")
 
     @property
     def header_key_data(self):
         """UTF-8 bytes of all header keys, as they were written."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
-        size = self.sink.header_key_offsets[self.sink.header_count]
-        return column(self, self.sink.header_key_data, size, 1, b"B")
+        self.hold()
+        return column(
+            self, self.sink.header_key_data, self.sink.header_key_offsets[self.sink.header_count], 1, b"B"
+        )
 
     @property
     def header_value_offsets(self):
         """int32, one more than headers."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
+        self.hold()
         return column(self, self.sink.header_value_offsets, self.sink.header_count + 1, 4, b"i")
 
     @property
     def header_value_data(self):
         """Bytes of all header values."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
-        size = self.sink.header_value_offsets[self.sink.header_count]
-        return column(self, self.sink.header_value_data, size, 1, b"B")
+        self.hold()
+        return column(
+            self, self.sink.header_value_data, self.sink.header_value_offsets[self.sink.header_count], 1, b"B"
+        )
 
     @property
     def header_value_validity(self):
         """Bitmap as ``key_validity``, over headers."""
         self.need(self.with_headers, "headers were not decoded; use RecordColumns(headers=True)")
-        if not self.sink.header_value_nulls:
-            return None
-        return column(self, self.sink.header_value_validity, (self.sink.header_count + 7) // 8, 1, b"B")
+        self.hold()
+        return bitmap(
+            self, self.sink.header_value_validity, self.sink.header_value_nulls, self.sink.header_count
+        )
 
     @property
     def header_value_null_count(self):
@@ -363,16 +402,19 @@ cdef class RecordColumns:
     @property
     def run_ends(self):
         """int32, one per batch that gave records: the number of records up to its end."""
+        self.hold()
         return column(self, self.runs.ends, self.runs.count, 4, b"i")
 
     @property
     def run_leader_epochs(self):
         """int32, partition leader epoch of each run; -1 for none."""
+        self.hold()
         return column(self, self.runs.leader_epochs, self.runs.count, 4, b"i")
 
     @property
     def run_timestamp_types(self):
         """int8, TimestampType of each run: -1 none (magic 0), 0 CreateTime, 1 LogAppendTime."""
+        self.hold()
         return column(self, self.runs.timestamp_types, self.runs.count, 1, b"b")
 
     cdef int need(self, bint condition, str advice) except -1:

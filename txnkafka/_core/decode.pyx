@@ -9,6 +9,7 @@ SKIP, WHOLE or BOUNDED (only records inside the wanted offsets). Records lie eit
 A batch is delivered whole or not at all. When a batch is damaged, the batches before it are delivered and
 the call returns; the next call begins with the damaged one and raises CorruptRecordError with its position.
 """
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BAD_MAGIC, BatchEntry
@@ -26,7 +27,7 @@ from txnkafka._core.record cimport (
     RECORD_SIZE,
     RECORD_TRAILING,
 )
-from txnkafka._core.scan cimport BatchIndex
+from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 from txnkafka.errors import CorruptRecordError
 
@@ -115,14 +116,16 @@ def decode_batches(
     than ``stop`` when a damaged batch comes next; raises CorruptRecordError when that is the first
     selected one.
     """
+    cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     cdef int error = RECORD_OK
     cdef Py_ssize_t i
     check_range(index, selection, start, stop)
-    open_chunk(&chunk, source, selection, position, start_offset, end_offset, check_crc)
+    cdef bytes chosen = own_copy(selection, stop)
+    open_chunk(&chunk, source, chosen, position, start_offset, end_offset, check_crc)
     columns.acquire()
     try:
-        reserve_for(columns, index, selection, start, stop)
+        reserve_for(columns, index, chunk.selection, start, stop)
         with nogil:
             i = decode_run(&chunk, index.entries, start, stop, columns, &error)
     finally:
@@ -146,18 +149,21 @@ def decode_regions(
 ):
     """The same for batches whose records were decompressed: those of batch ``start + k`` are
     ``source[regions[2 * k]:regions[2 * k + 1]]``. CRCs are the caller's business (``check_crcs``)."""
+    cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     cdef int error = RECORD_OK
     cdef Py_ssize_t i, k, records = 0, runs = 0, data = 0
     cdef int64_t begin, end
-    cdef const int64_t* first = &regions[0] if regions.shape[0] else NULL
     check_range(index, selection, start, stop)
     if regions.shape[0] < 2 * (stop - start):
         raise ValueError("decode_regions needs a begin and an end for each batch")
-    open_chunk(&chunk, source, selection, 0, start_offset, end_offset, False)
+    cdef bytes chosen = own_copy(selection, stop)
+    cdef bytes places = own_copy(regions, 2 * (stop - start))
+    cdef const int64_t* first = <const int64_t*>PyBytes_AS_STRING(places)
+    open_chunk(&chunk, source, chosen, 0, start_offset, end_offset, False)
     for k in range(stop - start):
-        begin, end = regions[2 * k], regions[2 * k + 1]
-        if selection[start + k] == SKIP:
+        begin, end = first[2 * k], first[2 * k + 1]
+        if chunk.selection[start + k] == SKIP:
             continue
         if not 0 <= begin <= end <= source.shape[0]:
             raise ValueError(f"region {begin}..{end} lies outside the {source.shape[0]} decompressed bytes")
@@ -190,6 +196,7 @@ def next_run(
     The run has at most ``max_bytes`` of selected batches, or a quarter of that in compressed ones, but at
     least one batch; (stop, stop, 0) when nothing is selected any more.
     """
+    cdef IndexHold _held = index.hold()
     cdef Py_ssize_t i = start, first = -1
     cdef int kind = 0
     cdef int64_t size = 0
@@ -229,10 +236,12 @@ def check_crcs(
 ):
     """Number of the first batch of ``start`` to ``stop`` (of the selected ones, if a selection is given)
     whose CRC is wrong; ``stop`` when all are right. Batches of magic 0 and 1 are passed over."""
+    cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     cdef Py_ssize_t i
     check_range(index, selection, start, stop)
-    open_chunk(&chunk, source, selection, position, 0, 0, True)
+    cdef bytes chosen = None if selection is None else own_copy(selection, stop)
+    open_chunk(&chunk, source, chosen, position, 0, 0, True)
     with nogil:
         i = start
         while i < stop:
@@ -246,6 +255,7 @@ def check_crcs(
 def corrupt_batch(BatchIndex index not None, Py_ssize_t i, str reason=None):
     """The CorruptRecordError of batch ``i``, to raise; without a reason, that of a CRC mismatch. Raises
     IndexError when the index has no such batch."""
+    cdef IndexHold _held = index.hold()
     if not 0 <= i < index.count:
         raise IndexError(f"batch {i} of {index.count}")
     cdef BatchEntry* e = &index.entries[i]
@@ -254,12 +264,24 @@ def corrupt_batch(BatchIndex index not None, Py_ssize_t i, str reason=None):
     return CorruptRecordError(reason, position=e.position, offset=e.base_offset)
 
 
-cdef void open_chunk(Chunk* chunk, const uint8_t[::1] source, const uint8_t[::1] selection, int64_t position,
+ctypedef fused numbers:
+    const uint8_t
+    const int64_t
+
+
+cdef bytes own_copy(numbers[::1] given, Py_ssize_t count):
+    """The first ``count`` of them, which nobody can change between a check and a use without the GIL."""
+    if count == 0:
+        return b""
+    return PyBytes_FromStringAndSize(<const char*>&given[0], count * <Py_ssize_t>sizeof(numbers))
+
+
+cdef void open_chunk(Chunk* chunk, const uint8_t[::1] source, bytes selection, int64_t position,
                      int64_t start_offset, int64_t end_offset, bint check_crc):
     chunk.source = &source[0] if source.shape[0] else NULL
     chunk.length = source.shape[0]
     chunk.position = position
-    chunk.selection = &selection[0] if selection is not None and selection.shape[0] else NULL
+    chunk.selection = <const uint8_t*>PyBytes_AS_STRING(selection) if selection is not None else NULL
     chunk.start_offset = start_offset
     chunk.end_offset = end_offset
     chunk.check_crc = check_crc
@@ -284,7 +306,7 @@ cdef int64_t plausible_count(BatchEntry* e, int64_t size) noexcept nogil:
 
 
 cdef int reserve_for(
-    RecordColumns columns, BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start, Py_ssize_t stop
+    RecordColumns columns, BatchIndex index, const uint8_t* selection, Py_ssize_t start, Py_ssize_t stop
 ) except -1:
     cdef int64_t records = 0, data = 0, runs = 0
     cdef Py_ssize_t i

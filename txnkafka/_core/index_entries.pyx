@@ -7,7 +7,7 @@ from libc.stdint cimport INT32_MAX, int64_t, uint8_t
 
 from txnkafka._core.batch_entry cimport BatchEntry
 from txnkafka._core.bytes cimport store_i32, store_i64
-from txnkafka._core.scan cimport BatchIndex
+from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 cdef enum:
     OFFSET_ENTRY = 8
@@ -31,6 +31,7 @@ def index_entries(
     ``newest_entry`` is the last timestamp of the time index, -1 when it is empty. Raises OverflowError for an
     offset too far from the segment's base.
     """
+    cdef IndexHold _held = batches.hold()
     cdef bytearray offsets = bytearray(batches.count * OFFSET_ENTRY)
     cdef bytearray times = bytearray(batches.count * TIME_ENTRY)
     cdef uint8_t* o = <uint8_t*><char*>offsets

@@ -19,7 +19,7 @@ from libc.string cimport memcpy
 from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BatchEntry
 from txnkafka._core.bytes cimport load_i32, load_i64, load_u32
 from txnkafka._core.columns cimport RecordColumns, clear_validity, record_sink
-from txnkafka._core.scan cimport BatchIndex
+from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 from txnkafka.errors import CorruptRecordError
 
@@ -122,6 +122,7 @@ def decode_legacy(
     Returns the number of the entry to go on with: less than ``stop`` when much was decompressed, or when a
     damaged entry comes next; raises CorruptRecordError when that is the first selected one.
     """
+    cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     if not 0 <= start <= stop <= index.count or selection.shape[0] < stop:
         raise IndexError(f"entries {start} to {stop} of {index.count}, {selection.shape[0]} of them selected")

@@ -41,7 +41,7 @@ from txnkafka._core.producer_rules cimport (
     refusal,
     state_entry,
 )
-from txnkafka._core.scan cimport BatchIndex
+from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 from txnkafka.env import random_bytes
 from txnkafka.errors import CorruptFileError
@@ -183,6 +183,7 @@ cdef class ProducerTable:
         That is the snapshot's offset, or the log start offset, which may lie inside a transaction: then the
         first batch that is left counts as its beginning. Transactions that end are added to ``completed``.
         """
+        cdef IndexHold _held = batches.hold()
         cdef Ended[BLOCK] ended
         cdef Py_ssize_t at = 0, count
         cdef int found, i
@@ -204,6 +205,7 @@ cdef class ProducerTable:
         Call it with one part of the log after the other, from ``Checked.search_below`` downwards: for another
         producer something might lie in between.
         """
+        cdef IndexHold _held = batches.hold()
         cdef Py_ssize_t i
         cdef producer* p = table_find(&self.t, producer_id)
         if p == NULL:

@@ -24,7 +24,7 @@ from txnkafka._core.batch_entry cimport (
     CONTROL_COMMIT,
     BatchEntry,
 )
-from txnkafka._core.scan cimport BatchIndex
+from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 cdef enum:
     SKIP = 0
@@ -100,6 +100,7 @@ cdef class TransactionScan:
     def feed(self, BatchIndex index not None, Py_ssize_t start=0, stop=None):
         """Take the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen
         is passed over."""
+        cdef IndexHold _held = index.hold()
         cdef Py_ssize_t i, end = index.count if stop is None else stop
         cdef BatchEntry* e
         if not 0 <= start <= end <= index.count:
@@ -218,6 +219,7 @@ def select(
     ``stop`` are skipped, and so is a batch whose offsets were all seen before (the consumer would drop its
     records as well).
     """
+    cdef IndexHold _held = index.hold()
     cdef Py_ssize_t end = index.count if stop is None else stop
     cdef HiddenRanges ranges = hidden if isinstance(hidden, HiddenRanges) else HiddenRanges(hidden)
     if not 0 <= start <= end <= index.count:
@@ -234,6 +236,7 @@ def select(
 
 def contained(BatchIndex index not None, HiddenRanges ranges not None):
     """One byte per batch of ``index``: 1 when it is transactional data that lies in one of the ``ranges``."""
+    cdef IndexHold _held = index.hold()
     result = bytearray(index.count)
     cdef uint8_t[::1] found = result
     cdef Py_ssize_t i

@@ -1,12 +1,19 @@
 # The batches of a segment; see scan.pyx.
 from txnkafka._core.batch_entry cimport BatchEntry
 
+cdef class IndexHold:               # an index stays as it is until this is forgotten
+    cdef BatchIndex owner
+
 cdef class BatchIndex:
     cdef BatchEntry* entries
     cdef Py_ssize_t count
     cdef Py_ssize_t capacity
-    cdef Py_ssize_t exports         # columns handed out and not released
+    cdef Py_ssize_t users           # see atomic.pxd
     cdef readonly object end_position
     cdef readonly str stop
     cdef readonly str stop_reason
-    cdef int reserve(self, Py_ssize_t more) except -1
+    # For whoever reads ``entries``; raises BufferError while another thread adds batches.
+    cdef IndexHold hold(self)
+    # Begin of a change, which filled(&users, 0) ends; raises BufferError while somebody looks at the index.
+    cdef int acquire(self) except -1
+    cdef int room_for(self, Py_ssize_t more) except -1

@@ -12,11 +12,12 @@ CRCs are checked here for control batches only, which nobody decodes; the others
 from collections import namedtuple
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE
+from cython cimport freelist
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from txnkafka._core.atomic cimport atomic_add
+from txnkafka._core.atomic cimport add_user, drop, filled, take
 from txnkafka._core.batch_entry cimport (
     AT_END,
     GARBAGE,
@@ -44,11 +45,15 @@ BatchHeader = namedtuple("BatchHeader", [
 BatchHeader.__doc__ = "What the header of one batch says; see txnkafka/_core/batch_entry.pxd for each field."
 
 
+cdef str GROWING = "batches are being added to this index by another thread"
+
+
 cdef class EntryColumn:
-    """One field of all entries, as a read-only strided buffer; keeps the index alive and unchanged."""
+    """One field of all entries, as a read-only strided buffer; keeps the index alive, and unchanged while it
+    is looked at."""
 
     cdef BatchIndex owner
-    cdef char* first
+    cdef Py_ssize_t field           # where it begins in an entry
     cdef bytes format
     cdef Py_ssize_t itemsize
     cdef Py_ssize_t shape[1]
@@ -57,9 +62,11 @@ cdef class EntryColumn:
     def __getbuffer__(self, Py_buffer* view, int flags):
         if flags & PyBUF_WRITABLE:
             raise BufferError("a batch index is read-only")
+        if not add_user(&self.owner.users):
+            raise BufferError(GROWING)
         self.shape[0] = self.owner.count
         self.strides[0] = sizeof(BatchEntry)
-        view.buf = self.first
+        view.buf = <char*>self.owner.entries + self.field
         view.obj = self
         view.len = self.owner.count * self.itemsize
         view.itemsize = self.itemsize
@@ -70,19 +77,27 @@ cdef class EntryColumn:
         view.strides = self.strides
         view.suboffsets = NULL
         view.internal = NULL
-        atomic_add(&self.owner.exports, 1)
 
     def __releasebuffer__(self, Py_buffer* view):
-        atomic_add(&self.owner.exports, -1)
+        drop(&self.owner.users)
 
 
-cdef object entry_column(BatchIndex owner, void* first, bytes format, Py_ssize_t itemsize):
+cdef object entry_column(BatchIndex owner, void* field, bytes format, Py_ssize_t itemsize):
     cdef EntryColumn self = EntryColumn.__new__(EntryColumn)
     self.owner = owner
-    self.first = <char*>first
+    self.field = <Py_ssize_t>field
     self.format = format
     self.itemsize = itemsize
     return memoryview(self)
+
+
+@freelist(4)
+cdef class IndexHold:
+    """Keeps a batch index as it is."""
+
+    def __dealloc__(self):
+        if self.owner is not None:
+            drop(&self.owner.users)
 
 
 cdef class BatchIndex:
@@ -98,14 +113,24 @@ cdef class BatchIndex:
         self.end_position = 0
         self.stop = "end"
         self.stop_reason = ""
-        self.reserve(16)
+        self.room_for(16)
 
     def __dealloc__(self):
         free(self.entries)
 
-    cdef int reserve(self, Py_ssize_t more) except -1:
-        if self.exports:
+    cdef IndexHold hold(self):
+        cdef IndexHold held = IndexHold.__new__(IndexHold)
+        if not add_user(&self.users):
+            raise BufferError(GROWING)
+        held.owner = self
+        return held
+
+    cdef int acquire(self) except -1:
+        if not take(&self.users):
             raise BufferError("columns of this batch index are still looked at")
+        return 0
+
+    cdef int room_for(self, Py_ssize_t more) except -1:
         if not reserve_entries(&self.entries, &self.capacity, self.count + more):
             raise MemoryError("no memory for the batch index")
         return 0
@@ -114,6 +139,7 @@ cdef class BatchIndex:
         return self.count
 
     def __getitem__(self, Py_ssize_t i):
+        cdef IndexHold _held = self.hold()
         if i < 0:
             i += self.count
         if not 0 <= i < self.count:
@@ -133,6 +159,7 @@ cdef class BatchIndex:
     def find(self, int64_t offset):
         """Index of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when there is
         none."""
+        cdef IndexHold _held = self.hold()
         cdef Py_ssize_t low = 0, high = self.count, middle
         while low < high:
             middle = (low + high) // 2
@@ -145,6 +172,7 @@ cdef class BatchIndex:
     def latest_timestamp(self, Py_ssize_t start, Py_ssize_t stop):
         """The latest timestamp that the headers of batches ``start`` to ``stop`` name, which no record is
         beyond; the largest possible when one is of magic 0 or 1, whose headers promise nothing."""
+        cdef IndexHold _held = self.hold()
         cdef int64_t latest = INT64_MIN
         cdef Py_ssize_t i
         if not 0 <= start <= stop <= self.count:
@@ -158,12 +186,17 @@ cdef class BatchIndex:
     def extend(self, BatchIndex other not None):
         """Add the batches of ``other``, which follow these in the same file; where it stopped is where
         this one stops now."""
-        self.reserve(other.count)
-        memcpy(self.entries + self.count, other.entries, <size_t>other.count * sizeof(BatchEntry))
-        self.count += other.count
-        self.end_position = other.end_position
-        self.stop = other.stop
-        self.stop_reason = other.stop_reason
+        cdef IndexHold _held = other.hold()
+        self.acquire()
+        try:
+            self.room_for(other.count)
+            memcpy(self.entries + self.count, other.entries, <size_t>other.count * sizeof(BatchEntry))
+            self.count += other.count
+            self.end_position = other.end_position
+            self.stop = other.stop
+            self.stop_reason = other.stop_reason
+        finally:
+            filled(&self.users, 0)
 
     def disorder(self, int64_t next_offset, Py_ssize_t start=0):
         """First batch from number ``start`` on that begins below the end of the one before it;
@@ -171,6 +204,7 @@ cdef class BatchIndex:
 
         ``next_offset`` is the end of what came before batch ``start``.
         """
+        cdef IndexHold _held = self.hold()
         cdef Py_ssize_t i
         for i in range(start, self.count):
             # a compressed magic 0 or 1 wrapper is known by its last offset only
@@ -182,6 +216,7 @@ cdef class BatchIndex:
     def has_gaps(self, int64_t next_offset):
         """Whether offsets from ``next_offset`` on are missing before or in a batch, or may be: how many a
         compressed wrapper of magic 0 or 1 has, its header does not tell."""
+        cdef IndexHold _held = self.hold()
         cdef Py_ssize_t i
         for i in range(self.count):
             if self.entries[i].last_offset + 1 - next_offset != self.entries[i].count:
@@ -192,79 +227,81 @@ cdef class BatchIndex:
     def truncate(self, Py_ssize_t count, str stop, str stop_reason):
         """Forget the batches from number ``count`` on: somebody who looked closer says the log ends
         there."""
-        if self.exports:
-            raise BufferError("columns of this batch index are still looked at")
-        if not 0 <= count <= self.count:
-            raise IndexError(f"cannot keep {count} of {self.count} batches")
-        if count < self.count:
-            self.end_position = self.entries[count].position
-        self.count = count
-        self.stop = stop
-        self.stop_reason = stop_reason
+        self.acquire()
+        try:
+            if not 0 <= count <= self.count:
+                raise IndexError(f"cannot keep {count} of {self.count} batches")
+            if count < self.count:
+                self.end_position = self.entries[count].position
+            self.count = count
+            self.stop = stop
+            self.stop_reason = stop_reason
+        finally:
+            filled(&self.users, 0)
 
     @property
     def position(self):
-        return entry_column(self, &self.entries.position, b"q", 8)
+        return entry_column(self, &(<BatchEntry*>NULL).position, b"q", 8)
 
     @property
     def size(self):
-        return entry_column(self, &self.entries.size, b"i", 4)
+        return entry_column(self, &(<BatchEntry*>NULL).size, b"i", 4)
 
     @property
     def base_offset(self):
-        return entry_column(self, &self.entries.base_offset, b"q", 8)
+        return entry_column(self, &(<BatchEntry*>NULL).base_offset, b"q", 8)
 
     @property
     def last_offset(self):
-        return entry_column(self, &self.entries.last_offset, b"q", 8)
+        return entry_column(self, &(<BatchEntry*>NULL).last_offset, b"q", 8)
 
     @property
     def record_count(self):
-        return entry_column(self, &self.entries.count, b"i", 4)
+        return entry_column(self, &(<BatchEntry*>NULL).count, b"i", 4)
 
     @property
     def base_timestamp(self):
-        return entry_column(self, &self.entries.base_timestamp, b"q", 8)
+        return entry_column(self, &(<BatchEntry*>NULL).base_timestamp, b"q", 8)
 
     @property
     def max_timestamp(self):
-        return entry_column(self, &self.entries.max_timestamp, b"q", 8)
+        return entry_column(self, &(<BatchEntry*>NULL).max_timestamp, b"q", 8)
 
     @property
     def producer_id(self):
-        return entry_column(self, &self.entries.producer_id, b"q", 8)
+        return entry_column(self, &(<BatchEntry*>NULL).producer_id, b"q", 8)
 
     @property
     def producer_epoch(self):
-        return entry_column(self, &self.entries.producer_epoch, b"h", 2)
+        return entry_column(self, &(<BatchEntry*>NULL).producer_epoch, b"h", 2)
 
     @property
     def base_sequence(self):
-        return entry_column(self, &self.entries.base_sequence, b"i", 4)
+        return entry_column(self, &(<BatchEntry*>NULL).base_sequence, b"i", 4)
 
     @property
     def partition_leader_epoch(self):
-        return entry_column(self, &self.entries.partition_leader_epoch, b"i", 4)
+        return entry_column(self, &(<BatchEntry*>NULL).partition_leader_epoch, b"i", 4)
 
     @property
     def attributes(self):
-        return entry_column(self, &self.entries.attributes, b"h", 2)
+        return entry_column(self, &(<BatchEntry*>NULL).attributes, b"h", 2)
 
     @property
     def magic(self):
-        return entry_column(self, &self.entries.magic, b"b", 1)
+        return entry_column(self, &(<BatchEntry*>NULL).magic, b"b", 1)
 
     @property
     def crc(self):
-        return entry_column(self, &self.entries.crc, b"I", 4)
+        return entry_column(self, &(<BatchEntry*>NULL).crc, b"I", 4)
 
     @property
     def control_type(self):
-        return entry_column(self, &self.entries.control_type, b"h", 2)
+        return entry_column(self, &(<BatchEntry*>NULL).control_type, b"h", 2)
 
     @property
     def coordinator_epoch(self):
-        return entry_column(self, &self.entries.coordinator_epoch, b"i", 4)
+        return entry_column(self, &(<BatchEntry*>NULL).coordinator_epoch, b"i", 4)
 
 
 cdef bint reserve_entries(BatchEntry** entries, Py_ssize_t* capacity, Py_ssize_t wanted) noexcept nogil:
@@ -292,16 +329,18 @@ def scan(const uint8_t[::1] data not None, *, int64_t position=0, BatchIndex ind
     cdef const uint8_t* p = begin
     cdef const uint8_t* end = begin + data.shape[0] if data.shape[0] else NULL
     cdef Stop stop
-    result.reserve(0)
-    with nogil:
-        stop = walk(
-            &p, end, position - <int64_t><Py_ssize_t>begin, &result.entries, &result.count, &result.capacity
-        )
-    if stop == NO_MEMORY:
-        raise MemoryError("no memory for the batch index")
-    result.end_position = position + (p - begin if begin != NULL else 0)
-    result.stop = _STOPS[stop]
-    result.stop_reason = stop_reason(stop, p, end)
+    cdef int64_t shift = position - <int64_t><Py_ssize_t>begin
+    result.acquire()
+    try:
+        with nogil:
+            stop = walk(&p, end, shift, &result.entries, &result.count, &result.capacity)
+        if stop == NO_MEMORY:
+            raise MemoryError("no memory for the batch index")
+        result.end_position = position + (p - begin if begin != NULL else 0)
+        result.stop = _STOPS[stop]
+        result.stop_reason = stop_reason(stop, p, end)
+    finally:
+        filled(&result.users, 0)
     return result
 
 

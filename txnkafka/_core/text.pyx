@@ -17,7 +17,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from txnkafka._core.atomic cimport atomic_add
+from txnkafka._core.atomic cimport add_user, drop, filled, take
 from txnkafka._core.columns cimport RecordColumns, RunColumns, record_sink
 
 cdef extern from *:
@@ -72,17 +72,22 @@ cdef class Piece:
     cdef uint8_t* memory
     cdef Py_ssize_t capacity
     cdef Py_ssize_t filled
-    cdef Py_ssize_t exports
+    cdef Py_ssize_t users           # see atomic.pxd
 
     def __dealloc__(self):
         free(self.memory)
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        PyBuffer_FillInfo(view, self, self.memory, self.filled, 1, flags)
-        atomic_add(&self.exports, 1)
+        if not add_user(&self.users):
+            raise BufferError("this piece of text is being written again")
+        try:
+            PyBuffer_FillInfo(view, self, self.memory, self.filled, 1, flags)
+        except BaseException:
+            drop(&self.users)
+            raise
 
     def __releasebuffer__(self, Py_buffer* view):
-        atomic_add(&self.exports, -1)
+        drop(&self.users)
 
     cdef int reserve(self, Py_ssize_t size) except -1:
         if size <= self.capacity:
@@ -163,28 +168,32 @@ cdef class TextWriter:
 
     def _pieces(self, RecordColumns columns, Form form, Py_ssize_t i, Py_ssize_t stop):
         cdef Piece piece
-        if columns.busy:
-            raise BufferError("these columns are being filled by another thread")
-        atomic_add(&columns.exports, 1)
+        columns.hold()
         try:
             while i < min(stop, <Py_ssize_t>columns.sink.count):
-                piece = self.unused_piece()
-                atomic_add(&piece.exports, 1)
+                piece = self.take_piece()
                 try:
                     i = self.fill(piece, columns, form, i, stop)
+                finally:
+                    filled(&piece.users, 1)
+                try:
                     text = memoryview(piece)
                 finally:
-                    atomic_add(&piece.exports, -1)
+                    drop(&piece.users)
                 yield text
         finally:
-            atomic_add(&columns.exports, -1)
+            drop(&columns.users)
 
-    cdef Piece unused_piece(self):
+    cdef Piece take_piece(self):
+        """A piece that nobody else looks at or writes; it is taken (atomic.pxd)."""
         # A loop holds one piece while it asks for the next; whoever keeps a piece longer keeps its memory.
-        self.pieces = self.pieces[1], self.pieces[0]
-        if (<Piece>self.pieces[0]).exports:
-            self.pieces = Piece(), self.pieces[1]
-        return <Piece>self.pieces[0]
+        cdef Piece older = <Piece>self.pieces[1]
+        cdef Piece newer = <Piece>self.pieces[0]
+        if not take(&older.users):
+            older = Piece()
+            take(&older.users)
+        self.pieces = older, newer
+        return older
 
     cdef Py_ssize_t fill(self, Piece piece, RecordColumns columns, Form form, Py_ssize_t i,
                          Py_ssize_t stop) except -1:

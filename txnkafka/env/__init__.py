@@ -7,7 +7,7 @@ from txnkafka.env.address import open_file_system
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
-from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
+from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
 from txnkafka.env.process import Process, this_process
 from txnkafka.env.randomness import random_below, random_bytes
 
@@ -21,6 +21,7 @@ __all__ = [
     "LocalDataFiles",
     "LocalFileSystem",
     "Lock",
+    "MappedBytes",
     "Process",
     "ReadableFile",
     "SystemClock",

@@ -8,15 +8,15 @@ read that fails for good raises the OSError of the system; who reads many files 
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import stat
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from txnkafka._core.mapping import Mapping
 from txnkafka.env.file_lock import is_file_locked
 
-__all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile"]
+__all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "MappedBytes", "ReadableFile"]
 
 
 class DirectoryEntry(NamedTuple):
@@ -27,6 +27,21 @@ class DirectoryEntry(NamedTuple):
     is_directory: bool
     size: int
     modified_ms: int
+
+
+class MappedBytes(Protocol):
+    """The beginning of a file as memory. It stays as long as a view of it is looked at; bytes that the file
+    no longer has read as zero."""
+
+    def read(self, position: int, length: int) -> memoryview:
+        """A view of these bytes, of fewer at the end. Raises OSError when the file cannot be read this way
+        any more."""
+        ...
+
+    def changed(self) -> bool:
+        """True when the file may hold other bytes now than when it was mapped. What was read is to be
+        believed only if this is still False afterwards."""
+        ...
 
 
 class ReadableFile(Protocol):
@@ -46,12 +61,12 @@ class ReadableFile(Protocol):
         and memory that was kept for it is given back."""
         ...
 
-    def map(self, size: int) -> memoryview | None:
-        """The first ``size`` bytes as memory, or None where files cannot be mapped."""
+    def map(self, size: int) -> MappedBytes | None:
+        """The first ``size`` bytes as memory, or None where the file cannot be mapped."""
         ...
 
     def close(self) -> None:
-        """Give the file back; mapped memory stays valid as long as it is looked at."""
+        """Give the file back; what was mapped of it stays."""
         ...
 
 
@@ -129,10 +144,10 @@ class LocalFile:
     def read_ahead(self, position: int, length: int) -> None:
         """The kernel does that."""
 
-    def map(self, size: int) -> memoryview | None:
+    def map(self, size: int) -> Mapping | None:
         if size == 0:
-            return memoryview(b"")
-        return memoryview(mmap.mmap(self._descriptor, size, prot=mmap.PROT_READ, flags=mmap.MAP_SHARED))
+            return None
+        return Mapping(self._descriptor, size)
 
     def close(self) -> None:
         if self._descriptor >= 0:

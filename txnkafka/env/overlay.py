@@ -184,7 +184,7 @@ class _OverlayFile:
         if self._file is not None:
             self._file.read_ahead(position, length)
 
-    def map(self, size: int) -> memoryview | None:
+    def map(self, size: int) -> None:
         return None
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:

@@ -56,7 +56,7 @@ class RemoteFile:
         elif self._pieces and self._pieces[-1].end >= position:
             self._fetch_to(position, min(position + length, self._size))
 
-    def map(self, size: int) -> memoryview | None:
+    def map(self, size: int) -> None:
         return None
 
     def close(self) -> None:

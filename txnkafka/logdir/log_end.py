@@ -64,11 +64,16 @@ def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, st
     """The batches up to the first one that recovery would not accept; ``index.stop`` is "crc" when that is
     one with a wrong CRC."""
     whole = BatchIndex()
-    for position, data, index in segment.windows():
+    bad = 0
+
+    def look(position: int, data: memoryview, index: BatchIndex) -> None:
+        nonlocal bad
         bad = first_invalid_crc(data, index, position=position) if check_crc else len(index)
         # recovery takes any magic above 2 for 2; such a batch stays, and reading stops there
         while bad < len(index) and index.magic[bad] > 2:
             bad = bad + 1 + _sound(data, index, bad + 1, position)
+
+    for _, _, index in segment.windows(examine=look):
         if bad < len(index):
             index.truncate(bad, "crc", "the CRC of the batch does not match its bytes")
         whole.extend(index)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import HiddenRanges, select
-from txnkafka._core.scan import BatchIndex
+from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.plan import DamagedBatch, ReadUnit
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
@@ -65,6 +65,13 @@ def _locate(error: CorruptRecordError, unit: ReadUnit) -> None:
     error.locate(file=unit.path, topic=unit.topic, partition=unit.partition)
 
 
+def _changed(position: int, reason: str) -> CorruptRecordError:
+    reason = reason or "it has become shorter"
+    return CorruptRecordError(
+        f"the file is not what it was when the read was planned: {reason}", position=position
+    )
+
+
 class _Walk:
     def __init__(self, segment: Segment, unit: ReadUnit, on_corrupt: OnCorrupt | None) -> None:
         self._segment = segment
@@ -94,18 +101,22 @@ class _Walk:
                 self._next_offset = max(self._next_offset, index.last_offset[len(index) - 1] + 1)
         if whole < end:
             # The plan's boundaries lie between whole batches; if no more, the file was changed meanwhile.
-            raise CorruptRecordError(
-                f"the file is not what it was when the read was planned: {reason or 'it has become shorter'}",
-                position=whole,
-            )
+            raise _changed(whole, reason)
 
     def _selected(self, position: int, data: memoryview, index: BatchIndex) -> SelectedBatches:
+        bytes_of_window = self._segment.reader(position, data)
+
         def read(at: int, length: int) -> memoryview:
-            return data[at - position : at - position + length]
+            found = bytes_of_window(at, length)
+            if len(found) < length:  # of a file that was changed while the window was at hand
+                there = scan(found, position=at)
+                if not len(there):
+                    raise _changed(there.end_position, there.stop_reason)
+            return found
 
         end_offset = self._unit.end_offset
         selection = select(index, self._hidden, start_offset=self._next_offset, end_offset=end_offset)
-        return SelectedBatches(read, index, selection, self._next_offset, end_offset)
+        return SelectedBatches(read, index, selection, self._next_offset, end_offset, self._segment.settled)
 
     def _damaged(self, damaged: DamagedBatch) -> None:
         error = CorruptRecordError(damaged.reason, position=damaged.position, offset=damaged.offset)

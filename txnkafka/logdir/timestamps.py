@@ -69,7 +69,10 @@ def _in_batch(
 ) -> TimestampOffset | None:
     selection = bytearray(len(headers.index))
     selection[i] = BOUNDED
-    batches = SelectedBatches(headers.segment.read, headers.index, selection, log_start_offset)
+    segment = headers.segment
+    batches = SelectedBatches(
+        segment.read, headers.index, selection, log_start_offset, settled=segment.settled
+    )
     for columns in ChunkDecoder().chunks(batches):
         for record in records_of(columns):
             if record.timestamp >= timestamp:

@@ -33,7 +33,7 @@ LEVELS = ("header", "crc", "records")
 LARGEST_RELATIVE_OFFSET = 2**31 - 1
 PROBE_BYTES = 1 << 20
 NO_SUCH_MAGIC = 127
-_TAILS = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
+_TAILS = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
 
 Progress = Callable[[str, int], None]
 
@@ -72,6 +72,7 @@ class LogCheck:
         self._records = RecordCheck(findings, decode_all=level == "records")
         self._cleaning = Cleaning(self.segments)
         self._cut_found = False
+        self._wrong_crcs: list[int] = []  # of the window at hand
         self.has_leader_epochs = False
 
     @property
@@ -131,7 +132,7 @@ class LogCheck:
             if not excluded:
                 time_index.window(index)
             self.producers.window(index, excluded)
-            self._records.window(segment.path, position, data, index, excluded)
+            self._records.window(segment, position, data, index, excluded)
             self.batches += len(index)
             end_position = index.end_position
             self._progress(segment.path, len(data))
@@ -149,9 +150,10 @@ class LogCheck:
         while position is not None:
             damage = None
             try:
-                for begin, data, index in segment.windows(position):
+                for begin, data, index in segment.windows(position, examine=self._check_crcs):
                     yield begin, data, index
-                    damage = _Damage(index.end_position, index.stop, index.stop_reason)
+                    reason = index.stop_reason or "the file became shorter while it was checked"
+                    damage = _Damage(index.end_position, index.stop, reason)
             except CorruptRecordError as error:
                 damage = _Damage(error.position or 0, "garbage", error.reason)
             position = None
@@ -163,11 +165,9 @@ class LogCheck:
         """Where the ``.index`` knows a batch with a right CRC behind ``position``."""
         data = read_derived(segment, "index", Findings())
         for entry in OffsetIndex(data or b"", segment.base_offset):
-            if position < entry.position < segment.size:
-                found = segment.read(entry.position, PROBE_BYTES)
-                index = scan(found, position=entry.position)
-                if len(index) and check_crcs(found, index, 0, 1, position=entry.position):
-                    return entry.position
+            inside = position < entry.position < segment.size
+            if inside and _sound_batch_at(segment, entry.position):
+                return entry.position
         return None
 
     def _tell_damage(self, i: int, segment: Segment, damage: _Damage, behind: int | None) -> None:
@@ -205,15 +205,18 @@ class LogCheck:
                 if magic == NO_SUCH_MAGIC:
                     text = f"there is no magic {data[at - position + 16]}"
                     self._findings.add("unknown-magic", segment.path, text, position=at)
-        found: list[int] = []
+        found = [batch for batch in self._wrong_crcs if index.magic[batch] != NO_SUCH_MAGIC]
+        for batch in found:
+            self._tell_corrupt(i, segment, index.position[batch])
+        return found
+
+    def _check_crcs(self, position: int, data: memoryview, index: BatchIndex) -> None:
+        self._wrong_crcs = wrong = []
         if self._level == "header":
-            return found
+            return
         batch = -1
         while (batch := check_crcs(data, index, batch + 1, len(index), position=position)) < len(index):
-            if index.magic[batch] != NO_SUCH_MAGIC:
-                found.append(batch)
-                self._tell_corrupt(i, segment, index.position[batch])
-        return found
+            wrong.append(batch)
 
     def _tell_corrupt(self, i: int, segment: Segment, position: int) -> None:
         text = "the CRC of the batch does not match its bytes"
@@ -232,3 +235,12 @@ class LogCheck:
         if self.source.recovery_point is None:
             return i + 1 == len(self.segments)
         return self.recovered(i)
+
+
+def _sound_batch_at(segment: Segment, position: int) -> bool:
+    while True:
+        found = segment.read(position, PROBE_BYTES)
+        index = scan(found, position=position)
+        sound = len(index) > 0 and check_crcs(found, index, 0, 1, position=position) == 1
+        if segment.settled():
+            return sound

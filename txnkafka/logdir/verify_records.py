@@ -6,15 +6,22 @@ Source of what a record may say: DefaultRecord, LegacyRecord.
 
 from __future__ import annotations
 
-from txnkafka._core.scan import BatchIndex
+from contextlib import suppress
+
+from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.verify_findings import Findings
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
+from txnkafka.storage.segment_view import Segment
 
 __all__ = ["RecordCheck"]
 
 WHOLE, BOUNDED = 1, 2
 CONTROL = 0x20
+
+
+class _TruncatedError(Exception):
+    """The file was truncated while a window of it was at hand; who reads the next window reports it."""
 
 
 class RecordCheck:
@@ -27,19 +34,25 @@ class RecordCheck:
         self._decoder: ChunkDecoder | None = None
 
     def window(
-        self, path: str, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
+        self, segment: Segment, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
     ) -> None:
-        """Check the batches of ``data``, which begins at byte ``position`` of the file."""
+        """Check the batches of ``data``, which begins at byte ``position`` of the segment's log."""
         legacy = any(magic < 2 for magic in set(index.magic))
         self.records += _legacy_aside(index) if legacy else _records_by_headers(index)
         if legacy or self._decode_all:
-            self._decode(path, position, data, index, excluded)
+            with suppress(_TruncatedError):
+                self._decode(segment, position, data, index, excluded)
 
     def _decode(
-        self, path: str, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
+        self, segment: Segment, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
     ) -> None:
+        path, bytes_of_window = segment.path, segment.reader(position, data)
+
         def read(at: int, length: int) -> memoryview:
-            return data[at - position : at - position + length]
+            found = bytes_of_window(at, length)
+            if len(found) < length and not len(scan(found)):
+                raise _TruncatedError
+            return found
 
         def on_corrupt(error: CorruptRecordError) -> None:
             self._findings.add("corrupt-batch", path, error.reason, position=error.position)
@@ -51,7 +64,7 @@ class RecordCheck:
         for i in excluded:
             selection[i] = 0
         magics = index.magic
-        batches = SelectedBatches(read, index, selection)
+        batches = SelectedBatches(read, index, selection, settled=segment.settled)
         for columns in self._decoder.chunks(batches, on_corrupt):
             offsets = memoryview(columns.offsets)
             if self._decode_all and not excluded:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.decode import check_crcs, corrupt_batch, decode_batches, decode_regions, next_run
@@ -40,7 +41,8 @@ class SelectedBatches:
 
     ``read(position, length)`` gives the file's bytes, ``selection`` one byte per batch of ``index``
     (``read_committed.select``); of batches selected as bounded only offsets in [start_offset, end_offset)
-    count.
+    count. ``settled()`` says after each use whether the bytes were still those of the file; if not, ``read``
+    gives them again, and no more than the file has.
     """
 
     read: ReadBytes
@@ -48,6 +50,7 @@ class SelectedBatches:
     selection: bytearray
     start_offset: int = 0
     end_offset: int = (1 << 63) - 1
+    settled: Callable[[], bool] = lambda: True
 
     def bytes_of(self, first: int, end: int) -> tuple[int, memoryview]:
         """(position, bytes) from batch ``first`` to the end of batch ``end - 1``."""
@@ -55,6 +58,15 @@ class SelectedBatches:
         return position, self.read(
             position, self.index.position[end - 1] + self.index.size[end - 1] - position
         )
+
+
+class _Run(NamedTuple):
+    """Batches ``first`` to ``end``, and their bytes from ``position`` of the file on."""
+
+    first: int
+    end: int
+    position: int
+    source: memoryview
 
 
 class ChunkDecoder:
@@ -78,7 +90,8 @@ class ChunkDecoder:
     ) -> Iterator[RecordColumns]:
         """The selected records of one file.
 
-        A damaged batch raises CorruptRecordError, or is left out when ``on_corrupt`` takes the error.
+        A damaged batch raises CorruptRecordError, or is left out when ``on_corrupt`` takes the error. Records
+        of bytes that were changed meanwhile are never yielded. What ``batches.read`` raises is raised.
         """
         i, stop = 0, len(batches.index)
         while True:
@@ -86,14 +99,20 @@ class ChunkDecoder:
             if first == end:
                 return
             columns = self._fresh_columns()
+            run = _Run(first, end, *batches.bytes_of(first, end))
             try:
-                i = self._decode(kind, batches, first, end)
+                following = self._decode(kind, batches, run)
             except CorruptRecordError as error:
+                if not batches.settled():
+                    continue
                 if on_corrupt is None:
                     raise
                 on_corrupt(error)
                 i = first + 1
                 continue
+            if not batches.settled():
+                continue  # the same again
+            i = following
             if len(columns):
                 yield columns
 
@@ -107,42 +126,41 @@ class ChunkDecoder:
         self.columns.reset()
         return self.columns
 
-    def _decode(self, kind: int, batches: SelectedBatches, first: int, end: int) -> int:
-        """Decode a run into the columns; returns the batch to go on with. Raises only for batch
-        ``first``."""
+    def _decode(self, kind: int, batches: SelectedBatches, run: _Run) -> int:
+        """Decode a run into the columns; returns the batch to go on with. Raises only for the first batch of
+        the run."""
         if kind == COMPRESSED:
-            return self._decode_compressed(batches, first, end)
+            return self._decode_compressed(batches, run)
         if kind == LEGACY:
-            position, source = batches.bytes_of(first, end)
             following = decode_legacy(
-                source,
+                run.source,
                 batches.index,
                 batches.selection,
-                first,
-                end,
+                run.first,
+                run.end,
                 self.columns,
                 self.decompressor,
-                position=position,
+                position=run.position,
                 start_offset=batches.start_offset,
                 end_offset=batches.end_offset,
             )
             self.source = self.decompressor.buffer
             return following
-        position, self.source = batches.bytes_of(first, end)
+        self.source = run.source
         return decode_batches(
-            self.source,
+            run.source,
             batches.index,
             batches.selection,
-            first,
-            end,
+            run.first,
+            run.end,
             self.columns,
-            position=position,
+            position=run.position,
             start_offset=batches.start_offset,
             end_offset=batches.end_offset,
         )
 
-    def _decode_compressed(self, batches: SelectedBatches, first: int, end: int) -> int:
-        position, source = batches.bytes_of(first, end)
+    def _decode_compressed(self, batches: SelectedBatches, run: _Run) -> int:
+        first, end, position, source = run
         sound = check_crcs(source, batches.index, first, end, batches.selection, position=position)
         if sound == first:
             raise corrupt_batch(batches.index, first)

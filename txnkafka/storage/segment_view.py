@@ -4,14 +4,18 @@ The size is taken once, when the directory is listed: whatever a broker appends 
 every pass over the segment sees the same bytes. Bytes are either mapped (closed segments of a directory no
 broker holds) or read into a buffer that is used again; nothing here relies on bytes staying as they were
 when somebody looked at them before.
+
+Bytes of a mapping may change while somebody works on them, because the file is truncated or written. So what
+follows from them counts only after ``settled()`` has said that the file is as it was; otherwise the mapping
+is given up, and the same bytes are read from the file, with the answers that ``pread`` gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from txnkafka._core.scan import BatchIndex, scan
-from txnkafka.env import FileSystem, ReadableFile
+from txnkafka.env import FileSystem, MappedBytes, ReadableFile
 from txnkafka.errors import CorruptRecordError, LogDirError
 
 __all__ = ["MAX_BATCH_BYTES", "MAX_OPEN_SEGMENTS", "Segment"]
@@ -20,6 +24,8 @@ MAPPED_WINDOW_BYTES = 4 << 20  # headers are looked at first, and should still b
 MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
 MIN_FRAME = 17  # bytes that tell what kind of batch begins somewhere
 MAX_BATCH_BYTES = 1 << 30  # a batch larger than this is taken for damage, not read into memory
+
+Examine = Callable[[int, memoryview, BatchIndex], None]
 
 
 class Segment:
@@ -34,7 +40,7 @@ class Segment:
         self.mapped = False
         self.follows_cleaned = False
         self._file: ReadableFile | None = None
-        self._mapping: memoryview | None = None
+        self._mapping: MappedBytes | None = None
         self._buffer = bytearray()
         self._index: BatchIndex | None = None
 
@@ -49,7 +55,10 @@ class Segment:
         if self._file is None:
             self._open()
         if self._mapping is not None:
-            return self._mapping[position : position + length]
+            try:
+                return self._mapping.read(position, length)
+            except OSError as error:
+                raise self._unreadable(error) from error
         length = max(0, min(length, self.size - position))
         if len(self._buffer) < length:
             self._buffer = bytearray(max(length, min(self._window_bytes, self.size)))
@@ -70,8 +79,30 @@ class Segment:
             self.size = min(self.size, self._file.size())
             if self.mapped:
                 self._mapping = self._file.map(self.size)
+                self.mapped = self._mapping is not None
         except OSError as error:
             raise self._unreadable(error) from error
+
+    def settled(self) -> bool:
+        """Whether the bytes that ``read`` gave are still those of the file. When a mapped file was changed:
+        False, and from now on the file is read instead, so the same bytes are to be asked for again."""
+        if self._mapping is None or not self._mapping.changed():
+            return True
+        self._mapping = None
+        self.mapped = False
+        return False
+
+    def reader(self, position: int, data: memoryview) -> Callable[[int, int], memoryview]:
+        """A function that gives (position, length) of a window, which begins at ``position``: out of
+        ``data``, or read again once the file was changed under it."""
+        from_mapping = self._mapping is not None
+
+        def read(at: int, length: int) -> memoryview:
+            if from_mapping and self._mapping is None:
+                return self.read(at, length)
+            return data[at - position : at - position + length]
+
+        return read
 
     def _unreadable(self, error: OSError) -> LogDirError:
         return LogDirError(f"cannot read {self.path}: {error.strerror or error}")
@@ -83,19 +114,25 @@ class Segment:
         self._file = self._mapping = self._index = None
         self._buffer = bytearray()
 
-    def windows(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, memoryview, BatchIndex]]:
+    def windows(
+        self, start: int = 0, end: int | None = None, *, examine: Examine | None = None
+    ) -> Iterator[tuple[int, memoryview, BatchIndex]]:
         """(position, bytes, batches in them) from a batch boundary to ``end``, each window with whole
         batches only.
 
         The last window's index says how the bytes end. A window is 4 MiB when the file is mapped, else what
-        its file system likes best, or one batch if that is larger.
+        its file system likes best, or one batch if that is larger. ``examine`` is called with each window
+        before it is handed out, and again if the file was changed meanwhile; whoever looks at the bytes of a
+        window later asks ``settled``.
         """
         try:
-            yield from self._windows(start, self.size if end is None else min(end, self.size))
+            yield from self._windows(start, self.size if end is None else min(end, self.size), examine)
         finally:
             self._forget_window()
 
-    def _windows(self, start: int, end: int) -> Iterator[tuple[int, memoryview, BatchIndex]]:
+    def _windows(
+        self, start: int, end: int, examine: Examine | None
+    ) -> Iterator[tuple[int, memoryview, BatchIndex]]:
         size = self._window_bytes
         position = start
         while True:
@@ -103,6 +140,11 @@ class Segment:
             self._read_ahead(position + len(data), min(size, end - position - len(data)))
             at_end = position + len(data) >= end or len(data) < min(size, end - position)
             index = scan(data, position=position)
+            if examine is not None:
+                examine(position, data, index)
+            if not self.settled():
+                size = min(size, self._window_bytes)
+                continue
             # zeros at the end of a window may be the beginning of a batch, those of a whole header are not
             stuck = index.stop == "garbage" or (index.stop == "zeros" and not len(index))
             if at_end or (stuck and len(data) >= MIN_FRAME):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.env import DataFile, DataFiles, DirectoryEntry, Lock, ReadableFile
+from txnkafka.env import DataFile, DataFiles, DirectoryEntry, Lock, MappedBytes, ReadableFile
 from txnkafka.testing.memory_file import MemoryFile
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class FaultyReadableFile:
     def read_ahead(self, position: int, length: int) -> None:
         self._file.read_ahead(position, length)
 
-    def map(self, size: int) -> memoryview | None:
+    def map(self, size: int) -> MappedBytes | None:
         self._plan.check("map", self._path)
         return self._file.map(size)
 

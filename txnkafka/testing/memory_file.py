@@ -33,7 +33,7 @@ class MemoryFile:
     def read_ahead(self, position: int, length: int) -> None:
         """All is here."""
 
-    def map(self, size: int) -> memoryview | None:
+    def map(self, size: int) -> None:
         return None
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import threading
+
 import pytest
 
-from tests.models.builder import Batch, PlainRecord
+from tests.models.builder import Batch, PlainRecord, legacy_entry
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.decode import decode_batches
+from txnkafka._core.legacy import decode_legacy
 from txnkafka._core.scan import scan
+from txnkafka.record.compression import Decompressor
 
 RECORDS = [
     PlainRecord(b"key", b"value", 7, [(b"h", b"x"), (b"", None), (b"h", b"")]),
@@ -131,3 +136,111 @@ def test_growth_keeps_what_is_there() -> None:
     assert bytes(columns.value_data) == b"v" * 40_000
     assert values(columns.run_ends) == list(range(40, 801, 40))
     assert columns.nbytes > 40_000
+
+
+def test_a_column_counts_from_the_moment_it_is_handed_out() -> None:
+    columns = RecordColumns()
+    fill(columns)
+    kept = columns.value_data
+    assert columns.in_use
+    with pytest.raises(BufferError, match="release the buffers or use other columns"):
+        columns.reset()
+    with pytest.raises(BufferError, match="release the buffers or use other columns"):
+        fill(columns, [PlainRecord(b"k", b"v" * 9000)] * 400)
+    assert bytes(memoryview(kept)) == b"value"
+    del kept
+    assert not columns.in_use
+
+
+COPIES = [
+    "offsets", "timestamps", "key_offsets", "key_data", "key_validity", "value_offsets", "value_data",
+    "value_validity", "header_offsets", "header_key_offsets", "header_key_data", "header_value_offsets",
+    "header_value_data", "header_value_validity", "run_ends", "run_leader_epochs", "run_timestamp_types",
+]  # fmt: skip
+VIEWS = ["key_positions", "key_lengths", "value_positions", "value_lengths"]
+
+
+@pytest.mark.parametrize("name", [*COPIES, *VIEWS])
+def test_no_way_leads_to_memory_that_was_filled_again(name: str) -> None:
+    """``memoryview.obj`` is still there when the memoryview has been released."""
+    columns = RecordColumns(headers=True, views=name in VIEWS)
+    fill(columns)
+    view = getattr(columns, name)
+    content, column = bytes(view), view.obj
+    view.release()
+    again = memoryview(column)
+    assert bytes(again) == content
+    again.release()
+    assert not columns.in_use
+    columns.reset()
+    fill(columns, [PlainRecord(b"k", b"v" * 9000)] * 400)
+    with pytest.raises(BufferError, match="take the column anew"):
+        memoryview(column)
+    assert not columns.in_use
+
+
+@pytest.mark.parametrize("name", [*COPIES, *VIEWS])
+def test_no_column_is_handed_out_while_the_arena_is_filled(name: str) -> None:
+    """Decompressing a wrapper runs code of others, or lets another thread run."""
+    log = b"".join(wrapper(i) for i in range(40))
+    index = scan(log)
+    columns = RecordColumns(headers=True, views=name in VIEWS)
+    old = columns.offsets.obj
+    refused = []
+
+    class Looking(Decompressor):
+        def append(self, *arguments: object, **options: object) -> tuple[int, int]:
+            for look in (lambda: getattr(columns, name), lambda: memoryview(old), lambda: columns.reset()):
+                with pytest.raises(BufferError, match=r"filled by another thread|still in use"):
+                    look()
+                refused.append(name)
+            return super().append(*arguments, **options)  # type: ignore[arg-type]
+
+    assert decode_legacy(log, index, b"\1" * 40, 0, 40, columns, Looking()) == 40
+    assert len(refused) == 120
+    assert len(columns) == 40
+    assert columns.offsets.tolist() == list(range(1, 41))
+    with pytest.raises(BufferError, match="take the column anew"):
+        memoryview(old)
+
+
+def wrapper(offset: int) -> bytes:
+    inner = legacy_entry(0, b"k", bytes(10_000))
+    return legacy_entry(offset + 1, None, gzip.compress(inner, 1), attributes=1)
+
+
+def test_threads_that_look_while_others_fill() -> None:
+    """Either the columns can be filled, or a thread sees what a filling left; nothing in between."""
+    columns = RecordColumns()
+    letters = b"abcdefgh"
+    batches = [Batch(records=[PlainRecord(b"", bytes([letter]) * 5000)] * 300).encode() for letter in letters]
+    stop, wrong = threading.Event(), []
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                values = columns.value_data
+            except BufferError:
+                continue
+            content = bytes(values)
+            if content.strip(content[:1]):
+                wrong.append(content[:1])
+            values.release()
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    filled = 0
+    while filled < 10:
+        data = batches[filled % len(batches)]
+        try:
+            columns.reset()
+            decode_batches(data, scan(data), b"\1", 0, 1, columns)
+        except BufferError:
+            continue
+        filled += 1
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert not columns.in_use

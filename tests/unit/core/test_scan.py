@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.builder import Batch, PlainRecord, end_marker, legacy_entry, legacy_wrapper
 from tests.models.fetch_filter import scan_log
+from txnkafka._core.decode import corrupt_batch
 from txnkafka._core.scan import BatchIndex, scan
 
 RECORDS = [PlainRecord(b"k", b"v", 1000), PlainRecord(None, b"", 998)]
@@ -179,3 +182,59 @@ def test_find_truncate_extend_and_disorder() -> None:
     with pytest.raises(IndexError, match="cannot keep 9 of 3 batches"):
         index.truncate(9, "end", "")
     assert index[-1].base_offset == 10
+
+
+def test_no_way_leads_to_entries_that_were_moved() -> None:
+    """``memoryview.obj`` is still there when the memoryview was released; it shows the index as it is."""
+    data = two_batches()
+    index = scan(data)
+    view = index.position
+    column = view.obj
+    view.release()
+    scan(data * 100, index=index)
+    assert memoryview(column).tolist() == index.position.tolist()
+    assert len(memoryview(column)) == 202
+
+
+def test_an_index_stays_while_somebody_reads_it() -> None:
+    data = two_batches()
+    index = scan(data)
+    held = index.magic
+    for change in (
+        lambda: scan(data, index=index),
+        lambda: index.extend(scan(data)),
+        lambda: index.truncate(1, "end", ""),
+    ):
+        with pytest.raises(BufferError, match="still looked at"):
+            change()
+    assert len(held) == len(index) == 2
+    assert (index.find(7), index.disorder(0), index.has_gaps(5)) == (1, 2, False)
+    held.release()
+    index.extend(scan(data))
+    assert len(index) == 4
+
+
+def test_an_index_is_not_read_while_batches_are_added() -> None:
+    data = two_batches() * 200_000
+    index = BatchIndex()
+    thread = threading.Thread(target=scan, args=(data,), kwargs={"index": index})
+    thread.start()
+    refused = 0
+    while thread.is_alive():
+        for look in (lambda: index[0], lambda: index.position, lambda: index.find(5)):
+            try:
+                look()
+            except BufferError as error:
+                refused += "added to this index by another thread" in str(error)
+            except IndexError:  # not begun
+                pass
+    thread.join()
+    assert refused > 0
+    assert len(index) == 400_000
+    assert index[0].base_offset == 5
+
+
+@pytest.mark.parametrize("number", [-1, 2, 1 << 40])
+def test_no_error_of_a_batch_that_is_not_there(number: int) -> None:
+    with pytest.raises(IndexError, match="of 2"):
+        corrupt_batch(scan(two_batches()), number)

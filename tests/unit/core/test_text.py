@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -335,3 +336,33 @@ def test_refuses_what_it_cannot_show() -> None:
     with pytest.raises(ValueError, match="column"):
         writer.base64_lines(columns_of(log), "headers")  # type: ignore[arg-type]
     assert b"".join(writer.base64_lines(columns_of(log, headers=False))) == b"dg==\n"
+
+
+def test_a_piece_that_is_written_again_is_not_shown() -> None:
+    writer, columns = TextWriter(TOPIC, 0), large()
+    pieces = writer.json_lines(columns)
+    first = next(pieces)
+    piece = first.obj
+    first.release()
+    assert bytes(memoryview(piece)[:2]) == b'{"'
+    kept = memoryview(piece)
+    content = bytes(kept)
+    for _ in pieces:
+        assert bytes(kept) == content
+
+
+def test_threads_that_use_one_writer() -> None:
+    writer, columns = TextWriter(TOPIC, 0), large()
+    expected = b"".join(map(bytes, writer.json_lines(columns)))
+    found: list[bytes] = []
+
+    def write() -> None:
+        found.extend(b"".join(map(bytes, writer.json_lines(columns))) for _ in range(5))
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 20
+    columns.reset()
