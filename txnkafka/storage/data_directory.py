@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, unique_name, write_durably
-from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
+from txnkafka.errors import CorruptFileError, KafkaError, KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.checkpoint import (
     format_clean_shutdown,
@@ -23,24 +23,23 @@ from txnkafka.storage.checkpoint import (
     format_partition_metadata,
     parse_clean_shutdown,
     parse_offset_checkpoint,
-    parse_partition_metadata,
 )
 from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, LogToClean, clean, dirtiest_first
 from txnkafka.storage.flush import FlushTickets
+from txnkafka.storage.identity import identify, make_identity, topic_id_of
 from txnkafka.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
-    META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
-    parse_partition_directory,
 )
-from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
+from txnkafka.storage.limits import CHECKPOINT_LIMIT, SMALL_FILE_LIMIT
+from txnkafka.storage.meta_properties import MetaProperties
+from txnkafka.storage.partition_names import concerns_one_partition, fits_checkpoint, named_partitions
 from txnkafka.storage.recovery import Repair, Start, open_log
-from txnkafka.storage.topic_id import topic_id_from_bytes
 from txnkafka.storage.truncation import delete_old_segments, delete_records, end_below, truncate_to
 
 if TYPE_CHECKING:
@@ -51,15 +50,14 @@ if TYPE_CHECKING:
 __all__ = ["DataDirectory"]
 
 LOG = logging.getLogger("txnkafka.storage")
-_LIMIT = 64 << 20  # of a checkpoint: a million partitions
 _METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has an owner of its own
 _NO_EPOCH = -1
 
 
 class DataDirectory:
     """An open data directory. ``logs`` are its partitions, ``refused`` those that are damaged where they must
-    not be, with the error; ``repairs`` says what opening had to put right, ``was_clean`` whether the last
-    owner had stopped cleanly. For one thread at a time.
+    not be, cannot be read, or lead elsewhere, with the error; ``repairs`` says what opening had to put right,
+    ``was_clean`` whether the last owner had stopped cleanly. For one thread at a time.
 
     ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others
     stay as they are, and a directory without an identity gets none. Raises LogDirError when somebody else
@@ -111,24 +109,12 @@ class DataDirectory:
         return lock
 
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
-        path = self._file(META_PROPERTIES)
-        if not self.files.exists(path):
-            if self._repair is not None:
-                return MetaProperties(0, None, None, None)
-            found = MetaProperties(1, cluster_id or _new_id(), 1 if node_id is None else node_id, _new_id())
-            write_durably(self.files, path, format_meta_properties(found))
+        found = identify(self.files, self.path, cluster_id, node_id)
+        if found is not None:
             return found
-        try:
-            found = parse_meta_properties(self.files.read(path, _LIMIT))
-        except CorruptFileError as error:
-            raise LogDirError(f"{path} is damaged, and says whose directory this is: {error}") from error
-        for name, wanted, there in (
-            ("cluster.id", cluster_id, found.cluster_id),
-            ("node.id", node_id, found.node_id),
-        ):
-            if wanted is not None and there is not None and wanted != there:
-                raise LogDirError(f"{path} says {name}={there}, not {wanted}: this is somebody else's")
-        return found
+        if self._repair is not None:
+            return MetaProperties(0, None, None, None)
+        return make_identity(self.files, self.path, cluster_id, node_id)
 
     def _open_all(self, now_ms: int) -> None:
         points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
@@ -137,14 +123,17 @@ class DataDirectory:
         self.cleaner_offsets = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT) or {}
         self.was_clean = self._take_clean_marker()
         self._untouched: set[TopicPartition] = set()
-        for partition in self._partitions():
+        for partition, fault in self._partitions():
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
+                continue
+            if fault:
+                self._refuse(partition, LogDirError(fault))
                 continue
             point = None if points is None else points.get(partition, 0)
             start = Start(self.was_clean, point, starts.get(partition, 0), self._repair)
             self._open(partition, start, now_ms)
-        closed = self._untouched | self.refused.keys()
+        closed = {each for each in self._untouched | self.refused.keys() if fits_checkpoint(each.topic)}
         self._kept_points = {each: (points or {}).get(each, 0) for each in closed}
         # nothing else says that damage in what is not open lies below what was durable
         self._keeps_damaged_points = points is None and bool(closed)
@@ -152,18 +141,23 @@ class DataDirectory:
         self._kept_marks = {each: marks[each] for each in closed if each in marks}
         self.checkpoint()
 
-    def _partitions(self) -> Iterator[TopicPartition]:
-        """The partitions that are there; what is left of those that were deleted goes."""
-        for entry in self.files.list(self.path):
-            if not entry.is_directory:
-                continue
-            found = parse_partition_directory(entry.name)
-            if found is None:
-                LOG.warning("%s in %s is no partition; Kafka would not start with it", entry.name, self.path)
-            elif found.state == "delete" and self._only is None:
-                remove_tree(self.files, self._file(entry.name))
+    def _partitions(self) -> Iterator[tuple[TopicPartition, str]]:
+        """The partitions that are there, with what keeps them from being opened; what is left of those that
+        were deleted goes."""
+        for name, found, fault in named_partitions(self.files.list(self.path)):
+            path = self._file(name)
+            if found.state == "delete" and self._only is None:
+                self._remove_leftover(path)
             elif found.state == "current" and found.topic_partition.topic != _METADATA_TOPIC:
-                yield found.topic_partition
+                yield found.topic_partition, fault and f"{path} {fault}"
+
+    def _remove_leftover(self, path: str) -> None:
+        try:
+            remove_tree(self.files, path)
+        except OSError as error:
+            if not concerns_one_partition(error):
+                raise
+            LOG.warning("%s is left over from a deletion, and cannot be removed: %s", path, error)
 
     def _take_clean_marker(self) -> bool:
         """Whether the last owner stopped cleanly; it is only true once."""
@@ -171,8 +165,11 @@ class DataDirectory:
         if not self.files.exists(path):
             return False
         try:
-            self.broker_epoch = parse_clean_shutdown(self.files.read(path, _LIMIT)).broker_epoch or _NO_EPOCH
-        except CorruptFileError as error:
+            content = self.files.read(path, SMALL_FILE_LIMIT)
+            self.broker_epoch = parse_clean_shutdown(content).broker_epoch or _NO_EPOCH
+        except (CorruptFileError, OSError) as error:
+            if not concerns_one_partition(error):
+                raise
             LOG.warning("%s says no broker epoch: %s", path, error)
         self.files.remove(path)
         self.files.sync_directory(self.path)
@@ -181,38 +178,36 @@ class DataDirectory:
     def _open(self, partition: TopicPartition, start: Start, now_ms: int) -> None:
         directory = self._file(str(partition))
         try:
-            topic_id = self._topic_id(directory)
+            topic_id = topic_id_of(self.files, directory)
             opened = open_log(
                 self.files, directory, partition, self._config(partition.topic), start, now_ms=now_ms
             )
-        except (CorruptRecordError, CorruptFileError) as error:
-            LOG.error("%s is not opened: %s", partition, error)
-            self.refused[partition] = error
+        except (KafkaError, OSError) as error:
+            if not concerns_one_partition(error):
+                raise
+            self._refuse(partition, error if isinstance(error, KafkaError) else _unreadable(error))
             return
         self.logs[partition] = opened.log
         self.repairs += [f"{partition}: {repair}" for repair in opened.repairs]
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
 
-    def _topic_id(self, directory: str) -> str | None:
-        path = self.files.join(directory, PARTITION_METADATA)
-        if not self.files.exists(path):
-            return None  # brokers before 2.8 wrote none
-        try:
-            return parse_partition_metadata(self.files.read(path, _LIMIT)).topic_id
-        except CorruptFileError as error:
-            error.locate(file=path)
-            raise
+    def _refuse(self, partition: TopicPartition, error: KafkaError) -> None:
+        LOG.error("%s is not opened: %s", partition, error)
+        self.refused[partition] = error
 
     def _read_checkpoint(self, name: str) -> dict[TopicPartition, int] | None:
         """None when it is damaged: then nobody knows."""
         path = self._file(name)
         try:
-            return parse_offset_checkpoint(self.files.read(path, _LIMIT))
+            return parse_offset_checkpoint(self.files.read(path, CHECKPOINT_LIMIT))
         except FileNotFoundError:
             return {}
-        except CorruptFileError as error:
-            text = f"{path} is damaged, {error.reason}: made anew"
+        except (CorruptFileError, OSError) as error:
+            if not concerns_one_partition(error):
+                raise
+            reason = error.reason if isinstance(error, CorruptFileError) else error.strerror
+            text = f"{path} is damaged, {reason}: made anew"
             LOG.warning("%s", text)
             self.repairs.append(text)
             self.repairs_of_directory.append(text)
@@ -386,5 +381,7 @@ class DataDirectory:
         return self.files.join(self.path, name)
 
 
-def _new_id() -> str:
-    return topic_id_from_bytes(bytes.fromhex(unique_name()))
+def _unreadable(error: OSError) -> LogDirError:
+    found = LogDirError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    found.__cause__ = error
+    return found
