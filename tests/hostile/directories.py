@@ -168,7 +168,8 @@ def names(directory: Path, outside: Path) -> None:
 
 def largest_partition(directory: Path, outside: Path) -> None:
     """An open transaction that has no owner, and a number of a partition that must not bound a loop."""
-    partition(directory, "bad-0", data(0, transactional=True, producer_id=7, producer_epoch=0, base_sequence=0))
+    fields = {"transactional": True, "producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    partition(directory, "bad-0", data(0, **fields))
     partition(directory, f"__transaction_state-{2**31 - 1}", b"")
     partition(directory, f"__consumer_offsets-{2**31 - 1}", b"")
     partition(directory, f"many-{2**31 - 1}")
@@ -246,7 +247,8 @@ def producers(directory: Path, outside: Path, count: int = 1_300_000) -> None:
     for i in range(count):
         struct.pack_into(">qhiqiqiq", rows, i * SNAPSHOT_ENTRY, i, 0, 0, 0, 0, 5, 0, -1)
     content = struct.pack(">i", count) + rows
-    log_file(partition(directory), "snapshot", 2).write_bytes(struct.pack(">hI", 1, crc32c(content)) + content)
+    head = struct.pack(">hI", 1, crc32c(content))
+    log_file(partition(directory), "snapshot", 2).write_bytes(head + content)
 
 
 def sparse_indexes(directory: Path, outside: Path) -> None:

@@ -11,7 +11,7 @@ Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, unique_name, write_durably
@@ -38,7 +38,12 @@ from txnkafka.storage.layout import (
 )
 from txnkafka.storage.limits import CHECKPOINT_LIMIT, SMALL_FILE_LIMIT
 from txnkafka.storage.meta_properties import MetaProperties
-from txnkafka.storage.partition_names import concerns_one_partition, fits_checkpoint, named_partitions
+from txnkafka.storage.partition_names import (
+    NamedPartition,
+    concerns_one_partition,
+    fits_checkpoint,
+    named_partitions,
+)
 from txnkafka.storage.recovery import Repair, Start, open_log
 from txnkafka.storage.truncation import delete_old_segments, delete_records, end_below, truncate_to
 
@@ -117,13 +122,15 @@ class DataDirectory:
         return make_identity(self.files, self.path, cluster_id, node_id)
 
     def _open_all(self, now_ms: int) -> None:
-        points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
-        starts = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT) or {}
-        marks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT) or {}
-        self.cleaner_offsets = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT) or {}
+        found = list(named_partitions(self.files.list(self.path)))
+        there = {each.parsed.topic_partition for each in found}
+        points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT, there)
+        starts = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT, there) or {}
+        marks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT, there) or {}
+        self.cleaner_offsets = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT, there) or {}
         self.was_clean = self._take_clean_marker()
         self._untouched: set[TopicPartition] = set()
-        for partition, fault in self._partitions():
+        for partition, fault in self._partitions(found):
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
                 continue
@@ -141,10 +148,10 @@ class DataDirectory:
         self._kept_marks = {each: marks[each] for each in closed if each in marks}
         self.checkpoint()
 
-    def _partitions(self) -> Iterator[tuple[TopicPartition, str]]:
+    def _partitions(self, there: Iterable[NamedPartition]) -> Iterator[tuple[TopicPartition, str]]:
         """The partitions that are there, with what keeps them from being opened; what is left of those that
         were deleted goes."""
-        for name, found, fault in named_partitions(self.files.list(self.path)):
+        for name, found, fault in there:
             path = self._file(name)
             if found.state == "delete" and self._only is None:
                 self._remove_leftover(path)
@@ -196,11 +203,13 @@ class DataDirectory:
         LOG.error("%s is not opened: %s", partition, error)
         self.refused[partition] = error
 
-    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int] | None:
+    def _read_checkpoint(
+        self, name: str, there: Container[TopicPartition]
+    ) -> dict[TopicPartition, int] | None:
         """None when it is damaged: then nobody knows."""
         path = self._file(name)
         try:
-            return parse_offset_checkpoint(self.files.read(path, CHECKPOINT_LIMIT))
+            return parse_offset_checkpoint(self.files.read(path, CHECKPOINT_LIMIT), there)
         except FileNotFoundError:
             return {}
         except (CorruptFileError, OSError) as error:

@@ -8,9 +8,9 @@ decides), a file that is not derived like one that cannot be read.
 |---|---|---|
 | checkpoints of a log directory | 30 to 60 bytes a partition, 200,000 partitions are 12 MB | 16 MiB |
 | ``leader-epoch-checkpoint`` | at most 31 bytes a leader election, 10,000 of them are 0.3 MB | 4 MiB |
-| ``meta.properties`` and other small files | under 1 KB | 64 KiB |
+| ``meta.properties`` and other small files | under 1 KB | 256 KiB |
 | ``.index``, ``.timeindex`` | ``segment.index.bytes``, by default 10 MiB, preallocated | 128 MiB |
-| ``.txnindex`` | 34 bytes an aborted transaction, which has a marker of 78 bytes in the segment | 64 MiB |
+| ``.txnindex`` | 34 bytes an aborted transaction, a million of them in a segment of 1 GiB | 32 MiB |
 | ``.snapshot`` | 46 bytes a producer of a day; ten new ones a second are 864,000 | 64 MiB |
 
 Memory for a file is its size and a small constant, not a multiple: entries are looked at one by one.
@@ -38,9 +38,9 @@ __all__ = [
 
 CHECKPOINT_LIMIT: Final = 16 << 20
 EPOCHS_LIMIT: Final = 4 << 20
-SMALL_FILE_LIMIT: Final = 64 << 10
+SMALL_FILE_LIMIT: Final = 256 << 10
 INDEX_LIMIT: Final = 128 << 20
-TXN_INDEX_LIMIT: Final = 64 << 20
+TXN_INDEX_LIMIT: Final = 32 << 20
 SNAPSHOT_LIMIT: Final = 64 << 20
 
 
@@ -52,4 +52,4 @@ def read_derived(files: FileSystem, path: str, limit: int) -> bytes:
     except OSError as error:
         if error.errno != errno.EFBIG:
             raise
-        raise CorruptFileError(error.strerror, file=path) from None
+        raise CorruptFileError(str(error.strerror), file=path) from None

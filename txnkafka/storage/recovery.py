@@ -27,7 +27,13 @@ from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.segment import SPARSE, LogSegment
 from txnkafka.storage.snapshots import ProducerSnapshots
 from txnkafka.storage.sound_indexes import keep_sound_indexes
-from txnkafka.storage.transactions import add_aborted, check_transactions, load_producers, replay, transactions_of
+from txnkafka.storage.transactions import (
+    add_aborted,
+    check_transactions,
+    load_producers,
+    replay,
+    transactions_of,
+)
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) ->
     except CorruptFileError as error:
         log.note(f"{path} is damaged, {error.reason}: made anew from the log")
         return
-    problems = TimeIndex(content, segment.base_offset).problems(segment.size, end_offset=end_offset)
+    problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
     index = IndexFile(TIME_ENTRY, content)
     if problems:
         log.note(f"{path} is damaged, {problems[0].text}: made anew from the log")
