@@ -3,7 +3,7 @@ their place."""
 
 from __future__ import annotations
 
-from txnkafka.env.address import open_file_system
+from txnkafka.env.address import open_file_system, without_password
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
@@ -27,5 +27,6 @@ __all__ = [
     "open_file_system",
     "remove_tree",
     "unique_name",
+    "without_password",
     "write_durably",
 ]

@@ -18,9 +18,10 @@ import struct
 import sys
 import threading
 
-__all__ = ["LINK", "FileLock", "check_regular", "is_file_locked", "lock_file"]
+__all__ = ["LINK", "NOT_REGULAR", "FileLock", "check_regular", "is_file_locked", "lock_file"]
 
 LINK = "is a symbolic link, and nothing is written through links: put the file itself in its place"
+NOT_REGULAR = "not a regular file"
 
 _held: dict[tuple[int, int], FileLock] = {}
 _guard = threading.Lock()
@@ -56,7 +57,7 @@ def lock_file(path: str) -> FileLock | None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | _FLAGS, 0o666)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file")
+                raise OSError(errno.EINVAL, NOT_REGULAR)
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
@@ -98,7 +99,7 @@ def check_regular(path: str, *, follow: bool) -> None:
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, LINK, path)
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "not a regular file", path)
+        raise OSError(errno.EINVAL, NOT_REGULAR, path)
 
 
 def _is_held(path: str) -> bool:

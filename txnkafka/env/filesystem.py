@@ -15,15 +15,15 @@ import stat
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from txnkafka.env.file_lock import LINK, check_regular, is_file_locked
+from txnkafka.env.file_lock import LINK, NOT_REGULAR, check_regular, is_file_locked
 
 __all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "ReadableFile"]
 
 
 class DirectoryEntry(NamedTuple):
     """One name in a directory. ``size`` is 0 for directories; a name that vanished meanwhile is not
-    listed. For a link ``is_directory`` and ``size`` are those of its target. ``fault`` says why nothing is
-    known of what is there: a link that leads nowhere, in a circle, or where one may not look."""
+    listed. For a link ``is_directory`` and ``size`` are those of its target. ``fault`` says why this
+    cannot be opened: a FIFO or a device, a link that leads nowhere, in a circle, or where one may not look."""
 
     name: str
     is_directory: bool
@@ -31,6 +31,11 @@ class DirectoryEntry(NamedTuple):
     modified_ms: int
     is_link: bool = False
     fault: str = ""
+
+    @property
+    def may_be_directory(self) -> bool:
+        """Whether this is a directory, or nobody knows what it is."""
+        return self.is_directory or self.fault not in ("", NOT_REGULAR)
 
 
 class ReadableFile(Protocol):
@@ -123,7 +128,7 @@ class LocalFile:
             raise
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             self.close()
-            raise OSError(errno.EINVAL, "not a regular file", path)
+            raise OSError(errno.EINVAL, NOT_REGULAR, path)
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
@@ -190,7 +195,8 @@ class LocalFileSystem:
                 is_directory = stat.S_ISDIR(status.st_mode)
                 size = 0 if is_directory else status.st_size
                 modified_ms = status.st_mtime_ns // 1_000_000
-                found.append(DirectoryEntry(each.name, is_directory, size, modified_ms, is_link))
+                fault = "" if is_directory or stat.S_ISREG(status.st_mode) else NOT_REGULAR
+                found.append(DirectoryEntry(each.name, is_directory, size, modified_ms, is_link, fault))
         return sorted(found)
 
     def is_directory(self, path: str) -> bool:

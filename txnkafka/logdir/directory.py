@@ -193,12 +193,12 @@ class LogDir:
         is known may be one, and then cannot be read; any other is left out, with a note."""
         found = {}
         for entry in entries:
-            parsed = parse_partition_directory(entry.name) if entry.is_directory or entry.fault else None
+            parsed = parse_partition_directory(entry.name) if entry.may_be_directory else None
             if parsed is not None:
                 found[entry.name] = parsed
             elif entry.fault:
                 full = self.file_system.join(path, entry.name)
-                text = f"cannot be looked at: {entry.fault}"
+                text = f"cannot be opened: {entry.fault}"
                 self._note("unreadable-file", "note", full, text, "check permissions and where links lead")
         ordered = sorted(found.items(), key=lambda item: item[0] != str(item[1].topic_partition))
         return dict(ordered)

@@ -53,7 +53,7 @@ def named_partitions(entries: Iterable[DirectoryEntry]) -> Iterator[NamedPartiti
     names = {entry.name for entry in listed}
     for entry in listed:
         parsed = parse_partition_directory(entry.name)
-        if parsed is None or not (entry.is_directory or entry.fault):
+        if parsed is None or not entry.may_be_directory:
             if entry.is_directory:
                 LOG.warning("%r is no partition; Kafka would not start with it", entry.name)
             continue
@@ -68,7 +68,7 @@ def _fault(entry: DirectoryEntry, parsed: PartitionDirectory) -> str:
     if entry.is_link:
         return LINK
     if entry.fault:
-        return f"cannot be looked at: {entry.fault}"
+        return f"cannot be opened: {entry.fault}"
     if not fits_checkpoint(parsed.topic_partition.topic):
         return "has a name that no checkpoint can hold: it has whitespace, or is no UTF-8"
     if parsed.state == "current" and entry.name != str(parsed.topic_partition):
@@ -92,7 +92,7 @@ def fault_of_file(entry: DirectoryEntry) -> str:
     if entry.is_link:
         return LINK
     if entry.fault:
-        return f"cannot be looked at: {entry.fault}"
+        return f"cannot be opened: {entry.fault}"
     return "is a directory, where a file belongs" if entry.is_directory else ""
 
 

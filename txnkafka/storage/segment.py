@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.layout import FileKind
 
-__all__ = ["DELETED", "SPARSE", "LogSegment"]
+__all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
+OUT_OF_ORDER = "offsets go back in the log; 'txnkafka repair --full' says where"
 _INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
@@ -105,7 +106,7 @@ class LogSegment(SegmentFiles):
                 newest_entry=self._newest_time_entry(),
             )
         except OverflowError as error:
-            raise CorruptRecordError(f"{error}: offsets go back in the log", file=self.path("log")) from None
+            raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
         self.offset_index.content += grown[0]
         self.time_index.content += grown[1]
         self._bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]

@@ -15,6 +15,7 @@ from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON
 from txnkafka.storage.limits import TXN_INDEX_LIMIT, read_derived
+from txnkafka.storage.segment import OUT_OF_ORDER
 from txnkafka.storage.txn_index import parse_txn_index
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
@@ -86,7 +87,7 @@ def add_aborted(segment: LogSegment, index: TxnIndexFile, completed: list[Comple
     try:
         index.add(completed)
     except ValueError as error:
-        raise CorruptRecordError(f"{error}: offsets go back in the log", file=segment.path("log")) from None
+        raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=segment.path("log")) from None
 
 
 def _aborted_in(log: PartitionLog, segment: LogSegment) -> list[CompletedTxn]:
