@@ -28,8 +28,8 @@ def index_entries(
     (offset index, time index, bytes since entry, max timestamp, its offset).
 
     ``bytes_since_entry`` of log lie between the last batch with an entry and the first of these,
-    ``newest_entry`` is the last timestamp of the time index, -1 when it is empty. Raises OverflowError for an
-    offset too far from the segment's base.
+    ``newest_entry`` is the last timestamp of the time index, -1 when it is empty. Raises OverflowError for any
+    batch whose last offset lies below the segment's base or too far above it, with an entry or without.
     """
     cdef IndexHold _held = batches.hold()
     cdef bytearray offsets = bytearray(batches.count * OFFSET_ENTRY)
@@ -40,11 +40,15 @@ def index_entries(
     cdef Py_ssize_t i, offset_count = 0, time_count = 0
     for i in range(batches.count):
         e = &batches.entries[i]
+        if (
+            e.last_offset < base_offset
+            or e.last_offset - base_offset > INT32_MAX      # no overflow: no base is negative
+            or e.position > INT32_MAX
+        ):
+            raise OverflowError(f"offset {e.last_offset} at {e.position} has no place in an index")
         if e.max_timestamp > max_timestamp:
             max_timestamp, max_timestamp_offset = e.max_timestamp, e.last_offset
         if bytes_since_entry > interval_bytes:
-            if not 0 <= e.last_offset - base_offset <= INT32_MAX or e.position > INT32_MAX:
-                raise OverflowError(f"offset {e.last_offset} at {e.position} has no place in an index")
             store_i32(o + offset_count * OFFSET_ENTRY, <int>(e.last_offset - base_offset))
             store_i32(o + offset_count * OFFSET_ENTRY + 4, <int>e.position)
             offset_count += 1

@@ -76,6 +76,7 @@ class Dumper:
 
     def rows(self, paths: tuple[str, ...]) -> Iterator[Row]:
         """All rows; what cannot be read is said on stderr."""
+        from txnkafka.env import without_password
         from txnkafka.errors import LogDirError
 
         for path in paths:
@@ -84,7 +85,7 @@ class Dumper:
             except BrokenPipeError:
                 raise
             except OSError as error:
-                self._fail(f"cannot read {path}: {error.strerror or error}")
+                self._fail(f"cannot read {without_password(path)}: {error.strerror or error}")
             except LogDirError as error:
                 self._fail(str(error))
 

@@ -27,14 +27,23 @@ from txnkafka.storage import (
     RECOVERY_POINT_CHECKPOINT,
     OffsetIndex,
     TimeIndex,
+    TxnIndexProblem,
+    iter_producer_snapshot,
+    iter_txn_index,
     parse_clean_shutdown,
     parse_leader_epoch_checkpoint,
     parse_meta_properties,
     parse_offset_checkpoint,
     parse_partition_directory,
     parse_partition_metadata,
-    parse_producer_snapshot,
-    parse_txn_index,
+)
+from txnkafka.storage.limits import (
+    CHECKPOINT_LIMIT,
+    EPOCHS_LIMIT,
+    INDEX_LIMIT,
+    SMALL_FILE_LIMIT,
+    SNAPSHOT_LIMIT,
+    TXN_INDEX_LIMIT,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +52,17 @@ if TYPE_CHECKING:
 
 __all__ = ["file_rows"]
 
-FILE_LIMIT = 1 << 30
+LIMITS: Final = {
+    "index": INDEX_LIMIT,
+    "timeindex": INDEX_LIMIT,
+    "txnindex": TXN_INDEX_LIMIT,
+    "snapshot": SNAPSHOT_LIMIT,
+    LEADER_EPOCH_CHECKPOINT: EPOCHS_LIMIT,
+    PARTITION_METADATA: SMALL_FILE_LIMIT,
+    META_PROPERTIES: SMALL_FILE_LIMIT,
+    CLEAN_SHUTDOWN_FILE: SMALL_FILE_LIMIT,
+    "quorum-state": SMALL_FILE_LIMIT,
+}  # others: CHECKPOINT_LIMIT
 LARGEST_SEGMENT = (1 << 31) - 1
 OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE = 8, 12
 REMEDY = "'txnkafka verify' on the log directory says what follows from it and what to do"
@@ -72,7 +91,7 @@ def file_rows(file_system: FileSystem, path: str, parent: str, options: LogOptio
         yield from log_rows(file_system, path, base_offset, options._replace(decoder=decoder))
         return
     rows = _rows_of(name, kind, path)
-    data = file_system.read(path, FILE_LIMIT)
+    data = file_system.read(path, LIMITS.get(kind) or LIMITS.get(name, CHECKPOINT_LIMIT))
     try:
         for row in rows(data):
             yield {"type": row.pop("type"), "file": path, **row}
@@ -124,8 +143,8 @@ def _time_index(data: bytes, base_offset: int) -> Iterator[Row]:
 
 
 def _txn_index(data: bytes, base_offset: int) -> Iterator[Row]:
-    entries, problems = parse_txn_index(data, base_offset)
-    for entry in entries:
+    problems: list[TxnIndexProblem] = []
+    for _, entry in iter_txn_index(data, base_offset, problems):
         yield {"type": "aborted_txn", **entry._asdict()}
     for problem in problems:
         yield _problem("bad-txnindex", problem.position, problem.text)
@@ -138,7 +157,7 @@ def _problem(code: str, position: int, text: str) -> Row:
 
 
 def _producers(data: bytes) -> Iterator[Row]:
-    return map(_producer, parse_producer_snapshot(data))
+    return map(_producer, iter_producer_snapshot(data))
 
 
 def _producer(entry: ProducerStateEntry) -> Row:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
-FINDINGS = 1
+FINDINGS, COULD_NOT = 1, 2
 PROGRESS_BYTES = 256 << 20
 COLUMNS = 100
 
@@ -55,7 +55,7 @@ def verify(
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
     taken for those of one broker. The codes of findings are explained in docs/findings.md.
 
-    Exit status: 1 when there is an error or a warning, 2 when it could not be checked.
+    Exit status: 1 when there is an error or a warning, 2 when it, or a partition of it, could not be checked.
     """
     from txnkafka.logdir import LogDir
     from txnkafka.logdir.verify import verify as verify_log_dir
@@ -77,6 +77,8 @@ def verify(
         write_json(_document(report))
     elif format == "text":
         write_text(_summary(report))
+    if not report.is_complete:
+        return COULD_NOT
     return 0 if report.is_sound else FINDINGS
 
 

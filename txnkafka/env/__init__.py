@@ -3,15 +3,17 @@ others in their place."""
 
 from __future__ import annotations
 
-from txnkafka.env.address import open_file_system
+from txnkafka.env.address import open_file_system, without_password
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
+from txnkafka.env.file_lock import LINK
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
 from txnkafka.env.process import Process, this_process
 from txnkafka.env.randomness import random_below, random_bytes
 
 __all__ = [
+    "LINK",
     "Bytes",
     "Clock",
     "DataFile",
@@ -32,5 +34,6 @@ __all__ = [
     "remove_tree",
     "this_process",
     "unique_name",
+    "without_password",
     "write_durably",
 ]

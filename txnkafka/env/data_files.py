@@ -58,7 +58,7 @@ class DataFiles(FileSystem, Protocol):
         ...
 
     def open_to_write(self, path: str) -> DataFile:
-        """Open a regular file to read and to write."""
+        """Open a regular file to read and to write; not through a link."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -91,7 +91,7 @@ class LocalDataFile(LocalFile):
     """A file opened by LocalDataFiles."""
 
     def __init__(self, path: str, flags: int = 0) -> None:
-        super().__init__(path, os.O_RDWR | flags)
+        super().__init__(path, os.O_RDWR | os.O_NOFOLLOW | flags)
         self._process = os.getpid()
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
@@ -136,6 +136,9 @@ class LocalDataFile(LocalFile):
 class LocalDataFiles(LocalFileSystem):
     """The machine's own files."""
 
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(path)  # a link to nothing has the name, too
+
     def create(self, path: str) -> LocalDataFile:
         return LocalDataFile(path, os.O_CREAT | os.O_EXCL)
 
@@ -165,7 +168,7 @@ class LocalDataFiles(LocalFileSystem):
         return lock_file(path)
 
     def set_modified_ms(self, path: str, ms: int) -> None:
-        os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
+        os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000), follow_symlinks=False)
 
 
 def _behind(parts: Sequence[Bytes], count: int) -> Sequence[Bytes]:

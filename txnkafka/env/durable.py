@@ -61,13 +61,18 @@ def make_directories(files: DataFiles, path: str) -> None:
 def remove_tree(files: DataFiles, path: str) -> None:
     """Remove a file, or a directory and everything in it; nothing there is fine. Links are not followed.
     Raises OSError."""
-    try:
-        files.remove(path)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        if error.errno not in NOT_EMPTY:
-            raise
-        for each in files.list(path):
-            remove_tree(files, files.join(path, each.name))
-        files.remove(path)
+    doomed = [path]  # a directory lies below what is in it, and there may be thousands of levels
+    while doomed:
+        try:
+            files.remove(doomed[-1])
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            if error.errno not in NOT_EMPTY:
+                raise
+            below = files.list(doomed[-1])
+            if not below:
+                raise
+            doomed += [files.join(doomed[-1], each.name) for each in below]
+            continue
+        doomed.pop()

@@ -3,6 +3,9 @@
 Such a lock belongs to the process. A second one in the same process would be granted, and closing *any*
 descriptor of the file gives the lock up. So what this process has locked is remembered here by inode, and
 nobody opens such a file here to look at its lock. A child has none of its parent's locks.
+
+Only regular files are opened, and no open waits: a FIFO would hold up everybody who needs ``_guard``, fork()
+too. A file that is a link is not locked, because opening it may create a file somewhere else.
 """
 
 from __future__ import annotations
@@ -10,14 +13,19 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import struct
 import sys
 import threading
 
-__all__ = ["FileLock", "is_file_locked", "lock_file"]
+__all__ = ["LINK", "NOT_REGULAR", "FileLock", "check_regular", "is_file_locked", "lock_file"]
+
+LINK = "is a symbolic link, and nothing is written through links: put the file itself in its place"
+NOT_REGULAR = "not a regular file"
 
 _held: dict[tuple[int, int], FileLock] = {}
 _guard = threading.Lock()
+_FLAGS = os.O_CLOEXEC | os.O_NONBLOCK  # what was a regular file just now may be a FIFO
 
 
 class FileLock:
@@ -41,12 +49,15 @@ class FileLock:
 
 def lock_file(path: str) -> FileLock | None:
     """Lock a file, which is made if need be; None when another process or this one has the lock. Raises
-    OSError."""
+    OSError, with ELOOP for a link and EINVAL for what is no regular file."""
     with _guard:
         if _is_held(path):
             return None
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        check_regular(path, follow=False)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | _FLAGS, 0o666)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, NOT_REGULAR)
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
@@ -58,12 +69,15 @@ def lock_file(path: str) -> FileLock | None:
 
 
 def is_file_locked(path: str) -> bool:
-    """Whether another process or this one has locked a file; False when it cannot be opened."""
+    """Whether another process or this one has locked a file; False when it cannot be opened or is no regular
+    file."""
+    if not os.path.isfile(path):
+        return False
     with _guard:
         if _is_held(path):
             return True
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | _FLAGS)
         except OSError:
             return False
         try:
@@ -73,6 +87,19 @@ def is_file_locked(path: str) -> bool:
             return _lock_type(answer) != fcntl.F_UNLCK
         finally:
             os.close(descriptor)
+
+
+def check_regular(path: str, *, follow: bool) -> None:
+    """Raises OSError when there is something else than a regular file, without opening it: that alone may do
+    something to a device. Nothing there is fine."""
+    try:
+        mode = os.stat(path, follow_symlinks=follow).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, LINK, path)
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, NOT_REGULAR, path)
 
 
 def _is_held(path: str) -> bool:

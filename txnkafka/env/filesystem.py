@@ -1,7 +1,8 @@
 """Files, as far as a reader of somebody's log directory needs them. ``data_files.py`` writes.
 
 ``FileSystem`` is the protocol, ``LocalFileSystem`` the machine's own; ``remote.py`` has the others. Only
-regular files are opened: a FIFO or a device that stands where a segment should would block or never end. A
+regular files are opened: a FIFO or a device that stands where a segment should would block or never end.
+Links are followed to read, never to write. A
 read that fails for good raises the OSError of the system; who reads many files decides what that means.
 """
 
@@ -14,19 +15,27 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from txnkafka._core.mapping import Mapping
-from txnkafka.env.file_lock import is_file_locked
+from txnkafka.env.file_lock import LINK, NOT_REGULAR, check_regular, is_file_locked
 
 __all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "MappedBytes", "ReadableFile"]
 
 
 class DirectoryEntry(NamedTuple):
     """One name in a directory. ``size`` is 0 for directories; a name that vanished meanwhile is not
-    listed."""
+    listed. For a link ``is_directory`` and ``size`` are those of its target. ``fault`` says why this
+    cannot be opened: a FIFO or a device, a link that leads nowhere, in a circle, or where one may not look."""
 
     name: str
     is_directory: bool
     size: int
     modified_ms: int
+    is_link: bool = False
+    fault: str = ""
+
+    @property
+    def may_be_directory(self) -> bool:
+        """Whether this is a directory, or nobody knows what it is."""
+        return self.is_directory or self.fault not in ("", NOT_REGULAR)
 
 
 class MappedBytes(Protocol):
@@ -124,10 +133,17 @@ class LocalFile:
     def __init__(self, path: str, flags: int = os.O_RDONLY) -> None:
         self._descriptor = -1
         self._path = path
-        self._descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        if not flags & os.O_EXCL:
+            check_regular(path, follow=not flags & os.O_NOFOLLOW)
+        try:
+            self._descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        except OSError as error:
+            if error.errno == errno.ELOOP and flags & os.O_NOFOLLOW:
+                raise OSError(errno.ELOOP, LINK, path) from None
+            raise
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             self.close()
-            raise OSError(errno.EINVAL, "not a regular file", path)
+            raise OSError(errno.EINVAL, NOT_REGULAR, path)
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
@@ -140,6 +156,17 @@ class LocalFile:
                 break
             done += count
         return done
+
+    def content(self, size: int) -> bytes:
+        """The first ``size`` bytes, fewer where the file ends; without a copy unless the system gives them in
+        pieces."""
+        content = os.pread(self._descriptor, size, 0)
+        while 0 < len(content) < size:
+            more = os.pread(self._descriptor, size - len(content), len(content))
+            if not more:
+                break
+            content += more
+        return content
 
     def read_ahead(self, position: int, length: int) -> None:
         """The kernel does that."""
@@ -171,16 +198,20 @@ class LocalFileSystem:
         found = []
         with os.scandir(path) as names:
             for each in names:
+                is_link = each.is_symlink()
                 try:
                     status = each.stat()
-                except FileNotFoundError:
+                except OSError as error:
                     # deleted by its broker between the listing and now; but a link to nothing is still a name
-                    if each.is_symlink():
-                        found.append(DirectoryEntry(each.name, False, 0, 0))
+                    if is_link or not isinstance(error, FileNotFoundError):
+                        fault = error.strerror or str(error)
+                        found.append(DirectoryEntry(each.name, False, 0, 0, is_link, fault))
                     continue
                 is_directory = stat.S_ISDIR(status.st_mode)
                 size = 0 if is_directory else status.st_size
-                found.append(DirectoryEntry(each.name, is_directory, size, status.st_mtime_ns // 1_000_000))
+                modified_ms = status.st_mtime_ns // 1_000_000
+                fault = "" if is_directory or stat.S_ISREG(status.st_mode) else NOT_REGULAR
+                found.append(DirectoryEntry(each.name, is_directory, size, modified_ms, is_link, fault))
         return sorted(found)
 
     def is_directory(self, path: str) -> bool:
@@ -198,8 +229,7 @@ class LocalFileSystem:
             size = file.size()
             if size > limit:
                 raise OSError(errno.EFBIG, f"{size} bytes, more than the {limit} such a file may have", path)
-            buffer = bytearray(size)
-            return bytes(buffer[: file.read_into(memoryview(buffer), 0)])
+            return file.content(size)
         finally:
             file.close()
 

@@ -89,7 +89,8 @@ class OverlayFiles:
             if file.size() > limit:
                 raise OSError(errno.EFBIG, f"more than the {limit} bytes such a file may have", path)
             buffer = bytearray(file.size())
-            return bytes(buffer[: file.read_into(memoryview(buffer), 0)])
+            del buffer[file.read_into(memoryview(buffer), 0) :]
+            return bytes(buffer)
         finally:
             file.close()
 

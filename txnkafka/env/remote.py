@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
+from txnkafka.env.address import password_of, without_password
 from txnkafka.env.filesystem import DirectoryEntry
 from txnkafka.env.remote_backend import connect, explained
 from txnkafka.env.remote_file import RemoteFile
@@ -32,6 +33,7 @@ class RemoteFileSystem:
 
     A directory stays as it was when it was first listed. Pickled, this is the address and the options: it
     connects again where it is used, also after a fork. Raises LogDirError for an address that nobody opens.
+    A password in the address is known in here only: paths, and so messages, have ``***`` in its place.
     """
 
     window_bytes = 8 << 20  # with 20 ms a request and 100 MB/s a fifth of the time is waiting
@@ -39,11 +41,13 @@ class RemoteFileSystem:
 
     def __init__(self, address: str, storage_options: Mapping[str, Any] | None = None) -> None:
         self._address = address
+        self._shown = without_password(address)
+        self._authority, self._authority_shown = map(_authority, (address, self._shown))
         self._options = dict(storage_options or {})
         self._connect()
 
     def __repr__(self) -> str:
-        return f"RemoteFileSystem({self._address!r})"  # options may hold secrets
+        return f"RemoteFileSystem({self._shown!r})"  # options may hold secrets
 
     def __reduce__(self) -> tuple[object, ...]:
         return RemoteFileSystem, (self._address, self._options)
@@ -121,14 +125,14 @@ class RemoteFileSystem:
     def _enter(self, directory: str, relative: str, info: Info) -> None:
         """Remember an entry, and the directories above it: in an object store they are only parts of
         names."""
-        name, _, rest = relative.partition("/")
-        if not name:
-            return  # the object that some tools leave in the place of a directory
-        is_directory = bool(rest) or info["type"] == "directory"
-        size = 0 if is_directory else int(info["size"] or 0)
-        self._listings.setdefault(directory, {})[name] = DirectoryEntry(name, is_directory, size, 0)
-        if rest:
-            self._enter(self.join(directory, name), rest, info)
+        while relative:
+            name, _, relative = relative.partition("/")
+            if not name:
+                return  # the object that some tools leave in the place of a directory
+            is_directory = bool(relative) or info["type"] == "directory"
+            size = 0 if is_directory else int(info["size"] or 0)
+            self._listings.setdefault(directory, {})[name] = DirectoryEntry(name, is_directory, size, 0)
+            directory = self.join(directory, name)
 
     def _fetch_small(self, path: str, names: frozenset[str]) -> None:
         """Fetch all small files of these names at once. What fails now is read, and told of, on its own."""
@@ -159,6 +163,8 @@ class RemoteFileSystem:
 
     def _key(self, path: str) -> str:
         """What the backend calls it."""
+        if self._shown != self._address and path.startswith(self._authority_shown):
+            path = self._authority + path.removeprefix(self._authority_shown)
         return str(self._backend._strip_protocol(path))
 
     def _name_below(self, path: str, info: Info) -> str:
@@ -192,4 +198,11 @@ class RemoteFileSystem:
         try:
             return function(*arguments, **keywords)
         except Exception as error:
-            raise explained(error, path, self._options) from error
+            password = password_of(self._address)
+            raise explained(error, path, {**self._options, "password": password}) from error
+
+
+def _authority(address: str) -> str:
+    """Scheme, user and host: what all paths of a file system begin with."""
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.env.address import password_of, without_password
 from txnkafka.errors import LogDirError
 
 if TYPE_CHECKING:
@@ -26,17 +27,19 @@ INSTALL = "pip install 'txnkafka[files]'"
 
 def connect(address: str, options: Mapping[str, Any]) -> AbstractFileSystem:
     """The fsspec file system of an address; ``options`` are those of its package. Raises LogDirError."""
+    shown = without_password(address)
     if "::" in address:
-        raise LogDirError(f"{address}: addresses within addresses (::) are not supported; unpack it first")
+        raise LogDirError(f"{shown}: addresses within addresses (::) are not supported; unpack it first")
     scheme = address.partition("://")[0]
-    _import(address, scheme)
+    _import(shown, scheme)
     from fsspec.core import url_to_fs
 
     try:
         return url_to_fs(address, **options)[0]
     except Exception as error:
         names = f" with the options {', '.join(options)}" if options else ""
-        raise LogDirError(f"{address} cannot be opened{names}: {_text(error, options)}") from None
+        secrets = {**options, "password of the address": password_of(address)}
+        raise LogDirError(f"{shown} cannot be opened{names}: {_text(error, secrets)}") from None
 
 
 def _import(address: str, scheme: str) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ __all__ = ["TRANSACTION_STATE_TOPIC", "CoordinatorView", "partition_of", "replay
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 DEFAULT_PARTITIONS = 50  # transaction.state.log.num.partitions
 MOST_PARTITIONS = 1000
+MOST_MISSING = 100  # that are named
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,13 @@ class CoordinatorView:
         """The transactional id of each producer id that has an ``owner``."""
         return {producer_id: each.transactional_id for producer_id, each in self._owners.items()}
 
-    @property
+    @cached_property
     def missing_partitions(self) -> tuple[int, ...]:
-        """Partitions of the topic that are certainly not here; there may be more (see ``is_complete``)."""
+        """Partitions of the topic that are certainly not here, the first hundred of them; there may be more
+        (see ``is_complete``). Numbers are those of names, which anybody may have made."""
         there = set(self.partitions)
-        return tuple(number for number in range(max(there, default=-1)) if number not in there)
+        missing = (number for number in range(max(there, default=-1)) if number not in there)
+        return tuple(islice(missing, MOST_MISSING))
 
     @cached_property
     def is_complete(self) -> bool:

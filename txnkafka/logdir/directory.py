@@ -9,10 +9,10 @@ Missing checkpoints, markers and metadata are tolerated; what they would have sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from txnkafka.env import FileSystem, open_file_system
+from txnkafka.env import DirectoryEntry, FileSystem, open_file_system
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.partition import PartitionSource, PartitionView
@@ -32,6 +32,7 @@ from txnkafka.storage import (
     parse_partition_metadata,
     parse_segment_file,
 )
+from txnkafka.storage.limits import CHECKPOINT_LIMIT, SMALL_FILE_LIMIT
 
 if TYPE_CHECKING:
     from txnkafka.logdir.coordinator import CoordinatorView
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LogDir", "TopicView"]
 
-CHECKPOINT_LIMIT = 64 << 20
 CHECKPOINTS = (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -164,30 +164,62 @@ class LogDir:
 
     def _add_directory(self, path: str) -> None:
         entries = self.file_system.list(path)
-        if any(
-            not entry.is_directory and entry.name.endswith(".log") and parse_segment_file(entry.name)
-            for entry in entries
-        ):
+        named = self._named(path, entries)
+        if self._is_partition(path, entries, named):
             self._add_single(path)
             return
-        if any(entry.is_directory and parse_partition_directory(entry.name) for entry in entries):
+        if named:
             self.file_system.load(path, (PARTITION_METADATA, *CHECKPOINTS))
-        directory = _Directory(self, path)
-        found = []
-        for entry in entries:
-            parsed = parse_partition_directory(entry.name) if entry.is_directory else None
-            if parsed is None:
-                continue
-            found.append(self.file_system.join(path, entry.name))
+        current = {each.topic_partition for each in named.values() if each.state == "current"}
+        directory = _Directory(self, path, current)
+        for name, parsed in named.items():
+            full = self.file_system.join(path, name)
             if parsed.state != "current":
-                self.other_directories.append((found[-1], parsed))
-                continue
-            self._register(directory.source(found[-1], parsed.topic_partition))
-        if not directory.is_log_directory and not any(map(self._holds_log, found)):
+                self.other_directories.append((full, parsed))
+            elif parsed.topic_partition in current:
+                current.remove(parsed.topic_partition)
+                self._register(directory.source(full, parsed.topic_partition))
+            else:
+                text = f"another spelling of {parsed.topic_partition}, which is there too"
+                self._note("foreign-directory", "warning", full, text, "move it away: it is not read")
+        if not directory.is_log_directory and not self._any_holds_log(path, named):
             raise LogDirError(
                 f"{path} is no Kafka log directory: "
                 "it holds neither partition directories (topic-0) nor segments (*.log)"
             )
+
+    def _named(self, path: str, entries: Iterable[DirectoryEntry]) -> dict[str, PartitionDirectory]:
+        """What is called like a partition, by name, Kafka's own spelling first. A name of which nothing more
+        is known may be one, and then cannot be read; any other is left out, with a note."""
+        found = {}
+        for entry in entries:
+            parsed = parse_partition_directory(entry.name) if entry.may_be_directory else None
+            if parsed is not None:
+                found[entry.name] = parsed
+            elif entry.fault:
+                full = self.file_system.join(path, entry.name)
+                text = f"cannot be opened: {entry.fault}"
+                self._note("unreadable-file", "note", full, text, "check permissions and where links lead")
+        ordered = sorted(found.items(), key=lambda item: item[0] != str(item[1].topic_partition))
+        return dict(ordered)
+
+    def _is_partition(self, path: str, entries: list[DirectoryEntry], named: Iterable[str]) -> bool:
+        """Whether this is a partition directory: it has segments, and no partitions. A segment that lies
+        beside partitions is nobody's."""
+        logs = [each.name for each in entries if not each.is_directory and each.name.endswith(".log")]
+        strays = list(filter(parse_segment_file, logs))
+        if not strays or not self._any_holds_log(path, named):
+            return bool(strays)
+        for name in strays:
+            text = "a segment beside partition directories belongs to none of them"
+            self._note("foreign-file", "warning", self.file_system.join(path, name), text, "move it away")
+        return False
+
+    def _note(self, code: str, severity: str, path: str, text: str, remedy: str) -> None:
+        self.findings.append(Finding(path, None, severity, code, text, remedy))
+
+    def _any_holds_log(self, path: str, names: Iterable[str]) -> bool:
+        return any(self._holds_log(self.file_system.join(path, name)) for name in names)
 
     def _holds_log(self, path: str) -> bool:
         """Many a directory is called like a partition: one of Kafka's files in it tells."""
@@ -209,7 +241,7 @@ class LogDir:
         parent, name = self.file_system.split(path)
         parsed = parse_partition_directory(name)
         topic_partition = parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
-        directory = _Directory(self, parent)
+        directory = _Directory(self, parent, {topic_partition})
         source = directory.source(path, topic_partition)
         if parsed is not None and parsed.state != "current":
             source = source._replace(state=parsed.state)
@@ -227,14 +259,15 @@ class LogDir:
 class _Directory:
     """What one log directory says of its partitions."""
 
-    def __init__(self, owner: LogDir, path: str) -> None:
+    def __init__(self, owner: LogDir, path: str, wanted: Iterable[TopicPartition]) -> None:
+        parse_offsets = partial(parse_offset_checkpoint, only=frozenset(wanted))
         self._owner = owner
         self.file_system = owner.file_system
         self._path = path
-        self.log_starts = self._parse(LOG_START_OFFSET_CHECKPOINT, parse_offset_checkpoint) or {}
-        self.high_watermarks = self._parse(HIGH_WATERMARK_CHECKPOINT, parse_offset_checkpoint) or {}
-        self.recovery_points = self._parse(RECOVERY_POINT_CHECKPOINT, parse_offset_checkpoint)
-        self.cleaned = self._parse(CLEANER_OFFSET_CHECKPOINT, parse_offset_checkpoint) or {}
+        self.log_starts = self._parse(LOG_START_OFFSET_CHECKPOINT, parse_offsets) or {}
+        self.high_watermarks = self._parse(HIGH_WATERMARK_CHECKPOINT, parse_offsets) or {}
+        self.recovery_points = self._parse(RECOVERY_POINT_CHECKPOINT, parse_offsets)
+        self.cleaned = self._parse(CLEANER_OFFSET_CHECKPOINT, parse_offsets) or {}
         self.clean_shutdown = self._exists(CLEAN_SHUTDOWN_FILE)
         self.being_written = self.file_system.is_locked(self.file_system.join(path, LOCK_FILE))
         self.is_log_directory = self._exists(META_PROPERTIES)
@@ -251,19 +284,11 @@ class _Directory:
         try:
             if not self.file_system.exists(full):
                 return None
-            return parse(self.file_system.read(full, CHECKPOINT_LIMIT))
+            return parse(self.file_system.read(full, SMALL_FILE_LIMIT if path else CHECKPOINT_LIMIT))
         except (OSError, CorruptFileError) as error:
             reason = error.reason if isinstance(error, CorruptFileError) else str(error)
-            self._owner.findings.append(
-                Finding(
-                    full,
-                    None,
-                    "warning",
-                    "bad-checkpoint",
-                    f"not readable: {reason}",
-                    "it is read as if it were missing",
-                )
-            )
+            text = f"not readable: {reason}"
+            self._owner._note("bad-checkpoint", "warning", full, text, "it is read as if it were missing")
             return None
 
     @property

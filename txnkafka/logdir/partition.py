@@ -29,15 +29,14 @@ from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
-from txnkafka.storage import ProducerState, ProducerStateEntry, parse_producer_snapshot
+from txnkafka.storage import ProducerState, ProducerStateEntry, iter_producer_snapshot
+from txnkafka.storage.limits import SNAPSHOT_LIMIT
 from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["PartitionSource", "PartitionView"]
-
-SNAPSHOT_LIMIT = 1 << 30
 
 
 class PartitionSource(NamedTuple):
@@ -133,7 +132,9 @@ class PartitionView:
 
     @cached_property
     def _undecided(self) -> Undecided:
-        snapshot = self.newest_snapshot()
+        snapshot = self._newest_snapshot()
+        if snapshot is not None:
+            snapshot = snapshot[0], (each for each in snapshot[1] if each.has_open_transaction)
         return find_undecided(self.segments, snapshot, self.log_start_offset)
 
     @property
@@ -154,11 +155,16 @@ class PartitionView:
 
     def newest_snapshot(self) -> tuple[int, list[ProducerStateEntry]] | None:
         """(offset, producers) of the newest producer snapshot that is sound and not beyond the log end."""
+        found = self._newest_snapshot()
+        return None if found is None else (found[0], list(found[1]))
+
+    def _newest_snapshot(self) -> tuple[int, Iterator[ProducerStateEntry]] | None:
+        """The same with producers that are made one at a time."""
         for offset in sorted(self.files.snapshots, reverse=True):
             if self.log_start_offset <= offset <= self.log_end_offset:
                 try:
                     data = self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
-                    return offset, parse_producer_snapshot(data)
+                    return offset, iter_producer_snapshot(data)
                 except (OSError, CorruptFileError):
                     continue
         return None
@@ -166,7 +172,7 @@ class PartitionView:
     def producer_state(self) -> ProducerState:
         """What a broker would know of this partition's producers at the log end."""
         state = ProducerState()
-        snapshot = self.newest_snapshot()
+        snapshot = self._newest_snapshot()
         start = self.log_start_offset
         if snapshot is not None:
             start = snapshot[0]

@@ -36,11 +36,13 @@ def list_partition(file_system: FileSystem, path: str, only_base_offset: int | N
         names = file_system.list(path)
     except OSError as error:
         raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
-    found = [
-        (parsed, entry)
-        for entry in names
-        if not entry.is_directory and (parsed := parse_segment_file(entry.name))
-    ]
+    found = []
+    for entry in names:
+        parsed = parse_segment_file(entry.name)
+        if parsed is not None and not entry.is_directory:
+            found.append((parsed, entry))
+        elif parsed is not None and parsed.kind == "log" and not parsed.suffix:
+            raise LogDirError(f"{file_system.join(path, entry.name)} is a directory, where a segment belongs")
     leftovers = [entry.name for parsed, entry in found if parsed.suffix]
     current: Files = {
         (parsed.base_offset, parsed.kind): entry for parsed, entry in found if not parsed.suffix

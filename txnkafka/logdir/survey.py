@@ -7,7 +7,11 @@ wanted offsets until every transaction with data among them is decided, or the l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from operator import attrgetter
 from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
@@ -15,24 +19,23 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_containing
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
 from txnkafka.model import TopicPartition
-from txnkafka.storage import AbortedTxn, parse_txn_index
+from txnkafka.storage import AbortedTxn, iter_txn_index
+from txnkafka.storage.limits import TXN_INDEX_LIMIT
 from txnkafka.storage.segment_view import Segment
 
 __all__ = ["Survey", "survey", "transactions_between"]
 
-TXN_INDEX_LIMIT = 64 << 20  # two million aborted transactions; beyond that the log alone decides
+LISTED_PER_FILE = 100  # contradictions; what they hide is hidden, listed or not
 
 
 class Survey(NamedTuple):
     """``transactions`` ended in the order of their markers, then the open ones; ``index_only`` are
-    aborted transactions that a ``.txnindex`` names and the log contradicts. ``named`` are all that it
-    names, with the path."""
+    aborted transactions that a ``.txnindex`` names and the log contradicts."""
 
     segments: list[SegmentMap]
     transactions: list[TransactionRange]
     index_only: list[AbortedTxn]
     findings: list[Finding]
-    named: list[tuple[str, AbortedTxn]]
 
     def hidden(self) -> list[HiddenRange]:
         """What a read_committed reader does not see: everything transactional that is not known to be
@@ -74,23 +77,24 @@ def survey(
 
     Without the ``.txnindex`` files only the log is asked, which is all that read_uncommitted needs.
     """
-    result = Survey([], [], [], [], [])
+    result = Survey([], [], [], [])
     if not segments:
         return result
     first = segment_containing(segments, start_offset)
     scan = TransactionScan(segments[first].base_offset)
+    surveyed: list[Segment] = []
     for headers in header_pass(segments, first, scan):
         if headers.hole:
             result.findings.append(_hole(headers))
         cuts = cuts_of(headers.index, headers.next_offset, unit_bytes, headers.misplaced)
         result.segments.append(SegmentMap(headers.segment.path, cuts, headers.limit, _damage(headers)))
-        if with_txn_index:
-            result.named.extend(_txn_index(headers.segment))
+        surveyed.append(headers.segment)
         if scan.next_offset >= end_offset and not _waiting(scan, end_offset):
             break
     result.transactions.extend(scan.ended)
     result.transactions.extend(scan.open_transactions())
-    _contradictions(scan.ended, result)
+    if with_txn_index:
+        _contradictions(surveyed, scan.ended, result)
     return result
 
 
@@ -107,7 +111,7 @@ def transactions_between(
     first = segment_containing(segments, start_offset)
     scan = TransactionScan(segments[first].base_offset)
     for headers in header_pass(segments, first, scan):
-        ended = _with_beginnings(scan.ended, _txn_index(headers.segment))
+        ended = _with_beginnings(scan.ended, _txn_index(headers.segment) if scan.ended else ())
         scan.ended.clear()
         yield from (each for each in ended if _lies_in(each, start_offset, end_offset))
         if scan.next_offset >= end_offset and not _waiting(scan, end_offset):
@@ -120,11 +124,16 @@ def _lies_in(transaction: TransactionRange, start_offset: int, end_offset: int) 
 
 
 def _with_beginnings(
-    ended: list[TransactionRange], named: list[tuple[str, AbortedTxn]]
+    ended: list[TransactionRange], named: Iterable[AbortedTxn]
 ) -> list[TransactionRange]:
     """Each from where it really began: that may lie before the first segment, or be deleted, and then only
     the index knows."""
-    first_offsets = {(entry.producer_id, entry.last_offset): entry.first_offset for _, entry in named}
+    keys = {(each.producer_id, each.last_offset) for each in ended}
+    first_offsets = {
+        key: entry.first_offset
+        for entry in named
+        if (key := (entry.producer_id, entry.last_offset)) in keys
+    }
     found = []
     for each in ended:
         first = first_offsets.get((each.producer_id, each.last_offset), each.first_offset)
@@ -151,37 +160,72 @@ def _damage(headers: SegmentHeaders) -> list[DamagedBatch]:
     return found
 
 
-def _txn_index(segment: Segment) -> list[tuple[str, AbortedTxn]]:
-    """The sound entries of a segment's index, each with the path of the file."""
+def _txn_index(segment: Segment) -> Iterator[AbortedTxn]:
+    """The sound entries of a segment's index."""
     path = segment.files.get("txnindex")
     if path is None:
-        return []
+        return iter(())
     try:
-        entries, _ = parse_txn_index(segment.file_system.read(path, TXN_INDEX_LIMIT), segment.base_offset)
+        content = segment.file_system.read(path, TXN_INDEX_LIMIT)
     except OSError:
-        return []
-    return [(path, entry) for entry in entries]
+        return iter(())
+    return (entry for _, entry in iter_txn_index(content, segment.base_offset))
 
 
-def _contradictions(transactions: list[TransactionRange], result: Survey) -> None:
+def _contradictions(segments: list[Segment], ended: list[TransactionRange], result: Survey) -> None:
     """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
     log contradicts."""
-    aborted = {(each.producer_id, each.last_offset) for each in transactions if each.outcome == "aborted"}
-    strange = [item for item in result.named if (item[1].producer_id, item[1].last_offset) not in aborted]
-    for path, entry in strange:
-        for each in transactions:
-            if (
-                each.outcome == "committed"
-                and each.producer_id == entry.producer_id
-                and _overlap(each, entry)
-            ):
+    aborted = {(each.producer_id, each.last_offset) for each in ended if each.outcome == "aborted"}
+    committed: _Committed | None = None
+    for segment in segments:
+        count = 0
+        for entry in _txn_index(segment):
+            if (entry.producer_id, entry.last_offset) in aborted:
+                continue
+            committed = committed or _Committed(ended)
+            contradicted = committed.overlapping(entry)
+            if contradicted is not None:
+                count += 1
                 result.index_only.append(entry)
-                result.findings.append(_contradiction(path, entry, each))
-                break
+                if count <= LISTED_PER_FILE:
+                    result.findings.append(_contradiction(segment.files["txnindex"], entry, contradicted))
+        if count > LISTED_PER_FILE:
+            result.findings.append(_more_contradictions(segment.files["txnindex"], count - LISTED_PER_FILE))
 
 
-def _overlap(transaction: TransactionRange, entry: AbortedTxn) -> bool:
-    return transaction.first_offset <= entry.last_offset and entry.first_offset <= transaction.last_offset
+class _Committed:
+    """The committed transactions of each producer, to be searched by offsets."""
+
+    def __init__(self, ended: Iterable[TransactionRange]) -> None:
+        found: defaultdict[int, list[TransactionRange]] = defaultdict(list)
+        for each in ended:
+            if each.outcome == "committed":
+                found[each.producer_id].append(each)
+        self._by_producer = {}
+        for producer_id, transactions in found.items():
+            transactions.sort(key=attrgetter("first_offset"))
+            # the largest last offset so far: in a damaged log they may overlap
+            ends = list(accumulate((each.last_offset for each in transactions), max))
+            self._by_producer[producer_id] = transactions, ends
+
+    def overlapping(self, entry: AbortedTxn) -> TransactionRange | None:
+        """The first of the entry's producer that has offsets in common with it."""
+        transactions, ends = self._by_producer.get(entry.producer_id, ((), ()))
+        first = bisect_left(ends, entry.first_offset)
+        if first == len(ends) or transactions[first].first_offset > entry.last_offset:
+            return None
+        return transactions[first]
+
+
+def _more_contradictions(path: str, count: int) -> Finding:
+    return Finding(
+        path,
+        None,
+        "error",
+        "txnindex-contradicts-log",
+        f"{count} more entries of the index contradict COMMIT markers of the log, and are hidden too",
+        "delete the .txnindex and let the broker rebuild it, or read without it",
+    )
 
 
 def _contradiction(path: str, entry: AbortedTxn, committed: TransactionRange) -> Finding:

@@ -8,6 +8,7 @@ ProducerStateManager.firstUnstableOffset, UnifiedLog.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
@@ -29,14 +30,14 @@ class Undecided(NamedTuple):
 
 
 def find_undecided(
-    segments: list[Segment], snapshot: tuple[int, list[ProducerStateEntry]] | None, log_start_offset: int
+    segments: list[Segment], snapshot: tuple[int, Iterable[ProducerStateEntry]] | None, log_start_offset: int
 ) -> Undecided:
     """Open transactions at the end of ``segments``."""
-    snapshot_offset, entries = snapshot if snapshot is not None else (0, [])
+    snapshot_offset, entries = snapshot if snapshot is not None else (0, ())
     known = {entry.producer_id: entry for entry in entries if entry.has_open_transaction}
     start = max(
         log_start_offset,
-        min([snapshot_offset, *(entry.current_txn_first_offset for entry in known.values())]),
+        min((entry.current_txn_first_offset for entry in known.values()), default=snapshot_offset),
     )
     first = segment_containing(segments, start)
     if snapshot is None and segments:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from txnkafka.errors import KafkaError
 from txnkafka.logdir.directory import LogDir
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.partition import PartitionView
@@ -27,6 +28,8 @@ from txnkafka.model import TopicPartition
 
 __all__ = ["LEVELS", "VerifyReport", "verify", "verify_directories", "verify_partition"]
 
+UNREADABLE = "unreadable-partition"
+
 
 class VerifyReport(NamedTuple):
     """How much was checked, and what was found. Control records are not counted as records."""
@@ -41,6 +44,11 @@ class VerifyReport(NamedTuple):
     def is_sound(self) -> bool:
         """True when there is nothing worse than a note."""
         return all(finding.severity == "note" for finding in self.findings)
+
+    @property
+    def is_complete(self) -> bool:
+        """False when a partition could not be read, and so was not checked."""
+        return all(finding.code != UNREADABLE for finding in self.findings)
 
 
 def verify(
@@ -104,8 +112,15 @@ class _Run:
         check_topic_ids([log_dir.partition(*each).source for each in chosen], self.findings)
 
     def partition(self, view: PartitionView) -> None:
-        source, files = view.source, view.files
+        """Check a partition; one that cannot be read is a finding, and the others are checked."""
         self.partitions += 1
+        try:
+            self._partition(view)
+        except (KafkaError, OSError) as error:
+            self.findings.add(UNREADABLE, view.path, str(error))
+
+    def _partition(self, view: PartitionView) -> None:
+        source, files = view.source, view.files
         self.segments += len(files.segments)
         check_names(source, files, self.findings)
         epochs = read_epochs(source, self.findings)

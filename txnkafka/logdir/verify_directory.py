@@ -30,6 +30,7 @@ from txnkafka.storage import (
     parse_partition_directory,
     parse_segment_file,
 )
+from txnkafka.storage.limits import EPOCHS_LIMIT, SMALL_FILE_LIMIT
 
 if TYPE_CHECKING:
     from txnkafka.logdir.directory import LogDir
@@ -43,7 +44,6 @@ __all__ = [
     "read_epochs",
 ]
 
-SMALL_FILE_LIMIT = 64 << 20
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 DERIVED_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 BROKER_FILES = {
@@ -179,7 +179,7 @@ def read_epochs(source: PartitionSource, findings: Findings) -> list[EpochEntry]
     try:
         if not source.file_system.exists(path):
             return None
-        return parse_leader_epoch_checkpoint(source.file_system.read(path, SMALL_FILE_LIMIT))
+        return parse_leader_epoch_checkpoint(source.file_system.read(path, EPOCHS_LIMIT))
     except (CorruptFileError, OSError) as error:
         findings.add("bad-leader-epoch-checkpoint", path, _reason(error))
         return None

@@ -83,6 +83,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "other-directory": ("note", "it is not part of the topic; delete it when nobody needs it"),
     "recovery-point-beyond-log-end": ("warning", "restore the end of the log: what is missing was flushed"),
     "topic-id-mismatch": ("warning", "correct the file: the broker puts a log with another id aside"),
+    "unreadable-partition": ("error", "check permissions, links and the disk: it was not checked"),
 }
 
 

@@ -12,29 +12,42 @@ import struct
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.verify_findings import Findings
 from txnkafka.storage import IndexProblem, OffsetIndex, TimeIndex
+from txnkafka.storage.limits import INDEX_LIMIT
 from txnkafka.storage.segment_view import Segment
 
-__all__ = ["OffsetIndexCheck", "TimeIndexCheck"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-INDEX_LIMIT = 1 << 30
+__all__ = ["OffsetIndexCheck", "TimeIndexCheck", "read_beside"]
+
+_SMALLEST_BATCH = 14  # bytes, of any magic
 _OFFSET_ENTRY = struct.Struct(">ii")  # offset relative to the segment's base, position
 _TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
 
 
-def read_derived(segment: Segment, kind: str, findings: Findings) -> bytes | None:
+def read_beside(segment: Segment, kind: str, limit: int, findings: Findings) -> bytes | None:
     """A file beside the log; None when there is none, or when it cannot be read, which is a finding."""
     path = segment.files.get(kind)
     if path is None:
         return None
     try:
-        return segment.file_system.read(path, INDEX_LIMIT)
+        return segment.file_system.read(path, limit)
     except OSError as error:
         findings.add("unreadable-file", path, f"cannot be read: {error.strerror or error}")
         return None
+
+
+def _compared(data: bytes, entry: struct.Struct, count: int, log_size: int) -> Iterator[tuple[int, int]]:
+    """The entries that are held against batches: none of them when there are more than the log can have
+    batches, for then the index is wrong by itself, and may be much larger than the log."""
+    if count > log_size // _SMALLEST_BATCH + 1:
+        return iter(())
+    return entry.iter_unpack(memoryview(data)[: count * entry.size])
 
 
 class OffsetIndexCheck:
@@ -43,10 +56,9 @@ class OffsetIndexCheck:
     def __init__(self, segment: Segment, findings: Findings) -> None:
         self._path = segment.files.get("index", "")
         self._findings = findings
-        data = read_derived(segment, "index", findings)
-        self._index = OffsetIndex(data or b"", segment.base_offset)
-        used = (data or b"")[: len(self._index) * _OFFSET_ENTRY.size]
-        entries = enumerate(_OFFSET_ENTRY.iter_unpack(used))
+        data = read_beside(segment, "index", INDEX_LIMIT, findings) or b""
+        self._index = OffsetIndex(data, segment.base_offset)
+        entries = enumerate(_compared(data, _OFFSET_ENTRY, len(self._index), segment.size))
         # in order already, unless the file is damaged
         self._entries = sorted([(position, relative, number) for number, (relative, position) in entries])
         self._base_offset = segment.base_offset
@@ -92,10 +104,10 @@ class TimeIndexCheck:
     def __init__(self, segment: Segment, findings: Findings) -> None:
         self._path = segment.files.get("timeindex", "")
         self._findings = findings
-        data = read_derived(segment, "timeindex", findings)
-        self._index = TimeIndex(data or b"", segment.base_offset)
-        used = (data or b"")[: len(self._index) * _TIME_ENTRY.size]
-        base_offset, entries = segment.base_offset, enumerate(_TIME_ENTRY.iter_unpack(used))
+        data = read_beside(segment, "timeindex", INDEX_LIMIT, findings) or b""
+        self._index = TimeIndex(data, segment.base_offset)
+        base_offset = segment.base_offset
+        entries = enumerate(_compared(data, _TIME_ENTRY, len(self._index), segment.size))
         self._entries = sorted(
             [(base_offset + relative, timestamp, number) for number, (timestamp, relative) in entries]
         )

@@ -20,11 +20,12 @@ from txnkafka.logdir.partition import PartitionSource
 from txnkafka.logdir.partition_files import PartitionFiles
 from txnkafka.logdir.verify_epochs import LeaderEpochCheck
 from txnkafka.logdir.verify_findings import Findings
-from txnkafka.logdir.verify_indexes import OffsetIndexCheck, TimeIndexCheck, read_derived
+from txnkafka.logdir.verify_indexes import OffsetIndexCheck, TimeIndexCheck, read_beside
 from txnkafka.logdir.verify_order import OffsetOrder
 from txnkafka.logdir.verify_producers import ProducerCheck
 from txnkafka.logdir.verify_records import RecordCheck
 from txnkafka.storage import EpochEntry, OffsetIndex
+from txnkafka.storage.limits import INDEX_LIMIT
 from txnkafka.storage.segment_view import Segment
 
 __all__ = ["LEVELS", "LogCheck"]
@@ -32,6 +33,7 @@ __all__ = ["LEVELS", "LogCheck"]
 LEVELS = ("header", "crc", "records")
 LARGEST_RELATIVE_OFFSET = 2**31 - 1
 PROBE_BYTES = 1 << 20
+MOST_PROBES = 1000  # of one index
 NO_SUCH_MAGIC = 127
 _TAILS = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
 
@@ -163,11 +165,15 @@ class LogCheck:
 
     def _behind(self, segment: Segment, position: int) -> int | None:
         """Where the ``.index`` knows a batch with a right CRC behind ``position``."""
-        data = read_derived(segment, "index", Findings())
+        data = read_beside(segment, "index", INDEX_LIMIT, Findings())
+        tried = 0
         for entry in OffsetIndex(data or b"", segment.base_offset):
-            inside = position < entry.position < segment.size
-            if inside and _sound_batch_at(segment, entry.position):
-                return entry.position
+            if position < entry.position < segment.size:
+                position, tried = entry.position, tried + 1
+                if tried > MOST_PROBES:
+                    break
+                if _sound_batch_at(segment, entry.position):
+                    return entry.position
         return None
 
     def _tell_damage(self, i: int, segment: Segment, damage: _Damage, behind: int | None) -> None:

@@ -8,7 +8,7 @@ recomputes the files of the segments that it recovers and believes all others.
 
 from __future__ import annotations
 
-import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
@@ -16,7 +16,7 @@ from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptFileError
 from txnkafka.logdir.verify_findings import Findings
-from txnkafka.logdir.verify_indexes import INDEX_LIMIT, read_derived
+from txnkafka.logdir.verify_indexes import read_beside
 from txnkafka.logdir.verify_order import OffsetOrder
 from txnkafka.logdir.verify_snapshots import Replayed, snapshot_problems
 from txnkafka.storage import (
@@ -24,15 +24,16 @@ from txnkafka.storage import (
     CompletedTxn,
     ProducerState,
     ProducerStateEntry,
-    parse_producer_snapshot,
-    parse_txn_index,
+    TxnIndexProblem,
+    iter_producer_snapshot,
+    iter_txn_index,
 )
+from txnkafka.storage.limits import SNAPSHOT_LIMIT, TXN_INDEX_LIMIT
 from txnkafka.storage.segment_view import Segment
 
 __all__ = ["ProducerCheck"]
 
 ABORT = 0
-_IDENTITY = struct.Struct(">qqq")  # producer id, first and last offset of an entry, behind its version
 
 
 class _SegmentTransactions(NamedTuple):
@@ -150,14 +151,16 @@ class ProducerCheck:
         if path is None:
             self._missing_txn_index(segment.path.removesuffix(".log") + ".txnindex", believed=believed)
             return
-        data = read_derived(segment, "txnindex", self._findings)
+        data = read_beside(segment, "txnindex", TXN_INDEX_LIMIT, self._findings)
         if data is None:
             return
-        entries, problems = parse_txn_index(data, segment.base_offset)
+        problems: list[TxnIndexProblem] = []
+        missing = dict(self._ended.aborted)
+        for _, entry in iter_txn_index(data, segment.base_offset, problems):
+            missing.pop((entry.producer_id, entry.last_offset), None)
         for problem in problems:
             self._findings.add("bad-txnindex", path, problem.text, position=problem.position)
-        known = {(entry.producer_id, entry.last_offset) for entry in entries}
-        for key in self._ended.aborted.keys() - known:
+        for key in missing:
             severity = "error" if believed else "note"
             self._findings.add(
                 "txnindex-lacks-entry",
@@ -165,8 +168,8 @@ class ProducerCheck:
                 f"{_aborted(self._ended.aborted[key])} is missing",
                 severity=severity,
             )
-        for entry in entries:
-            self._entry(path, data.find(_IDENTITY.pack(*entry[1:4])) - 2, entry, damaged=damaged)
+        for position, entry in iter_txn_index(data, segment.base_offset):
+            self._entry(path, position, entry, damaged=damaged)
 
     def _missing_txn_index(self, path: str, *, believed: bool) -> None:
         aborted = len(self._ended.aborted)
@@ -231,9 +234,9 @@ class ProducerCheck:
                 severity = "error" if offset == max(self._paths) else "warning"
                 self._findings.add("snapshot-contradicts-log", path, problem.text, severity=severity)
 
-    def _read_snapshot(self, path: str) -> list[ProducerStateEntry] | None:
+    def _read_snapshot(self, path: str) -> Iterator[ProducerStateEntry] | None:
         try:
-            return parse_producer_snapshot(self._file_system.read(path, INDEX_LIMIT))
+            return iter_producer_snapshot(self._file_system.read(path, SNAPSHOT_LIMIT))
         except CorruptFileError as error:
             self._findings.add("bad-snapshot", path, error.reason, position=error.position)
         except OSError as error:

@@ -11,7 +11,7 @@ Source: ProducerStateManager (KIP-98); the rules of removal are those of Cleaner
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from txnkafka.storage import ProducerStateEntry
@@ -38,11 +38,12 @@ class SnapshotProblem(NamedTuple):
     lacking: bool = False
 
 
-def snapshot_problems(entries: list[ProducerStateEntry], replayed: Replayed) -> Iterator[SnapshotProblem]:
+def snapshot_problems(entries: Iterable[ProducerStateEntry], replayed: Replayed) -> Iterator[SnapshotProblem]:
     """What ``entries`` say that the log contradicts."""
     known = set()
     for entry in entries:
-        known.add(entry.producer_id)
+        if entry.producer_id in replayed.producers:
+            known.add(entry.producer_id)
         mine = replayed.producers.get(entry.producer_id)
         text = _impossible(entry, replayed.offset) or (
             _unknown(entry, replayed) if mine is None else _contradiction(entry, mine, replayed)

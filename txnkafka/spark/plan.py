@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from txnkafka.errors import KafkaError
+from txnkafka.env import without_password
+from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.logdir import Finding, LogDir, PartitionSource, PartitionView, ReadUnit
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.options import ReadOptions
@@ -129,7 +130,15 @@ def plan_tasks(
 
 
 def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
-    """The directory that ``paths`` are; what its checkpoints make one find is logged. Raises LogDirError."""
+    """The directory that ``paths`` are; what its checkpoints make one find is logged. Raises LogDirError, for
+    a password in an address too: paths go to the executors, and stand in Spark's plans and event logs."""
+    paths = [paths] if isinstance(paths, str) else list(paths)
+    for each in paths:
+        if without_password(each) != each:
+            raise LogDirError(
+                f"{without_password(each)}: a password in an address would be seen in Spark's plans; "
+                "leave it out of the address, and give it in storageOptions"
+            )
     log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
     report(log_dir.findings, log_dir)
     return log_dir

@@ -29,10 +29,10 @@ from txnkafka.storage.layout import (
 )
 from txnkafka.storage.meta_properties import MetaProperties, parse_meta_properties
 from txnkafka.storage.producer_checks import OnAnomaly
-from txnkafka.storage.producer_snapshot import parse_producer_snapshot
+from txnkafka.storage.producer_snapshot import iter_producer_snapshot, parse_producer_snapshot
 from txnkafka.storage.producer_state import OpenTransaction, ProducerState
 from txnkafka.storage.topic_id import parse_topic_id, topic_id_from_bytes, topic_id_to_bytes
-from txnkafka.storage.txn_index import AbortedTxn, TxnIndexProblem, parse_txn_index
+from txnkafka.storage.txn_index import AbortedTxn, TxnIndexProblem, iter_txn_index, parse_txn_index
 
 __all__ = [
     "CLEANER_OFFSET_CHECKPOINT",
@@ -63,6 +63,8 @@ __all__ = [
     "TimestampOffset",
     "TxnIndexProblem",
     "file_name",
+    "iter_producer_snapshot",
+    "iter_txn_index",
     "parse_clean_shutdown",
     "parse_leader_epoch_checkpoint",
     "parse_meta_properties",

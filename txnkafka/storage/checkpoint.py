@@ -19,7 +19,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.storage.topic_id import parse_topic_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
 __all__ = [
     "CleanShutdown",
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,20}")
+_LINE = re.compile(rb"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
 _WHITESPACE = b" \t\n\x0b\f\r"
 _INT32 = 2**31
 _INT64 = 2**63
@@ -62,8 +63,11 @@ class CleanShutdown(NamedTuple):
     broker_epoch: int | None
 
 
-def parse_offset_checkpoint(data: bytes) -> dict[TopicPartition, int]:
-    """Offsets by partition of any ``*-offset-checkpoint`` file; of a repeated partition the last counts."""
+def parse_offset_checkpoint(
+    data: bytes, only: Container[TopicPartition] | None = None
+) -> dict[TopicPartition, int]:
+    """Offsets by partition of any ``*-offset-checkpoint`` file; of a repeated partition the last counts. With
+    ``only``, memory is needed for those partitions only, whatever the file holds."""
     offsets: dict[TopicPartition, int] = {}
     for line_number, line, words in _entries(data, words=3):
         try:
@@ -71,7 +75,10 @@ def parse_offset_checkpoint(data: bytes) -> dict[TopicPartition, int]:
         except UnicodeDecodeError:
             raise _malformed(line_number, line) from None
         partition = _number(words[1], line_number, limit=_INT32)
-        offsets[TopicPartition(topic, partition)] = _number(words[2], line_number, limit=_INT64)
+        offset = _number(words[2], line_number, limit=_INT64)
+        topic_partition = TopicPartition(topic, partition)
+        if only is None or topic_partition in only:
+            offsets[topic_partition] = offset
     return offsets
 
 
@@ -117,20 +124,27 @@ def parse_clean_shutdown(data: bytes) -> CleanShutdown:
 
 
 def _entries(data: bytes, *, words: int) -> Iterator[tuple[int, bytes, list[bytes]]]:
-    """Number, text and words of each entry line, once version and count hold."""
-    lines = data.splitlines()
-    if lines and _number(lines[0], 1, limit=_INT32) != 0:
-        raise CorruptFileError(f"line 1: version {int(lines[0])} of the checkpoint is not known, only 0 is")
-    if len(lines) < 2:  # Kafka reads a lone version line as an empty checkpoint
+    """Number, text and words of each entry line, once version and count hold; one line at a time."""
+    lines = (match[0].rstrip(b"\r\n") for match in _LINE.finditer(data))
+    version = next(lines, b"0")
+    if _number(version, 1, limit=_INT32) != 0:
+        raise CorruptFileError(f"line 1: version {int(version)} of the checkpoint is not known, only 0 is")
+    second = next(lines, None)
+    if second is None:  # Kafka reads a lone version line as an empty checkpoint
         return
-    count = _number(lines[1], 2, limit=_INT32)
-    if count != len(lines) - 2:
-        raise CorruptFileError(f"line 2: the checkpoint says {count} entries but has {len(lines) - 2}")
-    for line_number, line in enumerate(lines[2:], start=3):
-        found = line.split()
+    count, there = _number(second, 2, limit=_INT32), _line_count(data) - 2
+    if count != there:
+        raise CorruptFileError(f"line 2: the checkpoint says {count} entries but has {there}")
+    for line_number, line in enumerate(lines, start=3):
+        found = line.split(None, words)
         if len(found) != words or line[0] in _WHITESPACE:
             raise _malformed(line_number, line)
         yield line_number, line, found
+
+
+def _line_count(data: bytes) -> int:
+    ended = data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    return ended + (not data.endswith((b"\n", b"\r")))
 
 
 def _field(lines: list[bytes], line_number: int, name: bytes) -> bytes:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from txnkafka.env import remove_tree, this_process, unique_name, write_durably
 from txnkafka.errors import (
     CorruptFileError,
-    CorruptRecordError,
     FlushUnderWayError,
     KafkaError,
     KafkaStorageError,
@@ -30,23 +29,22 @@ from txnkafka.storage.checkpoint import (
     format_clean_shutdown,
     format_partition_metadata,
     parse_clean_shutdown,
-    parse_partition_metadata,
 )
 from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
 from txnkafka.storage.flush import FlushTickets
+from txnkafka.storage.identity import identify, make_identity, topic_id_of
 from txnkafka.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
     LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
-    META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
-    parse_partition_directory,
 )
-from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
+from txnkafka.storage.limits import SMALL_FILE_LIMIT
+from txnkafka.storage.meta_properties import MetaProperties
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
+from txnkafka.storage.partition_names import NamedPartition, concerns_one_partition, named_partitions
 from txnkafka.storage.recovery import Repair, Start, open_log
-from txnkafka.storage.topic_id import topic_id_from_bytes
 from txnkafka.storage.truncation import check_cut, delete_old_segments, delete_records, end_below, truncate_to
 
 if TYPE_CHECKING:
@@ -57,16 +55,16 @@ if TYPE_CHECKING:
 __all__ = ["DataDirectory"]
 
 LOG = logging.getLogger("txnkafka.storage")
-_LIMIT = 64 << 20  # of a checkpoint: a million partitions
 _METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has an owner of its own
 _NO_EPOCH = -1
 
 
 class DataDirectory:
     """An open data directory. ``logs`` are its partitions, ``refused`` those that are damaged where they must
-    not be, with the error; ``repairs`` says what opening had to put right, ``was_clean`` whether the last
-    owner had stopped cleanly. ``tickets`` are for those who wait for their appends: ``tickets.poll``, after
-    any other call here, returns those that it has released. For one thread at a time.
+    not be, cannot be read, or lead elsewhere, with the error; ``repairs`` says what opening had to put right,
+    ``was_clean`` whether the last owner had stopped cleanly. ``tickets`` are for those who wait for their
+    appends: ``tickets.poll``, after any other call here, returns those that it has released. For one thread
+    at a time.
 
     ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others
     stay as they are, and a directory without an identity gets none. Raises LogDirError when somebody else
@@ -119,32 +117,25 @@ class DataDirectory:
         return lock
 
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
-        path = self._file(META_PROPERTIES)
-        if not self.files.exists(path):
-            if self._repair is not None:
-                return MetaProperties(0, None, None, None)
-            found = MetaProperties(1, cluster_id or _new_id(), 1 if node_id is None else node_id, _new_id())
-            write_durably(self.files, path, format_meta_properties(found))
+        found = identify(self.files, self.path, cluster_id, node_id)
+        if found is not None:
             return found
-        try:
-            found = parse_meta_properties(self.files.read(path, _LIMIT))
-        except CorruptFileError as error:
-            raise LogDirError(f"{path} is damaged, and says whose directory this is: {error}") from error
-        for name, wanted, there in (
-            ("cluster.id", cluster_id, found.cluster_id),
-            ("node.id", node_id, found.node_id),
-        ):
-            if wanted is not None and there is not None and wanted != there:
-                raise LogDirError(f"{path} says {name}={there}, not {wanted}: this is somebody else's")
-        return found
+        if self._repair is not None:
+            return MetaProperties(0, None, None, None)
+        return make_identity(self.files, self.path, cluster_id, node_id)
 
     def _open_all(self, now_ms: int) -> None:
-        self.checkpoints = OffsetCheckpoints(self.files, self.path, self._note)
+        found = list(named_partitions(self.files.list(self.path)))
+        there = {each.parsed.topic_partition for each in found}
+        self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note)
         self.was_clean = self._take_clean_marker()
         self._untouched: set[TopicPartition] = set()
-        for partition in self._partitions():
+        for partition, fault in self._partitions(found):
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
+                continue
+            if fault:
+                self._refuse(partition, LogDirError(fault))
                 continue
             point = self.checkpoints.recovery_point(partition)
             log_start = self.checkpoints.log_start(partition)
@@ -158,18 +149,23 @@ class DataDirectory:
         self.repairs.append(text)
         self.repairs_of_directory.append(text)
 
-    def _partitions(self) -> Iterator[TopicPartition]:
-        """The partitions that are there; what is left of those that were deleted goes."""
-        for entry in self.files.list(self.path):
-            if not entry.is_directory:
-                continue
-            found = parse_partition_directory(entry.name)
-            if found is None:
-                LOG.warning("%s in %s is no partition; Kafka would not start with it", entry.name, self.path)
-            elif found.state == "delete" and self._only is None:
-                remove_tree(self.files, self._file(entry.name))
+    def _partitions(self, there: Iterable[NamedPartition]) -> Iterator[tuple[TopicPartition, str]]:
+        """The partitions that are there, with what keeps them from being opened; what is left of those that
+        were deleted goes."""
+        for name, found, fault in there:
+            path = self._file(name)
+            if found.state == "delete" and self._only is None:
+                self._remove_leftover(path)
             elif found.state == "current" and found.topic_partition.topic != _METADATA_TOPIC:
-                yield found.topic_partition
+                yield found.topic_partition, fault and f"{path} {fault}"
+
+    def _remove_leftover(self, path: str) -> None:
+        try:
+            remove_tree(self.files, path)
+        except OSError as error:
+            if not concerns_one_partition(error):
+                raise
+            LOG.warning("%s is left over from a deletion, and cannot be removed: %s", path, error)
 
     def _take_clean_marker(self) -> bool:
         """Whether the last owner stopped cleanly; it is only true once."""
@@ -177,8 +173,11 @@ class DataDirectory:
         if not self.files.exists(path):
             return False
         try:
-            self.broker_epoch = parse_clean_shutdown(self.files.read(path, _LIMIT)).broker_epoch or _NO_EPOCH
-        except CorruptFileError as error:
+            content = self.files.read(path, SMALL_FILE_LIMIT)
+            self.broker_epoch = parse_clean_shutdown(content).broker_epoch or _NO_EPOCH
+        except (CorruptFileError, OSError) as error:
+            if not concerns_one_partition(error):
+                raise
             LOG.warning("%s says no broker epoch: %s", path, error)
         self.files.remove(path)
         self.files.sync_directory(self.path)
@@ -187,28 +186,23 @@ class DataDirectory:
     def _open(self, partition: TopicPartition, start: Start, now_ms: int) -> None:
         directory = self._file(str(partition))
         try:
-            topic_id = self._topic_id(directory)
+            topic_id = topic_id_of(self.files, directory)
             opened = open_log(
                 self.files, directory, partition, self._config(partition.topic), start, now_ms=now_ms
             )
-        except (CorruptRecordError, CorruptFileError) as error:
-            LOG.error("%s is not opened: %s", partition, error)
-            self.refused[partition] = error
+        except (KafkaError, OSError) as error:
+            if not concerns_one_partition(error):
+                raise
+            self._refuse(partition, error if isinstance(error, KafkaError) else _unreadable(error))
             return
         self.logs[partition] = opened.log
         self.repairs += [f"{partition}: {repair}" for repair in opened.repairs]
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
 
-    def _topic_id(self, directory: str) -> str | None:
-        path = self.files.join(directory, PARTITION_METADATA)
-        if not self.files.exists(path):
-            return None  # brokers before 2.8 wrote none
-        try:
-            return parse_partition_metadata(self.files.read(path, _LIMIT)).topic_id
-        except CorruptFileError as error:
-            error.locate(file=path)
-            raise
+    def _refuse(self, partition: TopicPartition, error: KafkaError) -> None:
+        LOG.error("%s is not opened: %s", partition, error)
+        self.refused[partition] = error
 
     # Partitions
 
@@ -400,5 +394,7 @@ def _deleted(partition: TopicPartition) -> UnknownTopicOrPartitionError:
     return UnknownTopicOrPartitionError(f"{partition} was deleted")
 
 
-def _new_id() -> str:
-    return topic_id_from_bytes(bytes.fromhex(unique_name()))
+def _unreadable(error: OSError) -> LogDirError:
+    found = LogDirError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    found.__cause__ = error
+    return found

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
-from itertools import chain, islice, pairwise, repeat, starmap
-from operator import ge, lt
+from itertools import islice, pairwise, repeat
+from operator import ge
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.model import NO_TIMESTAMP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from typing_extensions import Buffer
 
@@ -31,6 +31,7 @@ __all__ = ["IndexProblem", "OffsetIndex", "OffsetPosition", "TimeIndex", "Timest
 _MAX_PROBLEMS = 100
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
+_PIECE = 1 << 20  # of zeros that are looked at in one go
 
 
 class OffsetPosition(NamedTuple):
@@ -75,6 +76,10 @@ class _Slots:
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return self._entry.iter_unpack(self._data[: self.used * self._entry.size])
 
+    def column(self, field: int, base: int = 0) -> Iterator[int]:
+        """One field of every entry, counted from ``base``."""
+        return (base + entry[field] for entry in self)
+
     def count_not_above(self, value: int) -> int:
         """How many entries have a first field of at most ``value``, if they are in order."""
         return bisect_right(range(self.used), value, key=lambda slot: self[slot][0])
@@ -84,10 +89,14 @@ class _Slots:
         rest = len(self._data) - self.whole * self._entry.size
         if rest:
             found.append(IndexProblem(self.whole, f"{rest} bytes behind the last whole entry"))
-        tail = self._data[self.used * self._entry.size : self.whole * self._entry.size]
-        if bytes(tail).strip(b"\0"):
+        if not self._ends_in_zeros():
             found.append(IndexProblem(self.used, "an entry of zeros has entries behind it"))
         return found
+
+    def _ends_in_zeros(self) -> bool:
+        tail = self._data[self.used * self._entry.size : self.whole * self._entry.size]
+        pieces = (bytes(tail[begin : begin + _PIECE]) for begin in range(0, len(tail), _PIECE))
+        return all(piece.count(0) == len(piece) for piece in pieces)
 
 
 class OffsetIndex:
@@ -119,13 +128,12 @@ class OffsetIndex:
 
         With ``last_offsets``, by position of each batch, each entry is held against its batch.
         """
-        flat = list(chain.from_iterable(self._slots))
-        offsets, positions = [self.base_offset + relative for relative in flat[0::2]], flat[1::2]
-        found = self._slots.problems()
-        found += _column_problems("offset", offsets, self.base_offset, _end(end_offset, self.base_offset))
-        found += _column_problems("position", positions, 0, log_size)
+        base, slots = self.base_offset, self._slots
+        found = slots.problems()
+        found += _column_problems("offset", lambda: slots.column(0, base), base, _end(end_offset, base))
+        found += _column_problems("position", lambda: slots.column(1), 0, log_size)
         if last_offsets is not None:
-            found += _away_from_batches(offsets, positions, last_offsets)
+            found += _away_from_batches(slots, base, last_offsets)
         return sorted(found)[:_MAX_PROBLEMS]
 
 
@@ -154,11 +162,10 @@ class TimeIndex:
 
     def problems(self, *, end_offset: int | None = None) -> list[IndexProblem]:
         """At most a hundred things that don't fit a segment that ends before ``end_offset``."""
-        flat = list(chain.from_iterable(self._slots))
-        timestamps, offsets = flat[0::2], [self.base_offset + relative for relative in flat[1::2]]
-        found = self._slots.problems()
-        found += _column_problems("timestamp", timestamps, 0, 2**63)
-        found += _column_problems("offset", offsets, self.base_offset, _end(end_offset, self.base_offset))
+        base, slots = self.base_offset, self._slots
+        found = slots.problems()
+        found += _column_problems("timestamp", lambda: slots.column(0), 0, 2**63)
+        found += _column_problems("offset", lambda: slots.column(1, base), base, _end(end_offset, base))
         return sorted(found)[:_MAX_PROBLEMS]
 
 
@@ -173,34 +180,42 @@ def _end(end_offset: int | None, base_offset: int) -> int:
     return base_offset + 2**31 if end_offset is None else end_offset
 
 
-def _column_problems(name: str, column: list[int], low: int, end: int) -> list[IndexProblem]:
+def _column_problems(
+    name: str, column: Callable[[], Iterator[int]], low: int, end: int
+) -> list[IndexProblem]:
     """Where a column does not increase, and where it leaves low .. end - 1."""
-    if not column:
-        return []
-    if all(starmap(lt, pairwise(column))) and low <= column[0] and column[-1] < end:
+    if _increases(column(), low, end):
         return []
     falling = (
         IndexProblem(entry, f"{name} {value} follows {before}")
-        for entry, (before, value) in enumerate(pairwise(column), start=1)
+        for entry, (before, value) in enumerate(pairwise(column()), start=1)
         if value <= before
     )
     outside = (
         IndexProblem(entry, f"{name} {value} is outside {low}..{end - 1}")
-        for entry, value in enumerate(column)
+        for entry, value in enumerate(column())
         if not low <= value < end
     )
     return [*islice(falling, _MAX_PROBLEMS), *islice(outside, _MAX_PROBLEMS)]
 
 
-def _away_from_batches(
-    offsets: list[int], positions: list[int], last_offsets: Mapping[int, int]
-) -> list[IndexProblem]:
+def _increases(column: Iterator[int], low: int, end: int) -> bool:
+    """Whether a column increases strictly from ``low`` or more to less than ``end``."""
+    before = low - 1
+    for value in column:
+        if value <= before:
+            return False
+        before = value
+    return before < end or before < low
+
+
+def _away_from_batches(slots: _Slots, base: int, last_offsets: Mapping[int, int]) -> list[IndexProblem]:
     # Brokers before 4.0 name the last offset of the whole append, which may have had more batches.
-    if all(map(ge, offsets, map(last_offsets.get, positions, repeat(2**63)))):
+    if all(map(ge, slots.column(0, base), map(last_offsets.get, slots.column(1), repeat(2**63)))):
         return []
     bad = (
-        IndexProblem(entry, f"no batch at position {position} ends with offset {offset}")
-        for entry, (offset, position) in enumerate(zip(offsets, positions, strict=True))
-        if offset < last_offsets.get(position, 2**63)
+        IndexProblem(entry, f"no batch at position {position} ends with offset {base + relative}")
+        for entry, (relative, position) in enumerate(slots)
+        if base + relative < last_offsets.get(position, 2**63)
     )
     return list(islice(bad, _MAX_PROBLEMS))

@@ -28,7 +28,7 @@ class IndexFile:
 
     def __init__(self, entry: struct.Struct, content: bytes = b"") -> None:
         self._entry = entry
-        self.content = bytearray(content[: _used(content, entry.size)])
+        self.content = bytearray(memoryview(content)[: _used(content, entry.size)])
         self._saved = len(self.content)
         self._cut = len(content) != len(self.content)
 

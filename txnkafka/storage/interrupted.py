@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka.errors import LogDirError
 from txnkafka.storage.layout import (
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
     SegmentFile,
     parse_segment_file,
 )
+from txnkafka.storage.partition_names import fault_of_file
 from txnkafka.storage.segment_view import Segment
 
 if TYPE_CHECKING:
@@ -41,8 +43,14 @@ def finish_interrupted(
     files: DataFiles, directory: str, note: Callable[[str], None]
 ) -> list[DirectoryEntry]:
     """Finish or undo it, durably; returns the files that are there then. Running it again, after any part of
-    it, comes to the same end."""
-    entries = [entry for entry in files.list(directory) if not entry.is_directory]
+    it, comes to the same end. Raises LogDirError, before anything is changed, when a file of a segment is a
+    link or cannot be looked at."""
+    listed = files.list(directory)
+    for entry in listed:
+        fault = fault_of_file(entry)
+        if fault:
+            raise LogDirError(f"{files.join(directory, entry.name)} {fault}")
+    entries = [entry for entry in listed if not entry.is_directory]
     found = [
         _Found(entry.name, parsed, entry.size)
         for entry in entries

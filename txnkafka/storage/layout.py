@@ -49,7 +49,6 @@ FileKind = Literal["log", "index", "timeindex", "txnindex", "snapshot"]
 FileSuffix = Literal["", ".deleted", ".cleaned", ".swap"]
 
 _MARKED_STATES: Final[tuple[DirectoryState, ...]] = ("delete", "future", "stray")
-_MARKED_DIRECTORY = re.compile(r"(\S+-\S+)\.([^\s.]+)-(?:delete|future|stray)", re.DOTALL)
 _PARTITION_NUMBER = re.compile(r"\+?[0-9]+")
 _SEGMENT_FILE = re.compile(
     r"([0-9]{20})\.(log|index|timeindex|txnindex|snapshot)(\.deleted|\.cleaned|\.swap)?"
@@ -78,8 +77,10 @@ def parse_partition_directory(name: str) -> PartitionDirectory | None:
     """Take the name of a partition directory apart; None when Kafka would not take it for one."""
     for state in _MARKED_STATES:
         if name.endswith(f"-{state}"):
-            marked = _MARKED_DIRECTORY.fullmatch(name)
-            return _directory(marked[1], state, marked[2]) if marked else None
+            stem, _, unique_id = name.removesuffix(f"-{state}").rpartition(".")
+            if not unique_id or "-" not in stem[1:-1] or any(map(str.isspace, name)):
+                return None
+            return _directory(stem, state, unique_id)
     return _directory(name, "current", None)
 
 

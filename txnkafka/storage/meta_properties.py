@@ -22,10 +22,11 @@ __all__ = ["MetaProperties", "format_meta_properties", "parse_meta_properties"]
 _NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-# Key (up to the first separator that is not escaped), separator, value; only a bad \\u does not match.
-_PROPERTY = re.compile(
-    r"((?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*((?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\])*)"
-)
+# The key, up to the first separator that is not escaped; the separator; the value, up to a \\u that is bad.
+# One after the other: as one expression they would be tried in every division of the line when it is bad.
+_KEY = re.compile(r"(?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\=: \t\f])*+")
+_SEPARATOR = re.compile(r"[ \t\f]*+[=:]?+[ \t\f]*+")
+_VALUE = re.compile(r"(?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\])*+")
 
 
 class MetaProperties(NamedTuple):
@@ -67,10 +68,25 @@ def _properties(data: bytes) -> Iterator[tuple[int, str, str]]:
         while _continues(parts[-1]):
             parts[-1] = parts[-1][:-1]
             parts.append(next(lines, (0, ""))[1].lstrip(" \t\f"))
-        match = _PROPERTY.fullmatch("".join(parts))
-        if match is None:
+        found = _divided("".join(parts))
+        if found is None:
             raise CorruptFileError(f"line {line_number}: cannot read {raw[:80]!r}")
-        yield line_number, _unescape(match[1]), _unescape(match[2])
+        yield line_number, _unescape(found[0]), _unescape(found[1])
+
+
+def _divided(text: str) -> tuple[str, str] | None:
+    """Key and value, escaped; None for a line with a bad escape."""
+    key_end = _end(_KEY, text, 0)
+    value_begin = _end(_SEPARATOR, text, key_end)
+    if _end(_VALUE, text, value_begin) < len(text):
+        return None
+    return text[:key_end], text[value_begin:]
+
+
+def _end(pattern: re.Pattern[str], text: str, begin: int) -> int:
+    match = pattern.match(text, begin)
+    assert match is not None  # each matches nothing, too
+    return match.end()
 
 
 def _continues(text: str) -> bool:

@@ -20,9 +20,11 @@ from txnkafka.storage.layout import (
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
+from txnkafka.storage.limits import CHECKPOINT_LIMIT
+from txnkafka.storage.partition_names import concerns_one_partition, fits_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
@@ -30,16 +32,18 @@ if TYPE_CHECKING:
 
 __all__ = ["OffsetCheckpoints"]
 
-_LIMIT = 64 << 20  # of a checkpoint: a million partitions
-
 
 class OffsetCheckpoints:
     """The checkpoints below ``path``, as they were read when the directory was opened and as they are written
-    since. ``on_damage`` gets a line of text for each that cannot be read. Methods raise OSError."""
+    since, of the partitions that are ``there``: a file may name any number of others. ``on_damage`` gets a
+    line of text for each file that cannot be read. Methods raise OSError."""
 
-    def __init__(self, files: DataFiles, path: str, on_damage: Callable[[str], None]) -> None:
+    def __init__(
+        self, files: DataFiles, path: str, there: Container[TopicPartition], on_damage: Callable[[str], None]
+    ) -> None:
         self._files = files
         self._path = path
+        self._there = there
         self._owner = this_process()
         self._unwritten: set[str] = set()
         points = self._read(RECOVERY_POINT_CHECKPOINT, on_damage)
@@ -51,7 +55,7 @@ class OffsetCheckpoints:
         self._keeps_damaged_points = False
 
     def lacks(self, name: str) -> bool:
-        """True when the file of a checkpoint is damaged: it was so when it was read, or its last write failed."""
+        """True when the file of a checkpoint was damaged when it was read, or its last write failed."""
         return name in self._unwritten
 
     def recovery_point(self, partition: TopicPartition) -> int | None:
@@ -64,7 +68,7 @@ class OffsetCheckpoints:
 
     def keep_only(self, closed: Iterable[TopicPartition]) -> None:
         """The other partitions are open: of these alone, what was read is written again."""
-        kept = set(closed)
+        kept = {each for each in closed if fits_checkpoint(each.topic)}
         self._points = {each: self._points.get(each, 0) for each in kept}
         self._starts = {each: self._starts[each] for each in kept & self._starts.keys()}
         self._marks = {each: self._marks[each] for each in kept & self._marks.keys()}
@@ -120,10 +124,13 @@ class OffsetCheckpoints:
     def _read(self, name: str, on_damage: Callable[[str], None]) -> dict[TopicPartition, int] | None:
         path = self._files.join(self._path, name)
         try:
-            return parse_offset_checkpoint(self._files.read(path, _LIMIT))
+            return parse_offset_checkpoint(self._files.read(path, CHECKPOINT_LIMIT), self._there)
         except FileNotFoundError:
             return {}
-        except CorruptFileError as error:
-            on_damage(f"{path} is damaged, {error.reason}: made anew")
+        except (CorruptFileError, OSError) as error:
+            if not concerns_one_partition(error):
+                raise
+            reason = error.reason if isinstance(error, CorruptFileError) else error.strerror
+            on_damage(f"{path} is damaged, {reason}: made anew")
             self._unwritten.add(name)
             return None

@@ -7,8 +7,8 @@
             i64 timestamp, i32 coordinator epoch, i64 first offset of the open transaction; -1 for none
 
 The checksum is verified before anything else is believed, and the count must fill the file exactly, so that
-no byte can be wrong unnoticed. A snapshot that does not hold is dropped: an older one and the log give the
-same state.
+no byte can be wrong unnoticed. Entries are made one at a time, after all of them were looked at. A snapshot
+that does not hold is dropped: an older one and the log give the same state.
 
 Source: ``ProducerStateManager.readSnapshot``, ``ProducerSnapshot.json``.
 """
@@ -16,6 +16,8 @@ Source: ``ProducerStateManager.readSnapshot``, ``ProducerSnapshot.json``.
 from __future__ import annotations
 
 import struct
+from itertools import islice
+from operator import eq
 from typing import TYPE_CHECKING
 
 from txnkafka._core.crc32c import crc32c
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["parse_producer_snapshot"]
+__all__ = ["iter_producer_snapshot", "parse_producer_snapshot"]
 
 _VERSION = 1
 _HEADER = struct.Struct(">hIi")
@@ -37,6 +39,11 @@ _CRC_START = 6
 
 def parse_producer_snapshot(data: Buffer) -> list[ProducerStateEntry]:
     """The producers in the order of the file, which means nothing; raises ``CorruptFileError``."""
+    return list(iter_producer_snapshot(data))
+
+
+def iter_producer_snapshot(data: Buffer) -> Iterator[ProducerStateEntry]:
+    """The same one by one. ``CorruptFileError`` is raised at once, before there is an entry."""
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size:
         raise CorruptFileError(f"{len(view)} bytes are no producer snapshot", position=0)
@@ -48,26 +55,27 @@ def parse_producer_snapshot(data: Buffer) -> list[ProducerStateEntry]:
         raise CorruptFileError(f"version {version} is not known, only {_VERSION} is", position=0)
     if _HEADER.size + count * _ENTRY.size != len(view):
         raise CorruptFileError(f"{count} producers do not fill {len(view)} bytes", position=_CRC_START)
-    entries = list(_entries(view))
-    if len({entry.producer_id for entry in entries}) != count:
-        raise CorruptFileError("a producer stands in the snapshot twice", position=_HEADER.size)
-    return entries
+    _check_values(view[_HEADER.size :])
+    return _entries(view[_HEADER.size :])
 
 
-def _entries(view: memoryview) -> Iterator[ProducerStateEntry]:
-    for number, fields in enumerate(_ENTRY.iter_unpack(view[_HEADER.size :])):
-        producer_id, epoch, sequence, last_offset, offset_delta, timestamp, coordinator_epoch, first = fields
-        # The checksum holds, so whoever wrote this was wrong himself; such state would match no log.
-        if (
-            producer_id < 0
-            or epoch < -1
-            or sequence < -1
-            or last_offset < -1
-            or offset_delta < 0
-            or first < -1
-        ):
+def _check_values(rows: memoryview) -> None:
+    """The checksum holds, so whoever wrote what is wrong here was wrong himself; it matches no log."""
+    producer_ids = []
+    for number, fields in enumerate(_ENTRY.iter_unpack(rows)):
+        producer_id, epoch, sequence, last_offset, offset_delta, _, _, first = fields
+        if producer_id < 0 or min(epoch, sequence, last_offset, first) < -1 or offset_delta < 0:
             position = _HEADER.size + number * _ENTRY.size
             raise CorruptFileError(f"producer {producer_id} has values that no log gives", position=position)
+        producer_ids.append(producer_id)
+    producer_ids.sort()  # a set would be slow for ids that are chosen to collide in it
+    if any(map(eq, producer_ids, islice(producer_ids, 1, None))):
+        raise CorruptFileError("a producer stands in the snapshot twice", position=_HEADER.size)
+
+
+def _entries(rows: memoryview) -> Iterator[ProducerStateEntry]:
+    for fields in _ENTRY.iter_unpack(rows):
+        producer_id, epoch, sequence, last_offset, offset_delta, timestamp, coordinator_epoch, first = fields
         yield ProducerStateEntry(
             producer_id=producer_id,
             producer_epoch=epoch,

@@ -16,17 +16,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.errors import CorruptFileError, CorruptRecordError
+from txnkafka.errors import CorruptFileError, CorruptRecordError, LocatedError
 from txnkafka.storage.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
 from txnkafka.storage.interrupted import finish_interrupted
 from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT, file_name, parse_segment_file
 from txnkafka.storage.leader_epochs import LeaderEpochs
+from txnkafka.storage.limits import EPOCHS_LIMIT, read_derived
 from txnkafka.storage.log_end import Repair, Start, assign_epochs, find_end
 from txnkafka.storage.partition_log import PartitionLog
 from txnkafka.storage.segment import SPARSE, LogSegment
 from txnkafka.storage.snapshots import ProducerSnapshots
 from txnkafka.storage.sound_indexes import keep_sound_indexes
-from txnkafka.storage.transactions import check_transactions, load_producers, replay, transactions_of
+from txnkafka.storage.transactions import (
+    add_aborted,
+    check_transactions,
+    load_producers,
+    replay,
+    transactions_of,
+)
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
@@ -36,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenedLog", "Repair", "Start", "open_log"]
 
-_CHECKPOINT_LIMIT = 16 << 20
 LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
 
 
@@ -58,19 +64,26 @@ def open_log(
 ) -> OpenedLog:
     """Open the log in ``directory``, which is made when it is not there, and make what it has durable.
 
-    Raises CorruptRecordError when something below the recovery point is damaged, and OSError.
+    Raises CorruptRecordError when something below the recovery point is damaged, LogDirError when a file
+    cannot be read or is a link, and OSError.
     """
     log = PartitionLog(files, directory, topic_partition, config)
     log.loaded_ms = now_ms
     entries = finish_interrupted(files, directory, log.note)
     try:
-        _find_segments(log, entries, start.log_start_offset, now_ms)
-        kept = _load_epochs(log)
-        find_end(log, start)
-    except CorruptRecordError as error:
-        log.close_files()
+        _recover(log, entries, start, now_ms)
+    except LocatedError as error:
         error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
         raise
+    finally:
+        log.close_files()  # there may be ten thousand; who appends opens them again
+    return OpenedLog(log, list(log.repairs))
+
+
+def _recover(log: PartitionLog, entries: list[DirectoryEntry], start: Start, now_ms: int) -> None:
+    _find_segments(log, entries, start.log_start_offset, now_ms)
+    kept = _load_epochs(log)
+    find_end(log, start)
     log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
     if log.active.is_new:
         log.active.create("log")
@@ -79,8 +92,6 @@ def open_log(
     _load_producers(log, start)
     _make_missing(log, start)
     _make_durable(log, start)
-    log.close_files()  # there may be ten thousand; who appends opens them again
-    return OpenedLog(log, list(log.repairs))
 
 
 def _find_segments(
@@ -122,7 +133,7 @@ def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
     damage = "is not there or empty"  # as Kafka makes it for a log without epochs
     try:
-        content = log.files.read(path, _CHECKPOINT_LIMIT)
+        content = read_derived(log.files, path, EPOCHS_LIMIT)
         if content:
             kept = parse_leader_epoch_checkpoint(content)
             log.epochs = LeaderEpochs(kept)
@@ -183,7 +194,7 @@ def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: lis
         segment.txn_index = TxnIndexFile(segment.base_offset)
         for index in segment.windows():
             log.producers.replay(index, segment.base_offset, completed)
-        segment.txn_index.add(completed)
+        add_aborted(segment, segment.txn_index, completed)
         if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
             segment.txn_index.replaces_file()
         completed.clear()

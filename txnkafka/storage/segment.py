@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from txnkafka._core.index_entries import index_entries
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import random_below
-from txnkafka.errors import CorruptRecordError
+from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.index import OffsetIndex, OffsetPosition, TimeIndex
 from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.limits import INDEX_LIMIT, read_derived
 from txnkafka.storage.segment_files import DELETED, SegmentFiles
 from txnkafka.storage.segment_view import Segment
 from txnkafka.storage.txn_index_file import TxnIndexFile
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.layout import FileKind
 
-__all__ = ["DELETED", "SPARSE", "LogSegment"]
+__all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
+OUT_OF_ORDER = "offsets go back in the log; 'txnkafka repair --full' says where"
 _INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
@@ -96,15 +98,18 @@ class LogSegment(SegmentFiles):
             return
         if self.rolling_timestamp is None:
             self.rolling_timestamp = batches.max_timestamp[0]
-        grown = index_entries(
-            batches,
-            base_offset=self.base_offset,
-            interval_bytes=self.config.index_interval_bytes,
-            bytes_since_entry=self._bytes_since_entry,
-            max_timestamp=self.max_timestamp,
-            max_timestamp_offset=self.max_timestamp_offset,
-            newest_entry=self._newest_time_entry(),
-        )
+        try:
+            grown = index_entries(
+                batches,
+                base_offset=self.base_offset,
+                interval_bytes=self.config.index_interval_bytes,
+                bytes_since_entry=self._bytes_since_entry,
+                max_timestamp=self.max_timestamp,
+                max_timestamp_offset=self.max_timestamp_offset,
+                newest_entry=self._newest_time_entry(),
+            )
+        except OverflowError as error:
+            raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
         self.offset_index.content += grown[0]
         self.time_index.content += grown[1]
         self._bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
@@ -244,8 +249,11 @@ class LogSegment(SegmentFiles):
         for kind in SPARSE:
             if not self.files.exists(self.path(kind)):
                 return f"{self.path(kind)} is not there"
-        self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
-        self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
+        try:
+            self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
+            self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
+        except CorruptFileError as error:
+            return f"{error.file} is damaged, {error.reason}"
         offsets = OffsetIndex(self.offset_index.content, self.base_offset).problems(self.size)
         times = TimeIndex(self.time_index.content, self.base_offset).problems()
         for kind, problems in (("index", offsets), ("timeindex", times)):
@@ -262,7 +270,7 @@ class LogSegment(SegmentFiles):
             self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
 
     def _content(self, kind: FileKind) -> bytes:
-        return self.files.read(self.path(kind), _INT32_MAX)  # not kept open: partitions may be many
+        return read_derived(self.files, self.path(kind), INDEX_LIMIT)  # not kept open: they may be many
 
     def loaded_from(self, size: int, modified_ms: int) -> None:
         """The files are there already, with so many bytes of log that were written then."""
@@ -296,7 +304,7 @@ class LogSegment(SegmentFiles):
         """These batches end the segment; what is behind the last entry of the time index counts too."""
         self._check_reach(batches)
         for last_offset, timestamp in zip(batches.last_offset, batches.max_timestamp, strict=True):
-            if timestamp > self.max_timestamp:
+            if timestamp > self.max_timestamp and self.fits(last_offset):
                 self.max_timestamp, self.max_timestamp_offset = timestamp, last_offset
 
     def first_timestamp(self) -> int | None:

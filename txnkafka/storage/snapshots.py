@@ -14,6 +14,7 @@ from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
 from txnkafka.storage.layout import file_name, parse_segment_file
+from txnkafka.storage.limits import SNAPSHOT_LIMIT, read_derived
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["ProducerSnapshots"]
 
 LOG = logging.getLogger("txnkafka.storage")
-LARGEST = 1 << 30  # a snapshot of twenty million producers
 
 
 class ProducerSnapshots:
@@ -72,8 +72,8 @@ class ProducerSnapshots:
         return self.offsets[below - 1] if below else None
 
     def read(self, offset: int) -> bytes:
-        """Content of one. Raises OSError."""
-        return self._files.read(self.path(offset), LARGEST)
+        """Content of one. Raises CorruptFileError when it is too large, and OSError."""
+        return read_derived(self._files, self.path(offset), SNAPSHOT_LIMIT)
 
     def remove(self, offset: int) -> None:
         """Remove one; none there is fine."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txnkafka.errors import CorruptFileError
 from txnkafka.storage.index import OffsetIndex, TimeIndex
 from txnkafka.storage.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.limits import INDEX_LIMIT, read_derived
 
 if TYPE_CHECKING:
     from txnkafka.storage.partition_log import PartitionLog
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["keep_sound_indexes"]
 
-_LIMIT = 2**31 - 1
 
 
 def keep_sound_indexes(log: PartitionLog, segment: LogSegment) -> None:
@@ -39,7 +40,11 @@ def _keep_offset_index(
     if not segment.files.exists(path):
         log.note(f"{path} is not there: made from the log")
         return
-    content = segment.files.read(path, _LIMIT)
+    try:
+        content = read_derived(segment.files, path, INDEX_LIMIT)
+    except CorruptFileError as error:
+        log.note(f"{path} is damaged, {error.reason}: made anew from the log")
+        return
     problems = OffsetIndex(content, segment.base_offset).problems(
         segment.size, end_offset=end_offset, last_offsets=last_offsets
     )
@@ -54,7 +59,11 @@ def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) ->
     if not segment.files.exists(path):
         log.note(f"{path} is not there: made from the log")
         return
-    content = segment.files.read(path, _LIMIT)
+    try:
+        content = read_derived(segment.files, path, INDEX_LIMIT)
+    except CorruptFileError as error:
+        log.note(f"{path} is damaged, {error.reason}: made anew from the log")
+        return
     problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
     index = IndexFile(TIME_ENTRY, content)
     if problems:

@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
-from txnkafka.errors import CorruptFileError
+from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.storage.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON
+from txnkafka.storage.limits import TXN_INDEX_LIMIT, read_derived
+from txnkafka.storage.segment import OUT_OF_ORDER
 from txnkafka.storage.txn_index import parse_txn_index
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
@@ -26,10 +28,9 @@ if TYPE_CHECKING:
     from txnkafka.storage.segment import LogSegment
     from txnkafka.storage.txn_index import AbortedTxn
 
-__all__ = ["check_transactions", "load_producers", "replay", "transactions_of"]
+__all__ = ["add_aborted", "check_transactions", "load_producers", "replay", "transactions_of"]
 
 _ABORT = 0
-_LARGEST = 1 << 30
 _NEVER = (1 << 63) - 1
 
 
@@ -47,8 +48,13 @@ def _from_file(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
     path = segment.path("txnindex")
     if not segment.files.exists(path):
         return TxnIndexFile(segment.base_offset)
-    entries, problems = parse_txn_index(segment.files.read(path, _LARGEST), segment.base_offset)
-    fault = problems[0].text if problems else ""
+    entries: list[AbortedTxn] = []
+    try:
+        content = read_derived(segment.files, path, TXN_INDEX_LIMIT)
+        entries, problems = parse_txn_index(content, segment.base_offset)
+        fault = problems[0].text if problems else ""
+    except CorruptFileError as error:
+        fault = error.reason
     if any(each.first_offset == each.last_offset for each in entries):
         fault = "an aborted transaction has no data"  # zeros look like one
     if not fault:
@@ -72,7 +78,16 @@ def _add_from_log(log: PartitionLog, segment: LogSegment, index: TxnIndexFile) -
     missing = [each for each in _aborted_in(log, segment) if each.last_offset > known]
     if missing and index.is_saved:
         log.note(f"{segment.path('txnindex')} lacks {len(missing)} aborted transactions: added from the log")
-    index.add(missing)
+    add_aborted(segment, index, missing)
+
+
+def add_aborted(segment: LogSegment, index: TxnIndexFile, completed: list[CompletedTxn]) -> None:
+    """Add the aborted ones of the transactions that end in a segment. Raises CorruptRecordError when their
+    markers are not in the order of their offsets."""
+    try:
+        index.add(completed)
+    except ValueError as error:
+        raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=segment.path("log")) from None
 
 
 def _aborted_in(log: PartitionLog, segment: LogSegment) -> list[CompletedTxn]:
@@ -108,7 +123,7 @@ def check_transactions(log: PartitionLog, segment: LogSegment) -> None:
     log.note(f"{segment.path('txnindex')} contradicts the log: made anew from it")
     segment.txn_index = TxnIndexFile(segment.base_offset)
     segment.txn_index.replaces_file()
-    segment.txn_index.add(aborted)
+    add_aborted(segment, segment.txn_index, aborted)
 
 
 def _covers(listed: Mapping[tuple[int, int], AbortedTxn], aborted: CompletedTxn) -> bool:

@@ -16,16 +16,20 @@ Source: ``TransactionIndex``, ``AbortedTxn``.
 from __future__ import annotations
 
 import struct
+from itertools import count
 from operator import le, lt
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from typing_extensions import Buffer
 
-__all__ = ["AbortedTxn", "TxnIndexProblem", "parse_txn_index"]
+__all__ = ["AbortedTxn", "TxnIndexProblem", "iter_txn_index", "parse_txn_index"]
 
 _ENTRY = struct.Struct(">bbqqqq")
 _MAX_PROBLEMS = 100
+_PIECE = 4096 * _ENTRY.size
 
 
 class AbortedTxn(NamedTuple):
@@ -47,48 +51,69 @@ class TxnIndexProblem(NamedTuple):
 
 def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], list[TxnIndexProblem]]:
     """The sound entries, and what is wrong with the others; after a hundred problems the rest is given up."""
+    problems: list[TxnIndexProblem] = []
+    return [entry for _, entry in iter_txn_index(data, base_offset, problems)], problems
+
+
+def iter_txn_index(
+    data: Buffer, base_offset: int, problems: list[TxnIndexProblem] | None = None
+) -> Iterator[tuple[int, AbortedTxn]]:
+    """The same one by one, each sound entry with its position; problems are added to the list when they are
+    met. A small piece of the file at a time is in memory as tuples."""
+    problems = [] if problems is None else problems
     view = memoryview(data).cast("B")
     whole = len(view) - len(view) % _ENTRY.size
-    if whole == len(view):
-        sound = _sound_entries(list(_ENTRY.iter_unpack(view)), base_offset)
-        if sound is not None:
-            return sound, []
-    entries: list[AbortedTxn] = []
-    problems: list[TxnIndexProblem] = []
     # No transaction ends below the segment's base, so its predecessor serves as the first "previous" marker.
-    previous_last_offset = base_offset - 1
-    for number, (version, low_byte, *fields) in enumerate(_ENTRY.iter_unpack(view[:whole])):
-        position = number * _ENTRY.size
+    previous = base_offset - 1
+    for begin in range(0, whole, _PIECE):
+        rows = list(_ENTRY.iter_unpack(view[begin : min(begin + _PIECE, whole)]))
+        found: Iterable[tuple[int, AbortedTxn]]
+        sound = _sound_entries(rows, previous)
+        if sound is not None:
+            found = zip(count(begin, _ENTRY.size), sound)
+        else:
+            found = _sound_ones(rows, begin, (base_offset, previous), problems)
+        for position, entry in found:
+            previous = entry.last_offset
+            yield position, entry
+        if len(problems) > _MAX_PROBLEMS:
+            return
+    if whole < len(view):
+        # Kafka appends behind such a fragment, which shifts every later entry.
+        problems.append(TxnIndexProblem(whole, f"{len(view) - whole} bytes behind the last whole entry"))
+
+
+def _sound_ones(
+    rows: list[tuple[int, ...]], begin: int, bounds: tuple[int, int], problems: list[TxnIndexProblem]
+) -> Iterator[tuple[int, AbortedTxn]]:
+    """Those of the entries from position ``begin`` on that are sound. ``bounds``: the segment's base offset,
+    and the last offset of the sound entry before these."""
+    base_offset, previous = bounds
+    for position, (version, low_byte, *fields) in zip(count(begin, _ENTRY.size), rows):
         if len(problems) == _MAX_PROBLEMS:
             problems.append(TxnIndexProblem(position, "too many problems, the rest was not read"))
-            return entries, problems
+            return
         entry = AbortedTxn(version, *fields)
-        text = _fault(entry, base_offset, previous_last_offset)
+        text = _fault(entry, base_offset, previous)
         if text is None:
-            entries.append(entry)
-            previous_last_offset = entry.last_offset
+            previous = entry.last_offset
+            yield position, entry
             # Kafka reads such an entry all the same, but the low byte did not get there by itself.
             text = f"version {low_byte & 0xFF} is not known, read as 0" if low_byte else None
         if text is not None:
             problems.append(TxnIndexProblem(position, text))
-    if whole < len(view):
-        # Kafka appends behind such a fragment, which shifts every later entry.
-        problems.append(TxnIndexProblem(whole, f"{len(view) - whole} bytes behind the last whole entry"))
-    return entries, problems
 
 
-def _sound_entries(rows: list[tuple[int, ...]], base_offset: int) -> list[AbortedTxn] | None:
+def _sound_entries(rows: list[tuple[int, ...]], previous: int) -> list[AbortedTxn] | None:
     """All entries, checked column by column, which is several times quicker; None when there is a fault
     to name."""
-    if not rows:
-        return []
     versions, low_bytes, producer_ids, first_offsets, last_offsets, stable_offsets = zip(*rows, strict=True)
     sound = (
         not any(versions)
         and not any(low_bytes)
         and min(producer_ids) >= 0
         and min(first_offsets) >= 0
-        and last_offsets[0] >= base_offset
+        and last_offsets[0] > previous
         and min(stable_offsets) >= 0
         and all(map(le, first_offsets, last_offsets))
         and all(map(lt, last_offsets, last_offsets[1:]))

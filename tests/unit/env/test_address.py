@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.unit.env.bucket import Bucket
+from tests.unit.logdir.logs import batch, write_log
 from txnkafka import LogDir, LogDirError
-from txnkafka.env import LocalFileSystem, open_file_system
+from txnkafka.env import LocalFileSystem, open_file_system, without_password
 from txnkafka.env.remote import RemoteFileSystem
 
 
@@ -111,3 +115,48 @@ def fsspec_registry() -> dict[str, Any]:
     """What was imported so far; it decides before any package is looked for."""
     found: dict[str, Any] = import_module("fsspec.registry")._registry
     return found
+
+
+@pytest.mark.parametrize("address", ["ftp://user:hunter2@host/logs", "bucket://user:hunter2@host/logs"])
+def test_a_password_is_not_shown(address: str) -> None:
+    shown = address.replace("hunter2", "***")
+    assert without_password(address) == shown
+    assert without_password(shown) == shown
+    for paths in ([address, "/b"], [f"zip://x::{address}"], ["nosuch" + address[address.index(":") :]]):
+        with pytest.raises(LogDirError) as caught:
+            LogDir(paths)
+        assert "hunter2" not in str(caught.value)
+        assert "***" in str(caught.value)
+    with pytest.raises(LogDirError) as caught:
+        open_file_system(["file://user:hunter2@host/logs"])
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["memory://a@b/c", "s3://bucket/a:b@c", "/a:b@c"])
+def test_what_is_no_password(address: str) -> None:
+    assert without_password(address) == address
+
+
+def test_only_the_backend_knows_the_password(tmp_path: Path) -> None:
+    write_log(tmp_path / "data", "t-0", {0: [batch(0)]})
+    Bucket.install(tmp_path / "data")
+    Bucket.store["/user:hunter2@logs/t-0/" + f"{0:020d}.log"] = Bucket.store[f"/logs/t-0/{0:020d}.log"]
+    log_dir = LogDir("bucket://user:hunter2@logs")
+    assert log_dir.paths == ["bucket://user:***@logs"]
+    assert [each.offset for each in log_dir.partition("t", 0).records()] == [0, 1]
+    again = pickle.loads(pickle.dumps(log_dir.file_system))
+    assert again.list("bucket://user:***@logs")[0].name == "t-0"
+    del Bucket.store["/user:hunter2@logs/t-0/" + f"{0:020d}.log"]
+    with pytest.raises(FileNotFoundError) as caught:
+        again.read("bucket://user:***@logs/t-0/x", 9)
+    for text in (repr(log_dir), repr(log_dir.file_system), repr(again), repr(log_dir.partition("t", 0))):
+        assert "hunter2" not in text
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_key_of_many_levels() -> None:
+    Bucket.install()
+    Bucket().pipe_file("/deep/t-0/" + "d/" * 1_500 + "x", b"")
+    Bucket().pipe_file(f"/deep/t-0/{0:020d}.log", b"".join([batch(0)]))
+    log_dir = LogDir("bucket://deep")
+    assert log_dir.partition("t", 0).log_end_offset == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from txnkafka.env import DataFile, DataFiles, LocalDataFiles
+from txnkafka.env import DataFile, DataFiles, DirectoryEntry, LocalDataFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
 PARTS_LIMIT = 1024  # of one system call, on Linux and macOS
@@ -197,7 +197,7 @@ def test_a_listing_tells_sizes_and_times(files: DataFiles, top: str) -> None:
     new_file(files, f"{top}/a", b"abc").close()
     files.set_modified_ms(f"{top}/a", 1_234_567)
     first, second = files.list(top)
-    assert first == ("a", False, 3, 1_234_567)
+    assert first == DirectoryEntry("a", False, 3, 1_234_567)
     assert second[:3] == ("d", True, 0)
 
 

@@ -150,6 +150,12 @@ def a_directory_where_a_segment_should_be(it: LogDirectory) -> None:
     it.file(0).symlink_to("/dev/null")
 
 
+@planted("error", "unreadable-partition", "t-0")
+def a_directory_where_a_log_should_be(it: LogDirectory) -> None:
+    it.write().file(0).unlink()
+    it.file(0).mkdir()
+
+
 @planted("error", "unreadable-file", f"{FIRST}.index")
 def a_device_where_an_index_should_be(it: LogDirectory) -> None:
     it.write().file(0, "index").unlink()

@@ -1,0 +1,59 @@
+"""Every command over every kind of hostile directory: it ends soon, in little memory, with one of the exit
+statuses that are documented, without a traceback, and changes nothing outside of the directory; what only
+reads changes nothing inside of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.directories import KINDS, build
+
+ROOT = Path(__file__).parents[2]
+PEAK_BYTES = (256 + 110) << 20  # what is allowed for the input, and the interpreter with its libraries
+SECONDS = 15  # of CPU
+
+
+def snapshot(top: Path) -> dict[str, object]:
+    """Names, kinds and contents below a directory; links are not followed."""
+    found: dict[str, object] = {}
+    for parent, directories, names in os.walk(top):
+        for name in (*directories, *names):
+            path = Path(parent, name)
+            status = path.lstat()
+            content: object = None
+            if stat.S_ISLNK(status.st_mode):
+                content = os.readlink(path)
+            elif stat.S_ISREG(status.st_mode):
+                content = hashlib.sha256(path.read_bytes()).digest() if status.st_blocks else status.st_size
+            found[str(path)] = stat.S_IFMT(status.st_mode), content
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_command_survives(tmp_path: Path, kind: str) -> None:
+    directory = build(kind, tmp_path)
+    outside = snapshot(tmp_path / "outside")
+    command = [sys.executable, "-m", "tests.hostile.run_commands", str(directory), str(tmp_path / "exported")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    wrong = [
+        f"{row['command']}: status {row['status']}, {row['seconds']} s, {row['bytes'] >> 20} MiB: "
+        f"{row['stderr'][-3000:]}"
+        for row in rows
+        if row["status"] not in (0, 1, 2)
+        or row["seconds"] > SECONDS
+        or row["bytes"] > PEAK_BYTES
+        or "Traceback" in row["stderr"]
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert snapshot(tmp_path / "outside") == outside

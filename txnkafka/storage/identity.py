@@ -1,0 +1,67 @@
+"""Whose data directory it is (``meta.properties``), and which topic a partition directory belongs to
+(``partition.metadata``).
+
+Source: ``MetaProperties``, ``PartitionMetadataFile``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.env import unique_name, write_durably
+from txnkafka.errors import CorruptFileError, LogDirError
+from txnkafka.storage.checkpoint import parse_partition_metadata
+from txnkafka.storage.layout import META_PROPERTIES, PARTITION_METADATA
+from txnkafka.storage.limits import SMALL_FILE_LIMIT
+from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
+from txnkafka.storage.topic_id import topic_id_from_bytes
+
+if TYPE_CHECKING:
+    from txnkafka.env import DataFiles
+
+__all__ = ["identify", "make_identity", "topic_id_of"]
+
+
+def identify(
+    files: DataFiles, path: str, cluster_id: str | None, node_id: int | None
+) -> MetaProperties | None:
+    """The identity of the directory at ``path``; None when it has none. Raises LogDirError when the file is
+    damaged, or names another cluster or node; OSError."""
+    path = files.join(path, META_PROPERTIES)
+    if not files.exists(path):
+        return None
+    try:
+        found = parse_meta_properties(files.read(path, SMALL_FILE_LIMIT))
+    except CorruptFileError as error:
+        raise LogDirError(f"{path} is damaged, and says whose directory this is: {error}") from error
+    for name, wanted, there in (
+        ("cluster.id", cluster_id, found.cluster_id),
+        ("node.id", node_id, found.node_id),
+    ):
+        if wanted is not None and there is not None and wanted != there:
+            raise LogDirError(f"{path} says {name}={there}, not {wanted}: this is somebody else's")
+    return found
+
+
+def make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: int | None) -> MetaProperties:
+    """A new identity, durably. Raises OSError."""
+    made = MetaProperties(1, cluster_id or _new_id(), 1 if node_id is None else node_id, _new_id())
+    write_durably(files, files.join(path, META_PROPERTIES), format_meta_properties(made))
+    return made
+
+
+def topic_id_of(files: DataFiles, directory: str) -> str | None:
+    """The topic id of a partition directory; None for one of a broker before 2.8, which wrote none. Raises
+    CorruptFileError and OSError."""
+    path = files.join(directory, PARTITION_METADATA)
+    if not files.exists(path):
+        return None
+    try:
+        return parse_partition_metadata(files.read(path, SMALL_FILE_LIMIT)).topic_id
+    except CorruptFileError as error:
+        error.locate(file=path)
+        raise
+
+
+def _new_id() -> str:
+    return topic_id_from_bytes(bytes.fromhex(unique_name()))
