@@ -137,9 +137,8 @@ class CorruptRecordError(LocatedError):
 
 class CorruptFileError(LocatedError):
     """A file that is derived from the log (index, snapshot, checkpoint) is damaged; the log itself may be
-    fine."""
+    fine. Kafka has no code for it: CORRUPT_MESSAGE is about batches, and retriable."""
 
-    code = 2
     remedy = "The log itself is not affected by this file; 'txnkafka verify' says what is"
 
 

@@ -21,7 +21,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.errors import KafkaError
@@ -71,18 +71,13 @@ class Released(NamedTuple):
     error: OSError | KafkaError | None
 
 
-class _Waiting(NamedTuple):
-    ticket: int
-    log: PartitionLog
-    end_offset: int
-
-
 class FlushTickets:
     """Tickets of all logs of one data directory; for one thread at a time."""
 
     def __init__(self) -> None:
         self._last_ticket = 0
-        self._waiting: deque[_Waiting] = deque()
+        # ticket, log, and where the log ended then
+        self._waiting: deque[tuple[int, PartitionLog, int]] = deque()
         self._released: list[Released] = []
         self._dirty: dict[PartitionLog, None] = {}  # in the order of their first append
         self._running: Flush | None = None
@@ -98,7 +93,7 @@ class FlushTickets:
     def take(self, log: PartitionLog) -> int:
         """A ticket for everything appended to ``log`` so far."""
         self._last_ticket += 1
-        self._waiting.append(_Waiting(self._last_ticket, log, log.log_end_offset))
+        self._waiting.append((self._last_ticket, log, log.log_end_offset))
         self._dirty[log] = None
         return self._last_ticket
 
@@ -143,20 +138,24 @@ class FlushTickets:
     def fail(self, log: PartitionLog, error: KafkaError, *, above: int) -> None:
         """The log was truncated at the offset ``above``: tickets for what was appended there fail. A group
         that is under way says nothing about them any more."""
-        doomed = {each.ticket for each in self._waiting if each.log is log and each.end_offset > above}
-        self._hand_back(doomed, error)
+        self._hand_back(lambda waits, end_offset: waits is log and end_offset > above, error)
 
     def forget(self, log: PartitionLog, error: OSError | KafkaError | None) -> None:
         """The log was deleted or closed: all of its tickets are released, with an error unless what they are
         for is durable."""
         self._dirty.pop(log, None)
-        self._hand_back({each.ticket for each in self._waiting if each.log is log}, error)
+        self._hand_back(lambda waits, _: waits is log, error)
 
-    def _hand_back(self, tickets: set[int], error: OSError | KafkaError | None) -> None:
-        if tickets:
-            done = [each for each in self._waiting if each.ticket in tickets]
-            self._waiting = deque(each for each in self._waiting if each.ticket not in tickets)
-            self._released += [Released(ticket, log, error) for ticket, log, _ in done]
+    def _hand_back(
+        self, is_decided: Callable[[PartitionLog, int], bool], error: OSError | KafkaError | None
+    ) -> None:
+        waiting, self._waiting = self._waiting, deque()
+        for each in waiting:
+            ticket, log, end_offset = each
+            if is_decided(log, end_offset):
+                self._released.append(Released(ticket, log, error))
+            else:
+                self._waiting.append(each)
 
     def _finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> None:
         if flush is not self._running:
@@ -164,6 +163,6 @@ class FlushTickets:
         self._running = None
         for log, done in flush.logs:
             log.finish_flush(done, failed.get(log))
-        while self._waiting and self._waiting[0].ticket <= flush.ticket:
+        while self._waiting and self._waiting[0][0] <= flush.ticket:
             ticket, log, _ = self._waiting.popleft()
             self._released.append(Released(ticket, log, failed.get(log) or log.fenced))

@@ -1,0 +1,31 @@
+"""Errors and Kafka's codes."""
+
+from __future__ import annotations
+
+import collections
+
+import pytest
+
+from txnkafka import errors
+
+CLASSES = [getattr(errors, name) for name in errors.__all__]
+
+
+def test_a_code_belongs_to_one_error() -> None:
+    codes = collections.Counter(each.code for each in CLASSES if each.code != -1)
+    assert len(codes) == 13
+    assert set(codes.values()) == {1}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_what_a_client_does_about_an_error(kind: type[errors.KafkaError]) -> None:
+    """At most one thing; retriable are those that are so in Kafka's table."""
+    error = kind("why")
+    assert error.retriable == (error.code in (2, 3, 56))
+    assert error.retriable + error.txn_requires_abort + error.fatal <= 1
+
+
+def test_answers_to_a_produce_request() -> None:
+    abortable = {each.code for each in CLASSES if each("why").txn_requires_abort}
+    assert abortable == {10, 18, 32, 45, 47, 48, 76, 87}
+    assert [each for each in CLASSES if each("why").fatal] == [errors.TransactionCoordinatorFencedError]
