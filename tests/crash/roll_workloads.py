@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 PREALLOCATED = replace(CONFIG, preallocate=True)
-LARGE = 20  # records of a batch that never fits behind others
+LARGE = 12  # records of a batch that never fits behind others
 
 
 def rolls_without_flush(files: DataFiles, clock: Clock, promises: Promises) -> None:

@@ -45,8 +45,8 @@ def crash_states(
 
     At most ``limit`` of them, spread over all; another ``seed`` takes others. Most states end in the middle
     of one write: of the others, in which whole writes and names are missing, up to two thirds of the limit
-    are taken. ``news`` are numbers of changes behind which more is expected of a disk: from there on, what was
-    seen before counts anew.
+    are taken. ``news`` are numbers of changes behind which more is expected of a disk: from there on, what
+    was seen before counts anew.
     """
     taken = _Taken(files, limit, seed, begin)
     at = -1
