@@ -153,7 +153,7 @@ def _full_disk(files: DataFiles, promises: Promises, config: LogConfig = CONFIG)
     plan = FaultPlan()
     partition = Partition(opened(FaultyFiles(files, plan), config), promises)
     for number in range(3):
-        partition.append(f"f{number}", 7)
+        partition.append(f"f{number}", 7, records=6)
         partition.flush()
         with failing(plan, "write"), suppress(KafkaStorageError):
             partition.append(f"full {number}", 7)
