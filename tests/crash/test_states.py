@@ -22,7 +22,7 @@ def each_workload(references: Sequence[Reference]) -> pytest.MarkDecorator:
 @each_workload(REFERENCES)
 def test_a_power_cut(reference: Reference) -> None:
     limit = None if LONG else reference.quick
-    least = min(reference.states, reference.quick // 2)
+    least = reference.states if LONG else min(reference.states, reference.quick // 3)
     explore(reference.workload, reference.check, at_least=least, limit=limit)
 
 
