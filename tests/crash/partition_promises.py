@@ -107,12 +107,12 @@ class Partition:
         known = self.log.producers.entry(producer_id) if producer_id >= 0 else None
         return -1 if producer_id < 0 else 0 if known is None else known.last_sequence + 1
 
-    def end(self, producer_id: int, *, commit: bool) -> None:
+    def end(self, producer_id: int, *, commit: bool, leader_epoch: int = 0) -> None:
         marker = end_txn_marker(
             base_offset=0, timestamp=NOW, producer_id=producer_id, producer_epoch=0, coordinator_epoch=1,
             commit=commit,
         )  # fmt: skip
-        self._append(marker, 1, producer_id, transactional=True, aborts=not commit)
+        self._append(marker, 1, producer_id, transactional=True, aborts=not commit, leader_epoch=leader_epoch)
 
     def _append(
         self,

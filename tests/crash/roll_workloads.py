@@ -17,6 +17,7 @@ from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 __all__ = [
     "full_disk_and_clean_stop",
     "full_disk_before_a_roll",
+    "full_disk_preallocated",
     "rolls_and_clean_stop",
     "rolls_that_cannot_create",
     "rolls_that_cannot_keep_epochs",
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 PREALLOCATED = replace(CONFIG, preallocate=True)
-LARGE = 10  # records of a batch that never fits behind others
+LARGE = 12  # records of a batch that never fits behind others
 
 
 def rolls_without_flush(files: DataFiles, clock: Clock, promises: Promises) -> None:
@@ -120,7 +121,7 @@ def _failing_rolls(
     for turn in range(calls * turns):
         epoch = turn if epochs else 0
         partition.append(f"{turn} aborted", 1, transactional=True, leader_epoch=epoch)
-        partition.end(1, commit=False)
+        partition.end(1, commit=False, leader_epoch=epoch)
         partition.append(f"{turn} before", 7, leader_epoch=epoch)
         with failing(plan, call, turn % calls + 1, error=error), suppress(KafkaStorageError):
             partition.append(f"{turn} large", 7, records=LARGE, leader_epoch=epoch + epochs)
@@ -139,7 +140,12 @@ def full_disk_before_a_roll(files: DataFiles, clock: Clock, promises: Promises) 
 
 
 def full_disk_and_clean_stop(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """The same in segments that are preallocated, and a clean stop."""
+    """The same, and a clean stop."""
+    _stop(_full_disk(files, promises), promises)
+
+
+def full_disk_preallocated(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """The same in segments that are preallocated."""
     _stop(_full_disk(files, promises, PREALLOCATED), promises)
 
 
@@ -147,11 +153,11 @@ def _full_disk(files: DataFiles, promises: Promises, config: LogConfig = CONFIG)
     plan = FaultPlan()
     partition = Partition(opened(FaultyFiles(files, plan), config), promises)
     for number in range(3):
-        partition.append(f"f{number}", 7)
+        partition.append(f"f{number}", 7, records=6)
         partition.flush()
         with failing(plan, "write"), suppress(KafkaStorageError):
             partition.append(f"full {number}", 7)
-        partition.append(f"large {number}", 7, records=2 * LARGE - 5)
+        partition.append(f"large {number}", 7, records=LARGE)
         partition.flush()
     return partition
 

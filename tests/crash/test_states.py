@@ -3,31 +3,36 @@ mended, and when calls fail. ``make long`` takes all states, ``make test`` a sam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.conftest import LONG
 from tests.crash.explore import FAULTS, explore, fail_each_call
 from tests.crash.workloads import REFERENCES, Reference
 
-STATES = None if LONG else 4000
-TWICE, BELOW = (1000, 20) if LONG else (100, 10)  # with more, one workload takes half an hour
+TWICE, BELOW = (1000, 20) if LONG else (60, 10)  # with more, one workload takes half an hour
 ONCE = FAULTS if LONG else FAULTS[::2]
 
-each_workload = pytest.mark.parametrize("reference", REFERENCES, ids=lambda each: each.workload.__name__)
+
+def each_workload(references: Sequence[Reference]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("reference", references, ids=lambda each: each.workload.__name__)
 
 
-@each_workload
+@each_workload(REFERENCES)
 def test_a_power_cut(reference: Reference) -> None:
-    explore(reference.workload, reference.check, at_least=reference.states, limit=STATES)
+    limit = None if LONG else reference.quick
+    least = reference.states if LONG else min(reference.states, reference.quick // 3)
+    explore(reference.workload, reference.check, at_least=least, limit=limit)
 
 
-@each_workload
+@each_workload([each for each in REFERENCES if LONG or each.twice])
 def test_a_second_power_cut(reference: Reference) -> None:
     states = min(reference.states, TWICE) // 2
     explore(reference.workload, reference.check, at_least=states, limit=TWICE, depth=2, limit_below=BELOW)
 
 
-@each_workload
+@each_workload([each for each in REFERENCES if LONG or each.fails])
 def test_calls_that_fail(reference: Reference) -> None:
     least = reference.failures * len(ONCE) // len(FAULTS)
     limit = 3 if LONG else 0

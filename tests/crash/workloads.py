@@ -14,7 +14,7 @@ from tests.crash.explore import Check, Promises, Workload
 from tests.crash.partition_promises import check_logs
 from txnkafka.env import Clock, DataFiles, make_directories, write_durably
 
-__all__ = ["REFERENCES", "Reference"]
+__all__ = ["REFERENCES", "Reference", "left_to_long"]
 
 
 def small_files(files: DataFiles, clock: Clock, promises: Promises) -> None:
@@ -55,28 +55,29 @@ class Reference(NamedTuple):
 
 REFERENCES = [
     Reference(small_files, check_small_files, states=60, failures=200, twice=True, fails=True),
-    Reference(log_workloads.appends, check_logs, quick=2000, twice=True, fails=True),
-    Reference(log_workloads.rolls, check_logs, quick=2000, twice=True, fails=True),
-    Reference(log_workloads.transactions, check_logs, quick=2000, twice=True, fails=True),
-    Reference(log_workloads.truncations, check_logs, quick=2000, twice=True, fails=True),
-    Reference(log_workloads.deleted_records, check_logs, quick=2000, twice=True, fails=True),
-    Reference(log_workloads.preallocated, check_logs, quick=2000, twice=True, fails=True),
-    Reference(log_workloads.retention, check_logs, quick=2000, twice=True, fails=True),
-    Reference(log_workloads.clean_restarts, check_logs, quick=2000, twice=True, fails=True),
+    Reference(log_workloads.appends, check_logs, quick=1200, twice=True, fails=True),
+    Reference(log_workloads.rolls, check_logs, quick=1200, twice=True, fails=True),
+    Reference(log_workloads.transactions, check_logs, quick=1200, twice=True, fails=True),
+    Reference(log_workloads.truncations, check_logs, quick=1200, twice=True, fails=True),
+    Reference(log_workloads.deleted_records, check_logs, quick=1200, twice=True, fails=True),
+    Reference(log_workloads.preallocated, check_logs, quick=1200, twice=True, fails=True),
+    Reference(log_workloads.retention, check_logs, quick=1200, twice=True, fails=True),
+    Reference(log_workloads.clean_restarts, check_logs, quick=1200, twice=True, fails=True),
     Reference(log_workloads.large_batches, check_logs, states=200, failures=150),
-    Reference(log_workloads.full_disk, check_logs, quick=2000, fails=True),
-    Reference(log_workloads.deletions, check_logs, quick=2000, twice=True),
-    Reference(compactions, check_compactions, quick=1500, twice=True),
+    Reference(log_workloads.full_disk, check_logs, quick=1200, fails=True),
+    Reference(log_workloads.deletions, check_logs, quick=1200, twice=True),
+    Reference(compactions, check_compactions, quick=1000, twice=True),
     Reference(roll_workloads.rolls_without_flush, check_logs, fails=True),
     Reference(roll_workloads.rolls_and_clean_stop, check_logs),
-    Reference(roll_workloads.rolls_that_cannot_create, check_logs, quick=1500),
-    Reference(roll_workloads.rolls_that_cannot_write, check_logs, quick=1500),
-    Reference(roll_workloads.rolls_that_cannot_preallocate, check_logs, quick=1500),
+    Reference(roll_workloads.rolls_that_cannot_create, check_logs, quick=700),
+    Reference(roll_workloads.rolls_that_cannot_write, check_logs, quick=700),
+    Reference(roll_workloads.rolls_that_cannot_preallocate, check_logs, quick=700),
     Reference(roll_workloads.rolls_that_cannot_sync, check_logs),
     Reference(roll_workloads.rolls_that_cannot_sync_names, check_logs),
     Reference(roll_workloads.rolls_that_cannot_keep_epochs, check_logs),
     Reference(roll_workloads.full_disk_before_a_roll, check_logs),
     Reference(roll_workloads.full_disk_and_clean_stop, check_logs),
+    Reference(roll_workloads.full_disk_preallocated, check_logs),
     Reference(owner_workloads.kills, check_logs, twice=True),
     Reference(owner_workloads.failed_syncs, check_logs),
     Reference(owner_workloads.group_commits, check_logs, fails=True),
@@ -92,3 +93,14 @@ REFERENCES = [
     Reference(owner_workloads.creations_that_fail, check_logs),
     Reference(owner_workloads.children, check_logs),
 ]
+
+
+def left_to_long() -> str:
+    """What ``make test`` does not do with these workloads, in a few lines."""
+    once = [each.workload.__name__ for each in REFERENCES if not each.twice]
+    whole = [each.workload.__name__ for each in REFERENCES if not each.fails]
+    return (
+        f"{len(REFERENCES)} workloads. Left to make long: all crash states instead of a sample;\n"
+        f"  a second power cut of {', '.join(once)};\n"
+        f"  calls that fail of {', '.join(whole)}"
+    )

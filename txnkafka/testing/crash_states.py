@@ -6,6 +6,7 @@ A state has a name by which it can be made again: ``17/25 torn 14 61, names firs
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -42,24 +43,53 @@ def crash_states(
     """The states that a power cut may leave during what was done to ``files``, from change number ``begin``
     on; those that look alike once.
 
-    At most ``limit`` of them, spread over all; another ``seed`` takes others. ``news`` are numbers of changes
-    behind which more is expected of a disk: from there on, what was seen before counts anew.
+    At most ``limit`` of them, spread over all; another ``seed`` takes others. Most states end in the middle
+    of one write: of the others, in which whole writes and names are missing, up to two thirds of the limit
+    are taken. ``news`` are numbers of changes behind which more is expected of a disk: from there on, what
+    was seen before counts anew.
     """
-    total = 0 if limit is None else sum(1 for _ in _choices(files, begin))
-    wanted = iter(range(1 << 62)) if limit is None or limit >= total else _spread(total, limit, seed)
-    following, at = next(wanted, -1), -1
+    taken = _Taken(files, limit, seed, begin)
+    at = -1
     seen: set[int] = set()
-    for number, (changes, losses, writes, names) in enumerate(_choices(files, begin)):
+    for changes, losses, writes, names in _choices(files, begin):
         if changes in news and changes != at:
             seen.clear()
         at = changes
-        if number == following:
-            following = next(wanted, -1)
+        if taken.takes(writes):
             disk, mark = losses.disk(writes, names)
             if mark not in seen:
                 seen.add(mark)
                 kind = f"{writes[0]}, names {names[0]}"
                 yield CrashState(_name(files, changes, writes, names), kind, changes, disk)
+
+
+class _Taken:
+    """Which of the choices are taken, asked in their order."""
+
+    def __init__(self, files: MemoryFiles, limit: int | None, seed: int, begin: int) -> None:
+        self._wanted: list[Iterator[int]] = [iter(range(1 << 62)), iter(range(1 << 62))]
+        if limit is not None:
+            totals = Counter(_is_torn(writes) for _, _, writes, _ in _choices(files, begin))
+            whole = min(totals[False], max(limit - totals[True], limit * 2 // 3))
+            self._wanted = [
+                _spread(total, share, seed) if share < total else iter(range(total))
+                for total, share in ((totals[False], whole), (totals[True], limit - whole))
+            ]
+        self._following = [next(each, -1) for each in self._wanted]
+        self._asked = [0, 0]
+
+    def takes(self, writes: Choice) -> bool:
+        """Whether the next choice is taken."""
+        which = int(_is_torn(writes))
+        is_next = self._asked[which] == self._following[which]
+        self._asked[which] += 1
+        if is_next:
+            self._following[which] = next(self._wanted[which], -1)
+        return is_next
+
+
+def _is_torn(writes: Choice) -> bool:
+    return writes[2] != -1
 
 
 def crash_state(files: MemoryFiles, name: str) -> CrashState:

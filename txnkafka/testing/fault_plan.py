@@ -187,7 +187,11 @@ class FaultyFile(FaultyReadableFile):
         try:
             self._plan.check("sync", self._path)
         except OSError:
-            if isinstance(self._data_file, MemoryFile):
-                self._data_file.fail_sync()
+            self.fail_sync()
             raise
         self._data_file.sync()
+
+    def fail_sync(self) -> None:
+        """Files in memory note that a sync has failed."""
+        if isinstance(self._data_file, (MemoryFile, FaultyFile)):
+            self._data_file.fail_sync()
