@@ -28,7 +28,7 @@ def index_entries(
     (offset index, time index, bytes since entry, max timestamp, its offset).
 
     ``bytes_since_entry`` of log lie between the last batch with an entry and the first of these,
-    ``newest_entry`` is the last timestamp of the time index, -1 when it is empty. Raises OverflowError for any
+    ``newest_entry`` is the last timestamp of the time index, -1 when it is empty. Raises OverflowError for a
     batch whose last offset lies below the segment's base or too far above it, with an entry or without.
     """
     cdef IndexHold _held = batches.hold()

@@ -62,9 +62,8 @@ def is_remote(path: str) -> bool:
 def _normalized(address: str) -> str:
     scheme, separator, rest = address.partition("://")
     if not separator:
-        raise LogDirError(
-            f"{without_password(address)}: an address has two slashes behind its scheme, as in hdfs://host/logs"
-        )
+        shown = without_password(address)
+        raise LogDirError(f"{shown}: an address has two slashes behind its scheme, as in hdfs://host/logs")
     return f"{scheme.lower()}://{rest.rstrip('/') or rest[:1]}"
 
 

@@ -22,8 +22,8 @@ __all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "MappedBytes", "Re
 
 class DirectoryEntry(NamedTuple):
     """One name in a directory. ``size`` is 0 for directories; a name that vanished meanwhile is not
-    listed. For a link ``is_directory`` and ``size`` are those of its target. ``fault`` says why this
-    cannot be opened: a FIFO or a device, a link that leads nowhere, in a circle, or where one may not look."""
+    listed. For a link ``is_directory`` and ``size`` are those of its target. ``fault`` says why it cannot be
+    opened: a FIFO or a device, a link that leads nowhere, in a circle, or where one may not look."""
 
     name: str
     is_directory: bool

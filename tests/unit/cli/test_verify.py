@@ -116,3 +116,12 @@ def test_progress_is_for_a_terminal(run: Run, sound: LogDirectory, monkeypatch: 
     assert cleared == ""
     assert "\r" not in shown.stdout
     assert run("-q", "verify", sound.root).stderr == ""
+
+
+def test_a_partition_that_cannot_be_read_is_status_2(sound: LogDirectory, run: Run) -> None:
+    (sound.root / "t-1").mkdir()
+    (sound.root / "t-1" / f"{0:020d}.log").mkdir()
+    answer = run("verify", sound.root)
+    assert answer.status == 2
+    assert "[unreadable-partition]" in answer.stdout
+    assert "2 partitions" in answer.stdout

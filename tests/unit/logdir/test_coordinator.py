@@ -197,6 +197,14 @@ def test_missing_partitions() -> None:
     assert coverage(MANY, 5, []).missing_partitions == ()
 
 
+def test_a_number_of_a_name_bounds_no_loop() -> None:
+    """Anybody may call a directory __transaction_state-2147483647."""
+    largest = 2**31 - 1
+    view = coverage(MANY, 5, [1, largest])
+    assert view.missing_partitions == (0, *range(2, 101))
+    assert not view.is_complete
+
+
 # Offsets
 
 KEYS = [("g", "t", 0), ("g", "t", 1), ("h", "t", 0)]

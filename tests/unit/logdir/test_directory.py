@@ -13,6 +13,7 @@ import pytest
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka.errors import LogDirError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.logdir import LogDir
+from txnkafka.logdir.verify import verify
 from txnkafka.model import TopicPartition
 
 LOG = {0: [batch(0), batch(2)]}
@@ -168,3 +169,45 @@ def test_looking_at_the_lock_does_not_take_it(tmp_path: Path) -> None:
     with (tmp_path / ".lock").open("w") as file:
         LogDir(str(tmp_path))
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_another_spelling_of_a_partition_is_left_out(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-007", {0: [batch(0)]})
+    assert LogDir(str(tmp_path)).partition("t", 7).log_end_offset == 2
+    write_log(tmp_path, "t-7", {0: [batch(0), batch(2)]})
+    log_dir = LogDir(str(tmp_path))
+    assert log_dir.partition("t", 7).log_end_offset == 4
+    (finding,) = log_dir.findings
+    assert (finding.code, Path(finding.file).name) == ("foreign-directory", "t-007")
+
+
+def test_a_segment_beside_partitions_is_nobodys(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", {0: [batch(0)]})
+    (tmp_path / f"{0:020d}.log").write_bytes(b"")
+    log_dir = LogDir(str(tmp_path))
+    assert log_dir.topic_partitions == [TopicPartition("t", 0)]
+    assert [each.code for each in log_dir.findings] == ["foreign-file"]
+
+
+def test_a_name_that_leads_in_a_circle_stops_nobody_else(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", {0: [batch(0)]})
+    for name in ("t-1", "anything"):
+        (tmp_path / name).symlink_to(name)
+    log_dir = LogDir(str(tmp_path))
+    assert log_dir.partition("t", 0).log_end_offset == 2
+    with pytest.raises(LogDirError, match="t-1: Too many levels"):
+        log_dir.partition("t", 1).log_end_offset  # noqa: B018
+    assert [(each.severity, Path(each.file).name) for each in log_dir.findings] == [("note", "anything")]
+
+
+def test_verify_goes_on_behind_a_partition_that_cannot_be_read(tmp_path: Path) -> None:
+    for number in range(3):
+        write_log(tmp_path, f"t-{number}", {0: [batch(0)]})
+    (tmp_path / "t-1" / f"{0:020d}.log").unlink()
+    (tmp_path / "t-1" / f"{0:020d}.log").mkdir()
+    report = verify(LogDir(str(tmp_path)))
+    assert (report.partitions, report.batches) == (3, 2)
+    assert not report.is_complete
+    (finding,) = [each for each in report.findings if each.code == "unreadable-partition"]
+    assert Path(finding.file).name == "t-1"
+    assert "is a directory, where a segment belongs" in finding.message

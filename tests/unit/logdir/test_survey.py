@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import struct
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.env import LocalFileSystem
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import PartitionView, Segment, read_unit
+from txnkafka.logdir.survey import survey
 from txnkafka.logdir.verify import verify_partition
 from txnkafka.record.chunk import ChunkDecoder
 
@@ -202,3 +206,38 @@ def test_arrow_batches(tmp_path: Path) -> None:
     table.validate(full=True)
     narrow = pa.Table.from_batches(view.arrow_batches(["value"]))
     assert narrow.column_names == ["value"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.booleans()), max_size=12),
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 40), st.integers(0, 10)), max_size=12),
+)
+def test_contradictions_are_those_of_the_obvious_search(
+    transactions: list[tuple[int, int, bool]], entries: list[tuple[int, int, int]]
+) -> None:
+    """Each entry of the index against each transaction of its producer."""
+    batches, offset, ranges = [], 0, []
+    for producer_id, count, committed in transactions:
+        batches.append(batch(offset, count, transactional=True, producer_id=producer_id, producer_epoch=0))
+        ranges.append((producer_id, offset, offset + count, committed))
+        offset += count
+        batches.append(marker(offset, "commit" if committed else "abort", producer_id))
+        offset += 1
+    lasts = sorted({last for _, last, _ in entries})
+    rows = {last: (producer_id, max(last - length, 0), last) for producer_id, last, length in entries}
+    with tempfile.TemporaryDirectory() as folder:
+        view = partition(Path(folder), {0: batches})
+        index = txn_index(*((*rows[last], 0) for last in lasts))
+        (Path(folder) / "t-0" / f"{0:020d}.txnindex").write_bytes(index)
+        found = survey(view.segments, 0, offset, 1 << 20).index_only if batches else []
+        view.close()
+    expected = [
+        rows[last]
+        for last in lasts
+        if (rows[last][0], last, False) not in {(each[0], each[2], each[3]) for each in ranges}
+        and any(
+            committed and producer_id == rows[last][0] and first <= last and rows[last][1] <= end
+            for producer_id, first, end, committed in ranges
+        )
+    ]
+    assert [tuple(each[1:4]) for each in found] == (expected if batches else [])

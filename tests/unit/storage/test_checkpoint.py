@@ -156,3 +156,23 @@ def test_damage_raises_nothing_else(
     data = seed[:position] + inserted + seed[position + 1 :]
     with contextlib.suppress(CorruptFileError):
         assert parse(data) is not None
+
+
+@given(st.text("a0 1\n\r", max_size=40))
+def test_lines_are_counted_as_java_counts_them(text: str) -> None:
+    """An end of a line is \\n, \\r, or both, and the last line needs none."""
+    there = len(text.encode().splitlines())
+    with pytest.raises(CorruptFileError, match=f"says 99 entries but has {there}"):
+        parse_offset_checkpoint(b"0\n99\n" + text.encode())
+
+
+def test_only_what_is_wanted_is_kept() -> None:
+    data = b"0\n3\na 0 1\na 1 2\nb 0 3\n"
+    assert parse_offset_checkpoint(data, {TopicPartition("a", 1)}) == {TopicPartition("a", 1): 2}
+    with pytest.raises(CorruptFileError, match="line 5"):
+        parse_offset_checkpoint(data.replace(b"b 0 3", b"b 0 x"), {TopicPartition("a", 1)})
+
+
+def test_a_line_of_many_words_is_not_taken_apart() -> None:
+    with pytest.raises(CorruptFileError, match="line 3: cannot read"):
+        parse_offset_checkpoint(b"0\n1\n" + b"a " * 1_000_000)

@@ -64,3 +64,12 @@ def test_malformed(data: bytes, reason: str) -> None:
 def test_many_continued_lines_take_no_quadratic_time() -> None:
     data = b"cluster.id=" + b"a\\\n" * 200_000
     assert parse_meta_properties(data).cluster_id == "a" * 200_000
+
+
+@pytest.mark.parametrize(
+    "line", [b"a" + b" " * 100_000 + b"\\u", b"a" * 100_000 + b"\\u", b"\\:" * 50_000 + b"\\u"]
+)
+def test_a_bad_escape_at_the_end_takes_no_quadratic_time(line: bytes) -> None:
+    """Tried in every division into key, separator and value, this would not end."""
+    with pytest.raises(CorruptFileError, match="line 2: cannot read"):
+        parse_meta_properties(b"version=1\n" + line)

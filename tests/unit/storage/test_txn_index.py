@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txnkafka.storage import parse_txn_index
+from txnkafka.storage import TxnIndexProblem, iter_txn_index, parse_txn_index
 
 SPEC_EXAMPLE = bytes.fromhex("0000000000000000012c000000000000000c00000000000000100000000000000011")
 FIRST, SECOND, THIRD = (0, 3, 35, 36, 31), (0, 1, 38, 39, 40), (0, 4, 2, 45, 40)
@@ -85,3 +85,17 @@ def test_what_was_written_is_read(shape: list[tuple[int, int, int]], odd: int, b
     found, problems = parse_txn_index(index_file(*entries) + bytes(odd), base_offset)
     assert found == entries
     assert len(problems) == (odd > 0)
+
+
+@pytest.mark.parametrize("count", [1, 4095, 4096, 4097, 10_000])
+def test_entries_one_by_one_with_their_positions(count: int) -> None:
+    """In pieces; a bad entry is passed over, and those behind it stay where they are."""
+    entries = [(0, 7, 10 + i, 10 + i, 10) for i in range(count)]
+    bad = min(count, 5000)
+    data = bytearray(index_file(*entries) + index_file((0, -1, 0, 0, 0)))
+    data[34 * bad :] = index_file((0, -1, 0, 0, 0)) + data[34 * bad : -34]
+    problems: list[TxnIndexProblem] = []
+    found = list(iter_txn_index(data, 10, problems))
+    assert [entry for _, entry in found] == entries
+    assert [position for position, _ in found] == [34 * (i + (i >= bad)) for i in range(count)]
+    assert [problem.position for problem in problems] == [34 * bad]
