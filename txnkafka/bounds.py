@@ -10,6 +10,8 @@ from typing import Final
 
 __all__ = [
     "ALWAYS_ALLOWED_BYTES",
+    "KEPT_BYTES",
+    "KEPT_RATIO",
     "MAX_BATCH_BYTES",
     "MAX_DECOMPRESSED_BYTES",
     "MAX_INDEXED_BATCHES",
@@ -55,3 +57,9 @@ MAX_SCHEMA_VALUES: Final = 1 << 18
 """Fields, elements and tagged fields of one record of Kafka's own logs. As Python objects they take up to
 100 bytes each. A coordinator writes one for each partition of a transaction or of a group's member; a broker
 holds no more than some ten thousand partitions."""
+
+KEPT_BYTES: Final = 8 << 20
+KEPT_RATIO: Final = 8
+"""What is kept of a coordinator's log while it is replayed, the last record of each key: this many bytes of keys
+and values, or this many times the size of the log. Brokers write these logs without compression by default, so
+the last records of a real one are never larger than the log itself."""
