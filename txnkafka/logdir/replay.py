@@ -21,7 +21,6 @@ from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.storage.order import misplaced_batches
 
 if TYPE_CHECKING:
-    from txnkafka._core.scan import BatchIndex
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.plan import ReadUnit
     from txnkafka.storage.segment_view import Segment
@@ -109,10 +108,25 @@ def _replay(view: PartitionView, findings: list[Finding], on_corrupt: OnCorrupt)
     findings += [damaged(view, each.message) for each in found if each.code == "missing-segment"]
     decoder = ChunkDecoder()
     for segment in view.segments:
-        index = segment.scan()
         records = _records(segment, units.get(segment.path, []), decoder, on_corrupt)
-        yield from _merged(index, set(misplaced_batches(index, segment.base_offset)), records)
-        segment.close()
+        headers = segment.another()
+        try:
+            yield from _merged(_headers(headers), records)
+        finally:
+            headers.close()
+            segment.close()
+
+
+def _headers(segment: Segment) -> Iterator[tuple[int, int, int, int]]:
+    """Last offset, producer id, attributes and control type of each batch that is in its place."""
+    next_offset = segment.base_offset
+    for index in segment.indexes():
+        misplaced = set(misplaced_batches(index, next_offset))
+        columns = zip(index.last_offset, index.producer_id, index.attributes, index.control_type, strict=True)
+        for i, header in enumerate(columns):
+            if i not in misplaced:
+                yield header
+                next_offset = header[0] + 1
 
 
 def _records(
@@ -123,12 +137,11 @@ def _records(
             yield from records_of(columns)
 
 
-def _merged(index: BatchIndex, misplaced: set[int], records: Iterator[Record]) -> Iterator[LogEvent]:
+def _merged(
+    headers: Iterator[tuple[int, int, int, int]], records: Iterator[Record]
+) -> Iterator[LogEvent]:
     record = next(records, None)
-    headers = zip(index.last_offset, index.producer_id, index.attributes, index.control_type, strict=True)
-    for i, (last_offset, producer_id, attributes, control_type) in enumerate(headers):
-        if i in misplaced:
-            continue
+    for last_offset, producer_id, attributes, control_type in headers:
         if attributes & CONTROL:
             if control_type in (ABORT, COMMIT):
                 yield LogEvent(last_offset, producer_id, control_type == COMMIT, None, None)

@@ -100,7 +100,6 @@ def _replaced(
 def _end_offset(files: DataFiles, directory: str, swap: _Found) -> int:
     segment = Segment(files, swap.file.base_offset, {"log": files.join(directory, swap.name)}, swap.size)
     try:
-        index = segment.scan()
-        return index.last_offset[-1] + 1 if len(index) else swap.file.base_offset
+        return segment.end_offset()
     finally:
         segment.close()
