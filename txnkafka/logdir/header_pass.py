@@ -80,4 +80,3 @@ def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> I
 
 def _too_many_remembered(segments: list[Segment]) -> bool:
     return sum(segment.remembered for segment in segments) > MAX_INDEXED_BATCHES
-

@@ -61,7 +61,6 @@ class SegmentMap(NamedTuple):
     limit: int
     damage: Sequence[DamagedBatch] = ()
 
-
     def joined(self, following: SegmentMap) -> SegmentMap:
         """This part of a segment and the one that follows it in the same segment."""
         cuts, damage = [*self.cuts, *following.cuts[1:]], [*self.damage, *following.damage]

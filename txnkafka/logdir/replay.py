@@ -50,9 +50,7 @@ class LogEvent(NamedTuple):
         return KEPT_RECORD + len(self.key or b"") + len(self.value or b"")
 
 
-def replay(
-    view: PartitionView, findings: list[Finding], kept_bytes: Callable[[], int]
-) -> Iterator[LogEvent]:
+def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
     """Everything in a partition's log. Damage is left out and added to ``findings``, as is an unreadable
     log.
 
@@ -137,9 +135,7 @@ def _records(
             yield from records_of(columns)
 
 
-def _merged(
-    headers: Iterator[tuple[int, int, int, int]], records: Iterator[Record]
-) -> Iterator[LogEvent]:
+def _merged(headers: Iterator[tuple[int, int, int, int]], records: Iterator[Record]) -> Iterator[LogEvent]:
     record = next(records, None)
     for last_offset, producer_id, attributes, control_type in headers:
         if attributes & CONTROL:

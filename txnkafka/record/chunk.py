@@ -72,7 +72,12 @@ class _BatchPieces:
     ``source``."""
 
     def __init__(
-        self, source: memoryview, index: BatchIndex, regions: array[int], selected: int, bounds: tuple[int, int]
+        self,
+        source: memoryview,
+        index: BatchIndex,
+        regions: array[int],
+        selected: int,
+        bounds: tuple[int, int],
     ) -> None:
         self._source = source
         self._index = index

@@ -37,9 +37,7 @@ class _Found(NamedTuple):
     size: int
 
 
-def finish_interrupted(
-    files: DataFiles, directory: str, note: Callable[[str], None]
-) -> list[DirectoryEntry]:
+def finish_interrupted(files: DataFiles, directory: str, note: Callable[[str], None]) -> list[DirectoryEntry]:
     """Finish or undo it, durably; returns the files that are there then. Running it again, after any part of
     it, comes to the same end."""
     entries = [entry for entry in files.list(directory) if not entry.is_directory]
