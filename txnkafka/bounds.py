@@ -53,7 +53,7 @@ MAX_INDEXED_BATCHES: Final = 1 << 19
 """Batches whose headers are in memory at once, in 80 bytes each: 40 MiB. A segment of 1 GiB has fewer where its
 batches have 2 KiB and more; larger indexes are divided, and are scanned again instead of being remembered."""
 
-MAX_SCHEMA_VALUES: Final = 1 << 18
+MAX_SCHEMA_VALUES: Final = 1 << 19
 """Fields, elements and tagged fields of one record of Kafka's own logs. As Python objects they take up to
 100 bytes each. A coordinator writes one for each partition of a transaction or of a group's member; a broker
 holds no more than some ten thousand partitions."""
