@@ -50,8 +50,9 @@ OBJECT_HEADERS: Final = 1 << 16
 """Records and headers that become Python objects at once: about a megabyte each at least."""
 
 MAX_INDEXED_BATCHES: Final = 1 << 19
-"""Batches whose headers are in memory at once, in 80 bytes each: 40 MiB. A segment of 1 GiB has fewer where its
-batches have 2 KiB and more; larger indexes are divided, and are scanned again instead of being remembered."""
+"""Batches whose headers are in memory at once, in 80 bytes each: 40 MiB. A segment of 1 GiB has fewer where
+its batches have 2 KiB and more; larger indexes are divided, and are scanned again instead of being
+remembered."""
 
 MAX_SCHEMA_VALUES: Final = 1 << 19
 """Fields, elements and tagged fields of one record of Kafka's own logs. As Python objects they take up to
@@ -60,6 +61,6 @@ holds no more than some ten thousand partitions."""
 
 KEPT_BYTES: Final = 8 << 20
 KEPT_RATIO: Final = 8
-"""What is kept of a coordinator's log while it is replayed, the last record of each key: this many bytes of keys
-and values, or this many times the size of the log. Brokers write these logs without compression by default, so
-the last records of a real one are never larger than the log itself."""
+"""What is kept of a coordinator's log while it is replayed, the last record of each key: this many bytes of
+keys and values, or this many times the size of the log. Brokers write these logs without compression by
+default, so the last records of a real one are never larger than the log itself."""

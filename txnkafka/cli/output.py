@@ -1,7 +1,8 @@
 """What commands print: data on stdout, everything else on stderr.
 
-Output is UTF-8 whatever the locale says. Names that are no Unicode (a directory may be called anything) come
-out with backslashes; in JSON each byte that is no UTF-8 is the text ``\\xff``, whose backslash JSON doubles. rich is loaded only for a table on a terminal.
+Output is UTF-8 whatever the locale says. Names that are no Unicode (a directory may be called anything)
+come out with backslashes; in JSON each byte that is no UTF-8 is the text ``\\xff``, whose backslash JSON
+doubles. rich is loaded only for a table on a terminal.
 """
 
 from __future__ import annotations

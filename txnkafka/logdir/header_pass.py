@@ -22,9 +22,9 @@ __all__ = ["SegmentHeaders", "header_pass", "segment_containing"]
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeaders:
-    """The headers of one segment, or of a part of one that has very many batches. ``next_offset`` is where the
-    log ended before it, ``limit`` where the segment must end, ``hole`` whether offsets are missing in front of
-    it."""
+    """The headers of one segment, or of a part of one that has very many batches. ``next_offset`` is where
+    the log ended before it, ``limit`` where the segment must end, ``hole`` whether offsets are missing in
+    front of it."""
 
     segment: Segment
     index: BatchIndex

@@ -73,8 +73,8 @@ def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, in
 
 
 def _accepted(segment: Segment, *, check_crc: bool) -> Iterator[BatchIndex]:
-    """Windows up to the first batch that recovery would not accept; ``stop`` of the last one is "crc" when that
-    is one with a wrong CRC."""
+    """Windows up to the first batch that recovery would not accept; ``stop`` of the last one is "crc" when
+    that is one with a wrong CRC."""
     for position, data, index in segment.windows():
         bad = first_invalid_crc(data, index, position=position) if check_crc else len(index)
         # recovery takes any magic above 2 for 2; such a batch stays, and reading stops there

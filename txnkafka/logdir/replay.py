@@ -54,8 +54,8 @@ def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[]
     """Everything in a partition's log. Damage is left out and added to ``findings``, as is an unreadable
     log.
 
-    ``kept_bytes`` counts the keys and values that the caller holds, with KEPT_RECORD for each. Where they are more than a log of this size
-    can need (``bounds.KEPT_RATIO``), the replay ends with a finding.
+    ``kept_bytes`` counts the keys and values that the caller holds, with KEPT_RECORD for each. Where they
+    are more than a log of this size can need (``bounds.KEPT_RATIO``), the replay ends with a finding.
     """
 
     def on_corrupt(error: KafkaError) -> None:
@@ -81,8 +81,8 @@ def damaged(view: PartitionView, reason: str) -> Finding:
 def _bounded(
     view: PartitionView, events: Iterator[LogEvent], kept_bytes: Callable[[], int]
 ) -> Iterator[LogEvent]:
-    """The events, until too much of them is kept. They are counted only when half of what may be kept has come
-    since, so that counting costs no more than replaying."""
+    """The events, until too much of them is kept. They are counted only when half of what may be kept has
+    come since, so that counting costs no more than replaying."""
     most = max(KEPT_BYTES, KEPT_RATIO * sum(segment.size for segment in view.segments))
     come = 0
     for event in events:
@@ -91,8 +91,8 @@ def _bounded(
             come = kept_bytes() + event.size
             if come > most:
                 raise KafkaError(
-                    f"the last records of its keys have more than {most} bytes, which a log of this size cannot "
-                    f"need; the replay ends in front of offset {event.offset}"
+                    f"the last records of its keys have more than {most} bytes, which a log of this size "
+                    f"cannot need; the replay ends in front of offset {event.offset}"
                 )
             come = min(come, most // 2)
         yield event

@@ -67,8 +67,8 @@ class RecordCheck:
 
     @staticmethod
     def _wrong_offset(index: BatchIndex, offsets: memoryview, last: int) -> tuple[int, int] | None:
-        """Each record's offset must lie in a batch, and grow from ``last`` on: the batch and the offset of the
-        first that does not."""
+        """Each record's offset must lie in a batch, and grow from ``last`` on: the batch and the offset of
+        the first that does not."""
         import numpy as np
 
         found = np.frombuffer(offsets, dtype=np.int64)

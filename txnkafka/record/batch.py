@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import NamedTuple
 
 from txnkafka._core.columns import RecordColumns
@@ -91,8 +91,8 @@ class _Columns:
         return [found[at - first : to - first] for at, to in pairwise(offsets)]
 
     def of_runs(self, begin: int, end: int) -> tuple[list[TimestampType], list[int | None]]:
-        """Timestamp type and leader epoch of each of the records ``begin`` to ``end``; call it for one stretch
-        after the other."""
+        """Timestamp type and leader epoch of each of the records ``begin`` to ``end``; call it for one
+        stretch after the other."""
         kinds: list[TimestampType] = []
         epochs: list[int | None] = []
         while begin < end:

@@ -2,9 +2,9 @@
 
 A chunk is about a megabyte of batches: enough that a call costs nothing, little enough that the bytes are
 still in the cache when they are decoded. Uncompressed batches are decoded where they lie; compressed ones
-are first decompressed into one buffer. A batch with more than ``bounds.PIECE_BYTES`` of records is checked as a
-whole first and then becomes several chunks, so that columns and objects stay small.
-Every batch's CRC is checked before anything else is believed of it.
+are first decompressed into one buffer. A batch with more than ``bounds.PIECE_BYTES`` of records is checked
+as a whole first and then becomes several chunks, so that columns and objects stay small. Every batch's CRC
+is checked before anything else is believed of it.
 
 Invariant: what is yielded is exactly the selected records in offset order up to the first damaged batch;
 the error comes with the next step, never instead of good records before it.
@@ -106,11 +106,10 @@ _Pieces = _BatchPieces | WrapperPieces
 class ChunkDecoder:
     """Decodes batches of one file after another. For one thread at a time.
 
-    ``headers`` and ``views`` as in RecordColumns; a batch with a record of more than MAX_RECORD_HEADERS headers
-    counts as damaged where headers are decoded. With views, ``source`` is what the positions of the last
-    chunk count from.
-    Columns are reused as long as nobody looks at them any more; whoever keeps a buffer keeps that memory,
-    and the next chunk gets fresh columns.
+    ``headers`` and ``views`` as in RecordColumns; a batch with a record of more than MAX_RECORD_HEADERS
+    headers counts as damaged where headers are decoded. With views, ``source`` is what the positions of the
+    last chunk count from. Columns are reused as long as nobody looks at them any more; whoever keeps a
+    buffer keeps that memory, and the next chunk gets fresh columns.
     """
 
     def __init__(
@@ -282,8 +281,8 @@ class ChunkDecoder:
     def _decompress(
         self, source: memoryview, position: int, batches: SelectedBatches, first: int, end: int
     ) -> array[int]:
-        """Begin and end of each batch's records in the decompressor's buffer, until a batch fails, the chunk is
-        full or a batch is too large for one; that one is the last."""
+        """Begin and end of each batch's records in the decompressor's buffer, until a batch fails, the
+        chunk is full or a batch is too large for one; that one is the last."""
         regions = array("q")
         decompressor = self.decompressor
         decompressor.reset()

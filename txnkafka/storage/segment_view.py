@@ -185,8 +185,8 @@ class Segment:
         return found
 
     def remember(self, end_position: int, index: BatchIndex | None) -> None:
-        """Somebody has scanned the segment already, and cut it at ``end_position``; ``index`` is None when the
-        segment has several."""
+        """Somebody has scanned the segment already, and cut it at ``end_position``; ``index`` is None when
+        the segment has several."""
         self.size, self._index = end_position, index
 
 

@@ -70,7 +70,8 @@ def read_message(
 ) -> tuple[dict[str, Any], int]:
     """Fields of a message that begins at ``position``, and the position behind it.
 
-    With ``same_record`` the message lies inside the one that was read last, and its values count as that one's.
+    With ``same_record`` the message lies inside the one that was read last, and its values count as that
+    one's.
     """
     if not same_record:
         _left.values = MAX_SCHEMA_VALUES

@@ -32,8 +32,8 @@ Read = Callable[[Data, int, int], tuple[Any, int]]
 
 
 class Compiled(NamedTuple):
-    """A reader, the least bytes that a value of its type takes, and how many Python values it becomes (elements of
-    an array are counted when they are read)."""
+    """A reader, the least bytes that a value of its type takes, and how many Python values it becomes
+    (elements of an array are counted when they are read)."""
 
     read: Read
     minimum_size: int

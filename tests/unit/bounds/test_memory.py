@@ -1,7 +1,7 @@
 """What a small file may cost: every door is run in a process of its own, whose largest memory is looked at.
 
-The limits leave room for the interpreter and its libraries (100 MiB with numpy and Arrow). Without bounds, each
-of these inputs took at least twice its limit, mostly ten times.
+The limits leave room for the interpreter and its libraries (100 MiB with numpy and Arrow). Without bounds,
+each of these inputs took at least twice its limit, mostly ten times.
 """
 
 from __future__ import annotations

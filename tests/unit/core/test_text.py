@@ -19,6 +19,7 @@ from tests.models.text import (
     TextRecord,
     base64_line,
     csv_row,
+    is_command,
     json_line,
     utf8_as_java,
 )
@@ -335,3 +336,34 @@ def test_refuses_what_it_cannot_show() -> None:
     with pytest.raises(ValueError, match="column"):
         writer.base64_lines(columns_of(log), "headers")  # type: ignore[arg-type]
     assert b"".join(writer.base64_lines(columns_of(log, headers=False))) == b"dg==\n"
+
+
+HIDDEN = "\x1b]0;title\x07\r\t\n\x9b31m=cmd\u202e\u2028\u2066\u200f\u061c\x7f\"é€😀"
+
+
+def test_json_never_holds_a_terminal_s_commands() -> None:
+    record = PlainRecord(HIDDEN.encode(), HIDDEN.encode(), headers=[(HIDDEN.encode(), HIDDEN.encode())])
+    text = json_text(Batch(records=[record]))
+    assert not any(is_command(each) for each in text.decode())
+    line = json.loads(text)
+    assert (line["key"], line["value"], line["headers"]) == (HIDDEN, HIDDEN, [[HIDDEN, HIDDEN]])
+
+
+def test_csv_is_exact_in_a_file_and_escaped_on_a_terminal() -> None:
+    columns = columns_of(Batch(records=[PlainRecord(HIDDEN.encode(), b"\xff")]))
+    exact = b"".join(TextWriter("t", 0).csv_rows(columns)).decode()
+    assert next(csv.reader(io.StringIO(exact, newline="")))[5] == HIDDEN
+    shown = b"".join(TextWriter("a\x1bb", 0, terminal=True).csv_rows(columns)).decode()
+    row = next(csv.reader(io.StringIO(shown, newline="")))
+    assert row[0] == "a\\x1bb"
+    assert row[5] == (
+        "\\u001b]0;title\\u0007\\u000d\t\n\\u009b31m=cmd\\u202e\\u2028\\u2066\\u200f\\u061c\\u007f\"é€😀"
+    )
+    assert row[6] == "/w==", "what is no UTF-8 is base64 there, too"
+
+
+def test_a_topic_that_is_no_utf_8() -> None:
+    columns = columns_of(Batch(records=[PlainRecord(b"k", b"v")]))
+    writer = TextWriter("bad\udcff", 0)
+    assert json.loads(b"".join(writer.json_lines(columns)))["topic"] == "bad\\xff"
+    assert b"".join(writer.csv_rows(columns)).startswith(b"bad\\xff,0,")

@@ -12,8 +12,8 @@ from txnkafka._core import columns
 from txnkafka._core.read_committed import select
 from txnkafka._core.scan import scan
 from txnkafka.errors import CorruptRecordError
-from txnkafka.record.batch import Record, records_of
 from txnkafka.record import chunk
+from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 
 BATCH = Batch(records=[PlainRecord(b"k", b"v")])
@@ -150,5 +150,5 @@ def test_a_record_with_too_many_headers_is_refused_only_where_headers_are_decode
         if not headers:
             assert sum(len(each) for each in decoder.chunks(batches)) == 2
             continue
-        with pytest.raises(CorruptRecordError, match="more than .* headers"):
+        with pytest.raises(CorruptRecordError, match=r"more than .* headers"):
             list(decoder.chunks(batches))
