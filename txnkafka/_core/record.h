@@ -297,8 +297,8 @@ struct record_cut { /* where a piece of a batch ends: behind that many bytes and
     int32_t count;
 };
 
-/* Checks every record of a batch and delivers none. `cuts` gets the end of each piece of at least `piece` bytes;
- * it has room for (end - records) / piece + 1 of them. */
+/* Checks every record of a batch and delivers none. `cuts` gets the end of each piece of at least `piece`
+ * bytes; it has room for (end - records) / piece + 1 of them. */
 static inline int cut_records(const struct record_batch *batch, ptrdiff_t piece, int32_t max_headers,
                               struct record_cut *cuts, size_t *cut_count) {
     const uint8_t *p = batch->records, *begin = p;

@@ -138,7 +138,8 @@ static inline unsigned hidden_command(const uint8_t *data, int length) {
 /* \u and four digits: six bytes. */
 static inline uint8_t *put_code_point(uint8_t *out, unsigned point) {
     static const char hex[] = "0123456789abcdef";
-    const char text[6] = {'\\', 'u', hex[point >> 12], hex[point >> 8 & 15], hex[point >> 4 & 15], hex[point & 15]};
+    const char text[6] = {'\\', 'u',
+                          hex[point >> 12 & 15], hex[point >> 8 & 15], hex[point >> 4 & 15], hex[point & 15]};
     return put_bytes(out, text, 6);
 }
 
@@ -152,8 +153,8 @@ static inline size_t plain_bytes(uint64_t eight) {
     return marks ? (size_t)__builtin_ctzll(marks) >> 3 : 8;
 }
 
-/* A JSON string in its quotes. What is no UTF-8 becomes U+FFFD with `replace`, else the result is NULL. Hidden
- * commands are escaped. */
+/* A JSON string in its quotes. What is no UTF-8 becomes U+FFFD with `replace`, else the result is NULL.
+ * Hidden commands are escaped. */
 static inline uint8_t *put_json_string(uint8_t *out, const uint8_t *data, size_t size, int replace) {
     const uint8_t *end = data + size;
     *out++ = '"';

@@ -108,7 +108,7 @@ cdef class TextWriter:
     (``value_encoding``; header values become ``{"base64":…}``). Header names are always text, with U+FFFD
     for bytes that are no UTF-8, as Java shows them. JSON escapes C1 controls and what changes the direction
     of writing; CSV has the text as it is, but with ``terminal`` all controls but tab and line feed become
-    a backslash, ``u`` and four digits. Surrogates in the topic become ``\\x`` and two digits (``plain_name``).
+    a backslash, ``u`` and four digits. Surrogates in the topic become ``\\x`` and two digits.
 
     The methods return iterators of pieces (read-only memoryviews of whole lines), which any number of threads
     may use. The columns cannot be reset before an iterator is at its end or closed.
