@@ -37,6 +37,7 @@ static void make_sink(struct record_sink *sink, size_t records, size_t data) {
     memset(sink, 0, sizeof *sink);
     sink->record_capacity = records;
     sink->header_capacity = headers;
+    sink->max_headers = INT32_MAX;
     sink->offsets = room(records * 8);
     sink->timestamps = room(records * 8);
     sink->key_offsets = room(records * 4 + 4);

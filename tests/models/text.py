@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from typing import NamedTuple
 
 __all__ = ["CSV_HEADER", "TextRecord", "base64_line", "csv_row", "json_line", "utf8_as_java"]
@@ -77,7 +78,17 @@ def _headers(record: TextRecord, encoding: str) -> list[list[object]]:
 
 
 def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "".join(f"\\u{ord(each):04x}" if is_command(each) else each for each in text)
+
+
+def is_command(character: str) -> bool:
+    """Unicode says that it controls something (C1, direction of writing) or separates lines."""
+    if character in "\u2028\u2029":
+        return True
+    bidirectional = unicodedata.bidirectional(character)
+    marks = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+    return "\x80" <= character <= "\x9f" or character in "\u061c\u200e\u200f" or bidirectional in marks
 
 
 def json_line(topic: str, partition: int, record: TextRecord, encoding: str) -> bytes:

@@ -34,6 +34,7 @@ cdef extern from "record.h" nogil:
         uint8_t* header_value_validity
         size_t record_capacity
         size_t header_capacity
+        int32_t max_headers         # of one record
         size_t count
         size_t header_count
         size_t key_nulls

@@ -16,6 +16,8 @@ from libc.string cimport memset
 
 from txnkafka._core.atomic cimport add_user, drop, filled, take, users_of
 
+from txnkafka.bounds import MAX_RECORD_HEADERS
+
 cdef Py_ssize_t MAX_DATA = 0x7FFFFFFF - COLUMN_SLACK
 cdef str IN_USE = "these columns are still in use; release the buffers or use other columns"
 cdef str REFILLED = "the memory of this column was filled again since it was released; take the column anew"
@@ -101,6 +103,7 @@ cdef class RecordColumns:
     def __cinit__(self, *, bint headers=False, bint views=False):
         self.with_headers = headers
         self.views = views
+        self.sink.max_headers = MAX_RECORD_HEADERS
         self.reserve(64, 4096, 4)
 
     def __dealloc__(self):
@@ -130,6 +133,8 @@ cdef class RecordColumns:
         """Make room for that much on top of what is there. ``data_bytes`` bounds keys, values and headers
         together."""
         cdef Py_ssize_t used = 0
+        # a header takes two bytes at least
+        cdef Py_ssize_t headers = min(data_bytes // 2, records * self.sink.max_headers)
         cdef record_sink* sink = &self.sink
         if sink.offsets != NULL and not self.views:
             used = max(sink.key_offsets[sink.count], sink.value_offsets[sink.count])
@@ -144,8 +149,8 @@ cdef class RecordColumns:
             self.grow_data(max(used + data_bytes, self.data_capacity + self.data_capacity // 2))
         if self.runs.count + batches > self.runs.capacity:
             self.grow_runs(max(self.runs.count + batches, self.runs.capacity * 2))
-        if self.with_headers and self.sink.header_count + data_bytes // 2 > self.sink.header_capacity:
-            self.grow_headers(self.sink.header_count + data_bytes // 2 + 64)
+        if self.with_headers and self.sink.header_count + headers > self.sink.header_capacity:
+            self.grow_headers(self.sink.header_count + headers + 64)
         return 0
 
     cdef int grow_records(self, Py_ssize_t capacity) except -1:

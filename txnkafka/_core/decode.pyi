@@ -1,3 +1,5 @@
+from array import array
+
 from typing_extensions import Buffer
 
 from txnkafka._core.columns import RecordColumns
@@ -29,6 +31,17 @@ def decode_regions(
     start_offset: int = 0,
     end_offset: int = ...,
 ) -> int: ...
+def divide_batch(
+    source: Buffer,
+    index: BatchIndex,
+    i: int,
+    piece_bytes: int,
+    *,
+    begin: int = -1,
+    end: int = -1,
+    position: int = 0,
+    max_headers: int = ...,
+) -> tuple[BatchIndex, array[int]]: ...
 def next_run(
     index: BatchIndex, selection: Buffer, start: int, stop: int, max_bytes: int
 ) -> tuple[int, int, int]: ...

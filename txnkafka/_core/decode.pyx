@@ -9,8 +9,12 @@ SKIP, WHOLE or BOUNDED (only records inside the wanted offsets). Records lie eit
 A batch is delivered whole or not at all. When a batch is damaged, the batches before it are delivered and
 the call returns; the next call begins with the damaged one and raises CorruptRecordError with its position.
 """
+from array import array
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BAD_MAGIC, BatchEntry
 from txnkafka._core.batch_header cimport ATTRIBUTES, HEADER_SIZE
@@ -23,12 +27,14 @@ from txnkafka._core.record cimport (
     RECORD_HEADER_KEY,
     RECORD_HEADERS,
     RECORD_LENGTH,
+    RECORD_MANY_HEADERS,
     RECORD_OK,
     RECORD_SIZE,
     RECORD_TRAILING,
 )
 from txnkafka._core.scan cimport BatchIndex, IndexHold
 
+from txnkafka.bounds import MAX_RECORD_HEADERS
 from txnkafka.errors import CorruptRecordError
 
 cdef extern from "record.h" nogil:
@@ -46,6 +52,12 @@ cdef extern from "record.h" nogil:
         int64_t start_offset
         int64_t end_offset
 
+    ctypedef struct record_cut "struct record_cut":
+        Py_ssize_t size
+        int32_t count
+
+    int cut_records(const record_batch* batch, Py_ssize_t piece, int32_t max_headers, record_cut* cuts,
+                    size_t* cut_count)
     int walk_batch(const record_batch* batch, record_sink* sink, int views, int headers, int bounded)
 
 crc_initialize()
@@ -78,6 +90,7 @@ _REASONS = {
     RECORD_SIZE: "a record is longer than its fields",
     RECORD_COUNT: "the batch holds fewer records than its header says",
     RECORD_TRAILING: "bytes are left behind the last record of the batch",
+    RECORD_MANY_HEADERS: f"a record has more than {MAX_RECORD_HEADERS} headers, the most that are decoded",
     BAD_CRC: "the CRC of the batch does not match its bytes",
     WRONG_MAGIC: "the magic byte of the batch is not 0, 1 or 2",
     OUTSIDE: "the batch lies outside the bytes at hand",
@@ -180,6 +193,76 @@ def decode_regions(
     if error != RECORD_OK and nothing_selected(selection, start, i):
         raise corrupt(error, &index.entries[i])
     return i
+
+
+def divide_batch(
+    const uint8_t[::1] source not None,
+    BatchIndex index not None,
+    Py_ssize_t i,
+    Py_ssize_t piece_bytes,
+    *,
+    int64_t begin=-1,
+    int64_t end=-1,
+    int64_t position=0,
+    int32_t max_headers=0x7FFFFFFF,
+):
+    """Check every record of batch ``i`` and divide the batch into pieces of about ``piece_bytes``.
+
+    Its records are ``source[begin:end]``; without these it is uncompressed, its CRC is checked too, and
+    ``source`` begins at byte ``position`` of the file. Returns (index, regions): an entry of the index is the
+    batch with as many records as a piece has, and ``decode_regions`` decodes it from the region of the same
+    number. Raises CorruptRecordError, also for a record with more than ``max_headers`` headers.
+    """
+    cdef BatchIndex pieces = BatchIndex()
+    cdef Chunk chunk
+    cdef BatchEntry* e
+    cdef int error = RECORD_OK
+    check_range(index, None, i, i + 1)
+    e = &index.entries[i]
+    open_chunk(&chunk, source, None, position, 0, 0, True)
+    if begin < 0:
+        error = check_batch(&chunk, e)
+        begin = e.position - position + HEADER_SIZE
+        end = e.position - position + e.size
+    elif not begin <= end <= source.shape[0]:
+        raise ValueError(f"region {begin}..{end} lies outside the {source.shape[0]} decompressed bytes")
+    if error == RECORD_OK and e.count < 0:
+        error = RECORD_COUNT
+    if error != RECORD_OK:
+        raise corrupt(error, e)
+    if e.count == 0:
+        return pieces, array("q")   # as in Kafka: an empty batch is never looked into
+    return pieces, cut_batch(&chunk, e, begin, end, max(piece_bytes, 1), max_headers, pieces)
+
+
+cdef object cut_batch(Chunk* chunk, BatchEntry* e, int64_t begin, int64_t end, Py_ssize_t piece_bytes,
+                      int32_t max_headers, BatchIndex pieces):
+    cdef record_batch batch
+    cdef size_t count = 0, k
+    cdef int error
+    cdef int32_t records = 0
+    cdef record_cut* cuts = <record_cut*>malloc(((end - begin) // piece_bytes + 1) * sizeof(record_cut))
+    if cuts == NULL:
+        raise MemoryError("no memory for the pieces of a batch")
+    try:
+        memset(&batch, 0, sizeof(batch))
+        batch.records, batch.end = chunk.source + begin, chunk.source + end
+        batch.source, batch.limit, batch.count = chunk.source, chunk.source + chunk.length, e.count
+        with nogil:
+            error = cut_records(&batch, piece_bytes, max_headers, cuts, &count)
+        if error != RECORD_OK:
+            raise corrupt(error, e)
+        pieces.reserve(<Py_ssize_t>count)
+        regions = array("q")
+        for k in range(count):
+            pieces.entries[k] = e[0]
+            pieces.entries[k].count = cuts[k].count - records
+            pieces.count += 1
+            regions.extend((begin + (cuts[k - 1].size if k else 0), begin + cuts[k].size))
+            records = cuts[k].count
+        return regions
+    finally:
+        free(cuts)
 
 
 def next_run(

@@ -27,4 +27,9 @@ def decode_legacy(
     start_offset: int = 0,
     end_offset: int = ...,
     check_crc: bool = True,
+    large: list[WrapperPieces] | None = None,
+    piece_bytes: int = ...,
 ) -> int: ...
+
+class WrapperPieces:
+    def decode(self, columns: RecordColumns) -> bool: ...

@@ -23,6 +23,9 @@ from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 from txnkafka.errors import CorruptRecordError
 
+cdef extern from *:
+    const Py_ssize_t PY_SSIZE_T_MAX
+
 cdef extern from "legacy.h" nogil:
     void fill_crc32_table()
     uint32_t crc32_of(const uint8_t* data, size_t size)
@@ -93,6 +96,8 @@ cdef struct Chunk:                  # what one call works on
     int64_t next_offset             # records below are left out, as by a consumer that has read so far
     int64_t end_offset
     bint check_crc
+    Py_ssize_t decompressed         # bytes so far
+    Py_ssize_t piece_bytes          # a wrapper with more is divided
 
 fill_crc32_table()
 
@@ -110,6 +115,8 @@ def decode_legacy(
     int64_t start_offset=0,
     int64_t end_offset=0x7FFFFFFFFFFFFFFF,
     bint check_crc=True,
+    list large=None,
+    Py_ssize_t piece_bytes=0x7FFFFFFF,
 ):
     """Decode the selected ones of entries ``start`` to ``stop`` out of ``source``, which begins at byte
     ``position`` of the file.
@@ -120,7 +127,9 @@ def decode_legacy(
     ``start``.
 
     Returns the number of the entry to go on with: less than ``stop`` when much was decompressed, or when a
-    damaged entry comes next; raises CorruptRecordError when that is the first selected one.
+    damaged entry comes next; raises CorruptRecordError when that is the first selected one. With a list
+    ``large``, a wrapper that becomes more than ``piece_bytes`` is checked and added to the list as
+    ``WrapperPieces``, whose records follow those in the columns, and the call ends behind it.
     """
     cdef IndexHold _held = index.hold()
     cdef Chunk chunk
@@ -132,31 +141,37 @@ def decode_legacy(
     chunk.next_offset = max(start_offset, offset_behind(index, selection, start))
     chunk.end_offset = end_offset
     chunk.check_crc = check_crc
+    chunk.decompressed = 0
+    chunk.piece_bytes = piece_bytes if large is not None else PY_SSIZE_T_MAX
     decompressor.reset()
     columns.acquire()
     try:
-        return decode_entries(&chunk, index, selection, start, stop, columns, source, decompressor)
+        return decode_entries(&chunk, index, selection, start, stop, columns, source, decompressor, large)
     finally:
         columns.release()
 
 
 cdef Py_ssize_t decode_entries(Chunk* chunk, BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start,
                                Py_ssize_t stop, RecordColumns columns, const uint8_t[::1] source,
-                               decompressor) except -1:
+                               decompressor, list large) except -1:
     cdef Py_ssize_t i
     cdef bint decoded = False
+    cdef WrapperPieces pieces
     for i in range(start, stop):
         if not selection[i]:
             continue
-        if decoded and decompressor.end > ENOUGH_BYTES:
+        if decoded and chunk.decompressed > ENOUGH_BYTES:
             return i
         try:
-            decode_entry(chunk, &index.entries[i], columns, source, decompressor)
+            pieces = decode_entry(chunk, &index.entries[i], columns, source, decompressor)
         except CorruptRecordError as error:
             if decoded:
                 return i
             error.position, error.offset = index.entries[i].position, index.entries[i].base_offset
             raise
+        if pieces is not None:
+            large.append(pieces)
+            return i + 1
         decoded = True
     return stop
 
@@ -170,31 +185,31 @@ cdef int64_t offset_behind(BatchIndex index, const uint8_t[::1] selection, Py_ss
     return 0
 
 
-cdef int decode_entry(Chunk* chunk, BatchEntry* e, RecordColumns columns, const uint8_t[::1] source,
-                      decompressor) except -1:
+cdef WrapperPieces decode_entry(Chunk* chunk, BatchEntry* e, RecordColumns columns,
+                                const uint8_t[::1] source, decompressor):
+    """Decode one entry; what is returned is to be decoded in pieces instead."""
+    cdef WrapperPieces pieces = None
     cdef Entry entry
     cdef int64_t at = e.position - chunk.position
-    cdef int8_t timestamp_type
     if at < 0 or e.size < LOG_OVERHEAD + MIN_SIZE_0 or at > chunk.length - e.size:
         raise CorruptRecordError(_REASONS[OUTSIDE])
     check(read_entry(chunk.source + at, chunk.source + at + e.size, chunk.check_crc, &entry))
     if entry.end != chunk.source + at + e.size:
         raise CorruptRecordError(_REASONS[BAD_SIZE])
-    timestamp_type = -1 if entry.magic == 0 else 1 if entry.attributes & ATTRIBUTE_LOG_APPEND_TIME else 0
     if entry.attributes & ATTRIBUTE_CODEC:
-        decode_wrapper(chunk, &entry, columns, source, decompressor)
+        pieces = decode_wrapper(chunk, &entry, columns, source, decompressor)
     elif columns.views:
         decode_copied(chunk, &entry, at, columns, source, decompressor)
     else:
         columns.reserve(1, e.size, 1)
         add_record(chunk, &entry, entry.offset, columns, NULL)
-    columns.end_run(-1, timestamp_type)
+    columns.end_run(-1, timestamp_type_of(&entry))
     chunk.next_offset = max(chunk.next_offset, entry.offset + 1)
-    return 0
+    return pieces
 
 
-cdef int decode_wrapper(Chunk* chunk, Entry* wrapper, RecordColumns columns, const uint8_t[::1] source,
-                        decompressor) except -1:
+cdef WrapperPieces decode_wrapper(Chunk* chunk, Entry* wrapper, RecordColumns columns,
+                                  const uint8_t[::1] source, decompressor):
     cdef Row row
     cdef const uint8_t[::1] inner
     cdef const uint8_t* buffer
@@ -217,11 +232,63 @@ cdef int decode_wrapper(Chunk* chunk, Entry* wrapper, RecordColumns columns, con
     buffer = &inner[0]
     row.begin = buffer + begin
     row.end = buffer + end
+    chunk.decompressed += end - begin
     check(check_row(&row, wrapper, chunk.check_crc))
+    if end - begin > chunk.piece_bytes:
+        return wrapper_pieces(chunk, &row, wrapper, inner)
     columns.reserve(row.count, end - begin, 1)
     with nogil:
         add_row(chunk, &row, wrapper, columns, buffer)
-    return 0
+    return None
+
+
+cdef class WrapperPieces:
+    """The entries of one sound wrapper, decoded piece by piece."""
+
+    cdef const uint8_t[::1] buffer  # the decompressor's: it must not be reset meanwhile
+    cdef Chunk chunk
+    cdef Row row                    # begins where the next piece begins
+    cdef Entry wrapper
+
+    def decode(self, RecordColumns columns not None):
+        """Add the records of the next piece to ``columns``; returns whether more follow."""
+        cdef Row piece = self.row
+        columns.acquire()
+        try:
+            cut_row(&piece, self.chunk.piece_bytes)
+            columns.reserve(piece.count, piece.end - piece.begin, 1)
+            with nogil:
+                add_row(&self.chunk, &piece, &self.wrapper, columns, &self.buffer[0])
+            columns.end_run(-1, timestamp_type_of(&self.wrapper))
+        finally:
+            columns.release()
+        self.row.begin = piece.end
+        return self.row.begin < self.row.end
+
+
+cdef WrapperPieces wrapper_pieces(Chunk* chunk, const Row* row, const Entry* wrapper,
+                                  const uint8_t[::1] buffer):
+    cdef WrapperPieces self = WrapperPieces.__new__(WrapperPieces)
+    self.buffer = buffer
+    self.chunk = chunk[0]
+    self.row = row[0]
+    self.wrapper = wrapper[0]
+    return self
+
+
+cdef void cut_row(Row* row, Py_ssize_t piece_bytes) noexcept nogil:
+    """Make ``row`` end behind about that many bytes; its entries were checked."""
+    cdef Entry entry
+    cdef const uint8_t* p = row.begin
+    row.count = 0
+    while p < row.end and p - row.begin < piece_bytes and read_entry(p, row.end, False, &entry) == SOUND:
+        row.count += 1
+        p = entry.end
+    row.end = p
+
+
+cdef inline int8_t timestamp_type_of(const Entry* entry) noexcept nogil:
+    return -1 if entry.magic == 0 else 1 if entry.attributes & ATTRIBUTE_LOG_APPEND_TIME else 0
 
 
 cdef int decode_copied(Chunk* chunk, Entry* entry, Py_ssize_t at, RecordColumns columns,
@@ -235,6 +302,7 @@ cdef int decode_copied(Chunk* chunk, Entry* entry, Py_ssize_t at, RecordColumns 
     inner = decompressor.buffer
     if not 0 <= begin <= end <= inner.shape[0] or end - begin != entry.end - start:
         raise ValueError(f"copied bytes {begin}..{end} lie outside a buffer of {inner.shape[0]}")
+    chunk.decompressed += end - begin
     buffer = &inner[0]
     entry.key = buffer + begin + (entry.key - start)
     entry.value = buffer + begin + (entry.value - start)

@@ -29,6 +29,7 @@ enum record_error {
     RECORD_SIZE,       /* fields end before or behind the declared length */
     RECORD_COUNT,      /* fewer records than the batch header says */
     RECORD_TRAILING,   /* bytes left behind the last record */
+    RECORD_MANY_HEADERS, /* more headers than are decoded of one record */
 };
 
 struct record_sink { /* where records go: the arrays of a RecordColumns, and how far they are filled */
@@ -40,6 +41,7 @@ struct record_sink { /* where records go: the arrays of a RecordColumns, and how
     int32_t *header_offsets, *header_key_offsets, *header_value_offsets;
     uint8_t *header_key_data, *header_value_data, *header_value_validity;
     size_t record_capacity, header_capacity;
+    int32_t max_headers; /* of one record */
     size_t count, header_count, key_nulls, value_nulls, header_value_nulls;
 };
 
@@ -198,6 +200,8 @@ TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end,
     if (!(p = read_varint(p, stop, &r->header_count))) return NULL;
     *error = RECORD_HEADERS;
     if (r->header_count < 0 || r->header_count > stop - p) return NULL;
+    *error = RECORD_MANY_HEADERS;
+    if (headers && r->header_count > headers->max_headers) return NULL;
     if (!(p = read_headers(p, stop, r->header_count, headers, error))) return NULL;
     *error = RECORD_SIZE;
     return p == stop ? stop : NULL;
@@ -286,6 +290,32 @@ failed:
     }
     if (headers) drop_headers(sink, header_count);
     return error;
+}
+
+struct record_cut { /* where a piece of a batch ends: behind that many bytes and records of the batch */
+    ptrdiff_t size;
+    int32_t count;
+};
+
+/* Checks every record of a batch and delivers none. `cuts` gets the end of each piece of at least `piece`
+ * bytes; it has room for (end - records) / piece + 1 of them. */
+static inline int cut_records(const struct record_batch *batch, ptrdiff_t piece, int32_t max_headers,
+                              struct record_cut *cuts, size_t *cut_count) {
+    const uint8_t *p = batch->records, *begin = p;
+    *cut_count = 0;
+    for (int32_t i = 0; i < batch->count; i++) {
+        struct record_fields r;
+        int error = RECORD_OK;
+        if (p >= batch->end) return RECORD_COUNT;
+        p = read_record(p, batch->end, batch->limit, &r, NULL, &error);
+        if (!p) return error;
+        if (r.header_count > max_headers) return RECORD_MANY_HEADERS;
+        if (p - begin < piece && i + 1 < batch->count) continue;
+        cuts[*cut_count].size = p - batch->records;
+        cuts[(*cut_count)++].count = i + 1;
+        begin = p;
+    }
+    return p == batch->end ? RECORD_OK : RECORD_TRAILING;
 }
 
 static inline int walk_batch(const struct record_batch *batch, struct record_sink *sink, int views,

@@ -12,6 +12,7 @@ cdef extern from "record.h" nogil:
         RECORD_SIZE
         RECORD_COUNT
         RECORD_TRAILING
+        RECORD_MANY_HEADERS
 
     ctypedef struct record_fields "struct record_fields":
         int64_t timestamp_delta

@@ -120,6 +120,29 @@ static inline int utf8_step(const uint8_t *data, size_t size) {
     return size < 4 || !is_continuation(data[3]) ? -3 : 4;
 }
 
+/* The code point of a character that is no text but a command to whoever shows it, else 0: controls of the
+ * second half of Latin-1 (C1), line and paragraph separators, and what changes the direction of writing.
+ * `length` is that of the character, which is not ASCII. */
+static inline unsigned hidden_command(const uint8_t *data, int length) {
+    if (length == 2) {
+        const unsigned point = (data[0] & 0x1fu) << 6 | (data[1] & 0x3fu);
+        return point < 0xa0 || point == 0x61c ? point : 0;
+    }
+    if (data[0] != 0xe2 || length != 3) return 0;
+    const unsigned point = 0x2000u | (data[1] & 0x3fu) << 6 | (data[2] & 0x3fu);
+    const int is_command = point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+                           (point >= 0x2066 && point <= 0x2069);
+    return is_command ? point : 0;
+}
+
+/* \u and four digits: six bytes. */
+static inline uint8_t *put_code_point(uint8_t *out, unsigned point) {
+    static const char hex[] = "0123456789abcdef";
+    const char text[6] = {'\\', 'u',
+                          hex[point >> 12 & 15], hex[point >> 8 & 15], hex[point >> 4 & 15], hex[point & 15]};
+    return put_bytes(out, text, 6);
+}
+
 /* The number of bytes before the first that is a control, '"', '\\' or not ASCII; 8 when there is none. */
 static inline size_t plain_bytes(uint64_t eight) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -130,7 +153,8 @@ static inline size_t plain_bytes(uint64_t eight) {
     return marks ? (size_t)__builtin_ctzll(marks) >> 3 : 8;
 }
 
-/* A JSON string in its quotes. What is no UTF-8 becomes U+FFFD with `replace`, else the result is NULL. */
+/* A JSON string in its quotes. What is no UTF-8 becomes U+FFFD with `replace`, else the result is NULL.
+ * Hidden commands are escaped. */
 static inline uint8_t *put_json_string(uint8_t *out, const uint8_t *data, size_t size, int replace) {
     const uint8_t *end = data + size;
     *out++ = '"';
@@ -154,6 +178,12 @@ static inline uint8_t *put_json_string(uint8_t *out, const uint8_t *data, size_t
         do { /* what is not ASCII comes in rows */
             const int step = utf8_step(data, (size_t)(end - data));
             if (step < 0 && !replace) return NULL;
+            const unsigned command = step > 0 ? hidden_command(data, step) : 0;
+            if (command) {
+                out = put_code_point(out, command);
+                data += step;
+                continue;
+            }
             memcpy(out, step < 0 ? "\xef\xbf\xbd" : (const char *)data, 4);
             out += step < 0 ? 3 : step;
             data += step < 0 ? -step : step;
@@ -191,6 +221,27 @@ static inline uint8_t *put_csv_string(uint8_t *out, const uint8_t *data, size_t 
             out += step;
             data += step;
         } while (data < end && *data >= 0x80);
+    }
+    *out++ = '"';
+    return out;
+}
+
+/* The same for a terminal: controls but tab and line feed, and hidden commands, become \u and four digits. */
+static inline uint8_t *put_csv_shown(uint8_t *out, const uint8_t *data, size_t size) {
+    const uint8_t *end = data + size;
+    *out++ = '"';
+    while (data < end) {
+        const int step = *data < 0x80 ? 1 : utf8_step(data, (size_t)(end - data));
+        if (step < 0) return NULL;
+        const int is_control = step == 1 && (*data < 0x20 || *data == 0x7f) && *data != '\t' && *data != '\n';
+        const unsigned command = is_control ? *data : step > 1 ? hidden_command(data, step) : 0;
+        if (command || is_control) {
+            out = put_code_point(out, command);
+        } else {
+            if (*data == '"') *out++ = '"';
+            out = put_bytes(out, data, (size_t)step);
+        }
+        data += step;
     }
     *out++ = '"';
     return out;

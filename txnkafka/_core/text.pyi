@@ -8,7 +8,12 @@ class TextWriter:
     partition: int
     encoding: str
     def __new__(
-        cls, topic: str, partition: int, *, encoding: Literal["utf8", "base64"] = "utf8"
+        cls,
+        topic: str,
+        partition: int,
+        *,
+        encoding: Literal["utf8", "base64"] = "utf8",
+        terminal: bool = False,
     ) -> TextWriter: ...
     @property
     def csv_header(self) -> bytes: ...

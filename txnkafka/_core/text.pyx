@@ -20,6 +20,8 @@ from libc.stdlib cimport free, malloc
 from txnkafka._core.atomic cimport add_user, drop, filled, take
 from txnkafka._core.columns cimport RecordColumns, RunColumns, record_sink
 
+from txnkafka.shown import plain_name, printable
+
 cdef extern from *:
     const Py_ssize_t PY_SSIZE_T_MAX
 
@@ -33,6 +35,7 @@ cdef extern from "text.h" nogil:
     uint8_t* put_base64(uint8_t* out, const uint8_t* data, size_t size)
     uint8_t* put_json_string(uint8_t* out, const uint8_t* data, size_t size, int replace)
     uint8_t* put_csv_string(uint8_t* out, const uint8_t* data, size_t size)
+    uint8_t* put_csv_shown(uint8_t* out, const uint8_t* data, size_t size)
     uint8_t* double_quotes(uint8_t* start, uint8_t* end)
 
 cdef enum Form:
@@ -54,6 +57,7 @@ cdef struct Line:               # what lines have in common
     const uint8_t* prefix
     Py_ssize_t prefix_size
     bint utf8
+    bint terminal
 
 cdef struct Run:                # what lines of one batch have in common
     Py_ssize_t index
@@ -107,7 +111,9 @@ cdef class TextWriter:
     ``encoding`` is about keys, values and header values. ``"base64"``: all of them. ``"utf8"``: as text
     where the bytes are UTF-8, else base64, marked by ``"key_encoding":"base64"`` behind the key
     (``value_encoding``; header values become ``{"base64":…}``). Header names are always text, with U+FFFD
-    for bytes that are no UTF-8, as Java shows them.
+    for bytes that are no UTF-8, as Java shows them. JSON escapes C1 controls and what changes the direction
+    of writing; CSV has the text as it is, but with ``terminal`` all controls but tab and line feed become
+    a backslash, ``u`` and four digits. Surrogates in the topic become ``\\x`` and two digits.
 
     The methods return iterators of pieces (read-only memoryviews of whole lines), which any number of threads
     may use. The columns cannot be reset before an iterator is at its end or closed.
@@ -117,19 +123,23 @@ cdef class TextWriter:
     cdef readonly int32_t partition
     cdef readonly str encoding
     cdef bint utf8
+    cdef bint terminal
     cdef bytes json_prefix
     cdef bytes csv_prefix
     cdef tuple pieces
 
-    def __cinit__(self, str topic, int32_t partition, *, str encoding="utf8"):
+    def __cinit__(self, str topic, int32_t partition, *, str encoding="utf8", bint terminal=False):
         if encoding not in ("utf8", "base64"):
             raise ValueError(f"encoding must be utf8 or base64, not {encoding!r}")
         self.topic = topic
         self.partition = partition
         self.encoding = encoding
         self.utf8 = encoding == "utf8"
-        self.json_prefix = f'{{"topic":{json.dumps(topic)},"partition":{partition},"offset":'.encode()
-        self.csv_prefix = f"{quoted_if_needed(topic)},{partition},".encode("utf-8", "replace")
+        self.terminal = terminal
+        name = plain_name(topic)
+        shown = printable(name) if terminal else name
+        self.json_prefix = f'{{"topic":{json.dumps(name)},"partition":{partition},"offset":'.encode()
+        self.csv_prefix = f"{quoted_if_needed(shown)},{partition},".encode()
         self.pieces = Piece(), Piece()
 
     @property
@@ -192,6 +202,9 @@ cdef class TextWriter:
         if not take(&older.users):
             older = Piece()
             take(&older.users)
+        # nor does a large line stay in memory while the next one is made
+        if newer.capacity > PIECE_BYTES and not newer.users:
+            newer = Piece()
         self.pieces = older, newer
         return older
 
@@ -202,6 +215,7 @@ cdef class TextWriter:
         line.prefix = prefix
         line.prefix_size = len(prefix)
         line.utf8 = self.utf8
+        line.terminal = self.terminal
         piece.reserve(PIECE_BYTES)
         if line_bound(&columns.sink, &line, i, text_bound_of) > piece.capacity:
             piece.reserve(line_bound(&columns.sink, &line, i, close_text_bound_of))
@@ -406,7 +420,10 @@ cdef inline uint8_t* put_csv_value(const Line* line, Field field, uint8_t* out, 
     if field.size == 0:
         return put_text(out, b'""')
     if line.utf8:
-        end = put_csv_string(out, field.data, <size_t>field.size)
+        if line.terminal:
+            end = put_csv_shown(out, field.data, <size_t>field.size)
+        else:
+            end = put_csv_string(out, field.data, <size_t>field.size)
         if end != NULL:
             return end
         encoded[0] = True

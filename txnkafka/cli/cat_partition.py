@@ -158,15 +158,17 @@ def _text_of(
 ) -> Callable[[RecordColumns], Iterable[Buffer]]:
     if printing.format == "text":
         return lambda columns: _lines(topic_partition, records_of(columns), printing.encoding)
-    writer = TextWriter(*topic_partition, encoding=printing.encoding)
+    terminal = printing.format == "csv" and sys.stdout.isatty()
+    writer = TextWriter(*topic_partition, encoding=printing.encoding, terminal=terminal)
     return writer.csv_rows if printing.format == "csv" else writer.json_lines
 
 
 def _lines(topic_partition: TopicPartition, records: Iterable[Record], encoding: str) -> Iterator[bytes]:
+    name = printable(str(topic_partition))
     for record in records:
         headers = " ".join(f"{printable(name)}={_shown(value, encoding)}" for name, value in record.headers)
         line = (
-            f"{topic_partition}@{record.offset} {iso_time(record.timestamp)} "
+            f"{name}@{record.offset} {iso_time(record.timestamp)} "
             f"{_shown(record.key, encoding)} {_shown(record.value, encoding)}"
         )
         yield f"{line} {headers}".rstrip().encode("utf-8", "backslashreplace") + b"\n"

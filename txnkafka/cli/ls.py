@@ -140,14 +140,16 @@ def _segment_rows(view: PartitionView) -> Iterator[Row]:
 
 def _segment_row(segment: Segment) -> Row:
     """``next_offset`` and the counts are those of the batches that are there, compaction or not."""
-    index = segment.scan()
-    count = len(index)
+    batches, latest = 0, []
+    for index in segment.indexes():
+        batches += len(index)
+        latest.append(max(index.max_timestamp, default=-1))
     return {
         "base_offset": segment.base_offset,
-        "next_offset": index.last_offset[count - 1] + 1 if count else segment.base_offset,
+        "next_offset": segment.end_offset(),
         "bytes": segment.size,
-        "batches": count,
-        "max_timestamp": max(index.max_timestamp, default=-1),
+        "batches": batches,
+        "max_timestamp": max(latest),
         "file": segment.path,
         "indexes": sorted(kind for kind in segment.files if kind != "log"),
     }

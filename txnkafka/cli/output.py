@@ -1,15 +1,19 @@
 """What commands print: data on stdout, everything else on stderr.
 
-Output is UTF-8 whatever the locale says. Names that are no Unicode (a directory may be called anything) come
-out with backslashes, which is valid inside JSON strings too. rich is loaded only for a table on a terminal.
+Output is UTF-8 whatever the locale says. Names that are no Unicode (a directory may be called anything)
+come out with backslashes; in JSON each byte that is no UTF-8 is the text ``\\xff``, whose backslash JSON
+doubles. rich is loaded only for a table on a terminal.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from txnkafka.shown import COMMANDS, plain_name, printable
 
 if TYPE_CHECKING:
     from txnkafka.logdir import Finding
@@ -21,8 +25,16 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 def json_text(value: object) -> str:
-    """``value`` as JSON in one line."""
-    return _encoder.encode(value)
+    """``value`` as JSON in one line, which any parser reads: no lone surrogates; C1 controls and what changes
+    the direction of writing are escaped."""
+    text = _encoder.encode(value)
+    return text if text.isascii() else COMMANDS.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match.group()
+    name = plain_name(character)
+    return f"\\u{ord(character):04x}" if name == character else f"\\{name}"
 
 
 def write_text(text: str) -> None:
@@ -33,13 +45,6 @@ def write_text(text: str) -> None:
 def write_json(value: object) -> None:
     """A line of JSON on stdout: a whole document, or one of many lines."""
     write_text(json_text(value))
-
-
-def printable(text: str) -> str:
-    """``text`` with everything escaped that a terminal might take for a command."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def write_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

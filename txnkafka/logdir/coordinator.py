@@ -17,7 +17,7 @@ from itertools import islice
 from math import gcd
 from typing import TYPE_CHECKING
 
-from txnkafka.logdir.replay import damaged, replay
+from txnkafka.logdir.replay import KEPT_RECORD, damaged, replay
 from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
 
 if TYPE_CHECKING:
@@ -130,8 +130,15 @@ def replay_transaction_log(views: Iterable[PartitionView]) -> CoordinatorView:
     )
 
 
+def _kept_bytes(last: Mapping[bytes, bytes | None]) -> int:
+    return sum(KEPT_RECORD + len(key) + len(value or b"") for key, value in last.items())
+
+
 def _last_states(view: PartitionView, findings: list[Finding]) -> list[TransactionMetadata]:
-    last = {event.key: event.value for event in replay(view, findings) if event.key is not None}
+    last: dict[bytes, bytes | None] = {}
+    for event in replay(view, findings, lambda: _kept_bytes(last)):
+        if event.key is not None:
+            last[event.key] = event.value
     found = []
     for key, value in last.items():
         record = decode_transaction_log(key, value)

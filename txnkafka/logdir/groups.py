@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.logdir.replay import LogEvent, damaged, replay
+from txnkafka.logdir.replay import KEPT_RECORD, LogEvent, damaged, replay
 from txnkafka.model import NO_PRODUCER_ID, TopicPartition
 from txnkafka.wire.records import OffsetAndMetadata, decode_group_log
 
@@ -63,6 +63,11 @@ class _Offsets:
         self.committed: dict[bytes, CommittedOffset] = {}
         self.pending: dict[int, dict[bytes, CommittedOffset]] = {}
 
+    def kept_bytes(self) -> int:
+        """Keys and values that are kept."""
+        kept = (self.committed, *self.pending.values())
+        return sum(KEPT_RECORD + len(each.key) + len(each.value) for held in kept for each in held.values())
+
     def apply(self, event: LogEvent) -> None:
         if event.committed is not None:
             self._end(event.producer_id, event.committed)
@@ -96,7 +101,7 @@ def replay_offsets_log(views: Iterable[PartitionView]) -> GroupsView:
     for view in views:
         partitions.append(view.partition)
         offsets = _Offsets()
-        for event in replay(view, findings):
+        for event in replay(view, findings, offsets.kept_bytes):
             offsets.apply(event)
         for name, _, value in _decoded(view, offsets.committed.values(), findings):
             result.committed[name] = value

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from txnkafka._core.read_committed import TransactionScan
 from txnkafka._core.scan import BatchIndex
+from txnkafka.bounds import MAX_INDEXED_BATCHES
 from txnkafka.logdir.cleaning import Cleaning
 from txnkafka.storage.order import NO_LIMIT, misplaced_batches
 from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
@@ -21,8 +22,9 @@ __all__ = ["SegmentHeaders", "header_pass", "segment_containing"]
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeaders:
-    """The headers of one segment. ``next_offset`` is where the log ended before it, ``limit`` where it
-    must end, ``hole`` whether offsets are missing in front of it."""
+    """The headers of one segment, or of a part of one that has very many batches. ``next_offset`` is where
+    the log ended before it, ``limit`` where the segment must end, ``hole`` whether offsets are missing in
+    front of it."""
 
     segment: Segment
     index: BatchIndex
@@ -50,7 +52,8 @@ def segment_containing(segments: list[Segment], offset: int) -> int:
 
 
 def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> Iterator[SegmentHeaders]:
-    """Feed ``scan`` with segment after segment from number ``first`` on; each is yielded when it was fed."""
+    """Feed ``scan`` with segment after segment from number ``first`` on, those with very many batches part by
+    part; each is yielded when it was fed. Indexes are remembered up to MAX_INDEXED_BATCHES in all."""
     next_offset = segments[first].base_offset if segments else 0
     cleaning, has_gaps = Cleaning(segments), False
     for i in range(first, len(segments)):
@@ -59,16 +62,21 @@ def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> I
         if hole:
             scan.hole()
         limit = segments[i + 1].base_offset if i + 1 < len(segments) else NO_LIMIT
-        index = segment.scan()
-        expected = max(next_offset, segment.base_offset)
-        misplaced = misplaced_batches(index, expected, limit)
-        start = 0
-        for stop in (*misplaced, len(index)):
-            scan.feed(index, start, stop)
-            start = stop + 1
-        yield SegmentHeaders(segment, index, misplaced, expected, limit, hole)
-        if len(segments) > MAX_OPEN_SEGMENTS:
+        has_gaps = False
+        for index in segment.indexes():
+            expected = max(next_offset, segment.base_offset)
+            misplaced = misplaced_batches(index, expected, limit)
+            start = 0
+            for stop in (*misplaced, len(index)):
+                scan.feed(index, start, stop)
+                start = stop + 1
+            yield SegmentHeaders(segment, index, misplaced, expected, limit, hole)
+            next_offset = max(expected, scan.next_offset)
+            has_gaps = has_gaps or index.has_gaps(expected)
+            hole = False
+        if len(segments) > MAX_OPEN_SEGMENTS or _too_many_remembered(segments):
             segment.close()
-        next_offset = max(expected, scan.next_offset)
-        has_gaps = index.has_gaps(expected)
 
+
+def _too_many_remembered(segments: list[Segment]) -> bool:
+    return sum(segment.remembered for segment in segments) > MAX_INDEXED_BATCHES

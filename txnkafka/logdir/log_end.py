@@ -9,13 +9,14 @@ Bytes behind the last whole batch of the last segment never count, clean shutdow
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
 from txnkafka.record.crc import first_invalid_crc
 from txnkafka.storage.order import misplaced_batches
-from txnkafka.storage.segment_view import Segment
+from txnkafka.storage.segment_view import Segment, divided
 
 __all__ = ["LogEnd", "end_of_log"]
 
@@ -45,25 +46,35 @@ def end_of_log(
         )
     findings: list[Finding] = []
     for i in range(first, len(segments)):
-        index, reason = _whole_batches(segments[i], check_crc=not clean_shutdown)
+        index, end_offset, only = _whole_batches(segments[i], check_crc=not clean_shutdown)
+        reason = index.stop_reason
         last = i == len(segments) - 1
         if index.stop == "end" or (index.stop != "crc" and not last):
             # A middle segment that ends early is damage, which reading meets in its place.
             if last:
-                segments[i].remember(index)
-                return LogEnd(segments, _next_offset(segments[i], index), findings)
+                segments[i].remember(index.end_position, only)
+                return LogEnd(segments, end_offset, findings)
             continue
         findings += _cut(segments, i, index, reason, being_written=being_written)
         index.truncate(len(index), "end", "")
-        segments[i].remember(index)
-        return LogEnd(segments[: i + 1], _next_offset(segments[i], index), findings)
+        segments[i].remember(index.end_position, only)
+        return LogEnd(segments[: i + 1], end_offset, findings)
     raise AssertionError("the last segment decides")
 
 
-def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, str]:
-    """The batches up to the first one that recovery would not accept; ``index.stop`` is "crc" when that is
-    one with a wrong CRC."""
-    whole = BatchIndex()
+def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, int, BatchIndex | None]:
+    """The last index of the batches up to the first one that recovery would not accept, the offset behind
+    them, and the index again when it is the only one."""
+    end_offset, only, index = segment.base_offset, None, BatchIndex()
+    for number, index in enumerate(divided(_accepted(segment, check_crc=check_crc))):
+        end_offset = _end_offset(index, end_offset)
+        only = None if number else index
+    return index, end_offset, only
+
+
+def _accepted(segment: Segment, *, check_crc: bool) -> Iterator[BatchIndex]:
+    """Windows up to the first batch that recovery would not accept; ``stop`` of the last one is "crc" when
+    that is one with a wrong CRC."""
     bad = 0
 
     def look(position: int, data: memoryview, index: BatchIndex) -> None:
@@ -76,10 +87,9 @@ def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, st
     for _, _, index in segment.windows(examine=look):
         if bad < len(index):
             index.truncate(bad, "crc", "the CRC of the batch does not match its bytes")
-        whole.extend(index)
+        yield index
         if index.stop == "crc":
-            break
-    return whole, whole.stop_reason
+            return
 
 
 def _sound(data: memoryview, index: BatchIndex, start: int, position: int) -> int:
@@ -111,9 +121,9 @@ def _cut(
     ]  # fmt: skip
 
 
-def _next_offset(segment: Segment, index: BatchIndex) -> int:
-    misplaced = misplaced_batches(index, segment.base_offset)
+def _end_offset(index: BatchIndex, next_offset: int) -> int:
+    misplaced = misplaced_batches(index, next_offset)
     for i in range(len(index) - 1, -1, -1):
         if i not in misplaced:
             return index.last_offset[i] + 1
-    return segment.base_offset
+    return next_offset

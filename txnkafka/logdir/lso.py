@@ -168,14 +168,14 @@ def waiting_behind(view: PartitionView, offset: int) -> Waiting:
     first = segment_containing(segments, offset)
     records = size = 0
     for segment in segments[first:]:
-        index = segment.scan()
-        i = index.find(offset)
-        for attributes, count, bytes_ in zip(
-            index.attributes[i:], index.record_count[i:], index.size[i:], strict=True
-        ):
-            if not attributes & CONTROL:
-                records += max(count, 0)
-                size += bytes_
+        for index in segment.indexes():
+            i = index.find(offset)
+            for attributes, count, bytes_ in zip(
+                index.attributes[i:], index.record_count[i:], index.size[i:], strict=True
+            ):
+                if not attributes & CONTROL:
+                    records += max(count, 0)
+                    size += bytes_
     names = (segment.path.rpartition("/")[2] for segment in segments[first:-1])
     return Waiting(records, size, tuple(names))
 

@@ -179,7 +179,8 @@ class PartitionView:
             state.load(snapshot[1])
         for i, segment in enumerate(self.segments):
             if i + 1 == len(self.segments) or self.segments[i + 1].base_offset > start:
-                state.replay(segment.scan(), start)
+                for index in segment.indexes():
+                    state.replay(index, start)
                 segment.close()
         return state
 

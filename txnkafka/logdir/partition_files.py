@@ -105,6 +105,7 @@ def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Fi
 
 
 def _next_offset(segment: Segment) -> int:
-    index = segment.scan()
-    segment.close()
-    return index.last_offset[len(index) - 1] + 1 if len(index) else segment.base_offset
+    try:
+        return segment.end_offset()
+    finally:
+        segment.close()

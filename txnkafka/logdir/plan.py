@@ -61,6 +61,11 @@ class SegmentMap(NamedTuple):
     limit: int
     damage: Sequence[DamagedBatch] = ()
 
+    def joined(self, following: SegmentMap) -> SegmentMap:
+        """This part of a segment and the one that follows it in the same segment."""
+        cuts, damage = [*self.cuts, *following.cuts[1:]], [*self.damage, *following.damage]
+        return self._replace(cuts=cuts, damage=damage)
+
 
 class ReadUnit(NamedTuple):
     """One piece of work: decode the bytes [start_position, end_position) of a segment and keep offsets
@@ -80,12 +85,12 @@ class ReadUnit(NamedTuple):
 
 def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Sequence[int] = ()) -> list[Cut]:
     """Batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before the
-    segment.
+    first batch.
 
     Batches in ``misplaced`` have wrong offsets, which must not count.
     """
     positions, last_offsets = index.position, index.last_offset
-    cuts = [Cut(0, next_offset)]
+    cuts = [Cut(positions[0] if len(index) else 0, next_offset)]
     first = 0
     while first < len(index):
         after = max(first + 1, bisect_left(positions, positions[first] + unit_bytes))

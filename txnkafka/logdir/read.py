@@ -116,7 +116,7 @@ class _Walk:
 
         end_offset = self._unit.end_offset
         selection = select(index, self._hidden, start_offset=self._next_offset, end_offset=end_offset)
-        return SelectedBatches(read, index, selection, self._next_offset, end_offset, self._segment.settled)
+        return SelectedBatches(read, index, selection, self._next_offset, end_offset, self._segment.guard)
 
     def _damaged(self, damaged: DamagedBatch) -> None:
         error = CorruptRecordError(damaged.reason, position=damaged.position, offset=damaged.offset)

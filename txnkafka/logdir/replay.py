@@ -8,9 +8,10 @@ Source: TransactionStateManager.loadTransactionMetadata, CoordinatorLoaderImpl.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka.bounds import KEPT_BYTES, KEPT_RATIO
 from txnkafka.errors import KafkaError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.read import read_unit
@@ -20,13 +21,13 @@ from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.storage.order import misplaced_batches
 
 if TYPE_CHECKING:
-    from txnkafka._core.scan import BatchIndex
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.plan import ReadUnit
     from txnkafka.storage.segment_view import Segment
 
-__all__ = ["LogEvent", "damaged", "replay"]
+__all__ = ["KEPT_RECORD", "LogEvent", "damaged", "replay"]
 
+KEPT_RECORD = 64  # bytes of a record that is kept, beside its key and value
 TRANSACTIONAL, CONTROL = 0x10, 0x20  # bits of a batch's attributes
 ABORT, COMMIT = 0, 1  # types of control records
 
@@ -43,16 +44,25 @@ class LogEvent(NamedTuple):
     key: bytes | None
     value: bytes | None
 
+    @property
+    def size(self) -> int:
+        """Bytes of key and value, and about what their objects take."""
+        return KEPT_RECORD + len(self.key or b"") + len(self.value or b"")
 
-def replay(view: PartitionView, findings: list[Finding]) -> Iterator[LogEvent]:
+
+def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
     """Everything in a partition's log. Damage is left out and added to ``findings``, as is an unreadable
-    log."""
+    log.
+
+    ``kept_bytes`` counts the keys and values that the caller holds, with KEPT_RECORD for each. Where they
+    are more than a log of this size can need (``bounds.KEPT_RATIO``), the replay ends with a finding.
+    """
 
     def on_corrupt(error: KafkaError) -> None:
         findings.append(damaged(view, str(error)))
 
     try:
-        yield from _replay(view, findings, on_corrupt)
+        yield from _bounded(view, _replay(view, findings, on_corrupt), kept_bytes)
     except KafkaError as error:
         on_corrupt(error)
     finally:
@@ -68,6 +78,26 @@ def damaged(view: PartitionView, reason: str) -> Finding:
     )  # fmt: skip
 
 
+def _bounded(
+    view: PartitionView, events: Iterator[LogEvent], kept_bytes: Callable[[], int]
+) -> Iterator[LogEvent]:
+    """The events, until too much of them is kept. They are counted only when half of what may be kept has
+    come since, so that counting costs no more than replaying."""
+    most = max(KEPT_BYTES, KEPT_RATIO * sum(segment.size for segment in view.segments))
+    come = 0
+    for event in events:
+        come += event.size
+        if come > most:
+            come = kept_bytes() + event.size
+            if come > most:
+                raise KafkaError(
+                    f"the last records of its keys have more than {most} bytes, which a log of this size "
+                    f"cannot need; the replay ends in front of offset {event.offset}"
+                )
+            come = min(come, most // 2)
+        yield event
+
+
 def _replay(view: PartitionView, findings: list[Finding], on_corrupt: OnCorrupt) -> Iterator[LogEvent]:
     found: list[Finding] = []
     units: dict[str, list[ReadUnit]] = {}
@@ -76,10 +106,25 @@ def _replay(view: PartitionView, findings: list[Finding], on_corrupt: OnCorrupt)
     findings += [damaged(view, each.message) for each in found if each.code == "missing-segment"]
     decoder = ChunkDecoder()
     for segment in view.segments:
-        index = segment.scan()
         records = _records(segment, units.get(segment.path, []), decoder, on_corrupt)
-        yield from _merged(index, set(misplaced_batches(index, segment.base_offset)), records)
-        segment.close()
+        headers = segment.another()
+        try:
+            yield from _merged(_headers(headers), records)
+        finally:
+            headers.close()
+            segment.close()
+
+
+def _headers(segment: Segment) -> Iterator[tuple[int, int, int, int]]:
+    """Last offset, producer id, attributes and control type of each batch that is in its place."""
+    next_offset = segment.base_offset
+    for index in segment.indexes():
+        misplaced = set(misplaced_batches(index, next_offset))
+        columns = zip(index.last_offset, index.producer_id, index.attributes, index.control_type, strict=True)
+        for i, header in enumerate(columns):
+            if i not in misplaced:
+                yield header
+                next_offset = header[0] + 1
 
 
 def _records(
@@ -90,12 +135,9 @@ def _records(
             yield from records_of(columns)
 
 
-def _merged(index: BatchIndex, misplaced: set[int], records: Iterator[Record]) -> Iterator[LogEvent]:
+def _merged(headers: Iterator[tuple[int, int, int, int]], records: Iterator[Record]) -> Iterator[LogEvent]:
     record = next(records, None)
-    headers = zip(index.last_offset, index.producer_id, index.attributes, index.control_type, strict=True)
-    for i, (last_offset, producer_id, attributes, control_type) in enumerate(headers):
-        if i in misplaced:
-            continue
+    for last_offset, producer_id, attributes, control_type in headers:
         if attributes & CONTROL:
             if control_type in (ABORT, COMMIT):
                 yield LogEvent(last_offset, producer_id, control_type == COMMIT, None, None)

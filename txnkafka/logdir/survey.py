@@ -87,8 +87,12 @@ def survey(
         if headers.hole:
             result.findings.append(_hole(headers))
         cuts = cuts_of(headers.index, headers.next_offset, unit_bytes, headers.misplaced)
-        result.segments.append(SegmentMap(headers.segment.path, cuts, headers.limit, _damage(headers)))
-        surveyed.append(headers.segment)
+        part = SegmentMap(headers.segment.path, cuts, headers.limit, _damage(headers))
+        if result.segments and result.segments[-1].path == part.path:
+            result.segments[-1] = result.segments[-1].joined(part)
+        else:
+            result.segments.append(part)
+            surveyed.append(headers.segment)
         if scan.next_offset >= end_offset and not _waiting(scan, end_offset):
             break
     result.transactions.extend(scan.ended)

@@ -71,7 +71,7 @@ def _in_batch(
     selection[i] = BOUNDED
     segment = headers.segment
     batches = SelectedBatches(
-        segment.read, headers.index, selection, log_start_offset, settled=segment.settled
+        segment.read, headers.index, selection, log_start_offset, settled=segment.guard
     )
     for columns in ChunkDecoder().chunks(batches):
         for record in records_of(columns):

@@ -86,6 +86,8 @@ def _first_unstable(segments: list[Segment], offset: int, log_start_offset: int)
     """At the log start the offset moves back to the base of the batch that contains it, as in Kafka."""
     if offset > log_start_offset or not segments:
         return offset
-    index = segments[segment_containing(segments, offset)].scan()
-    i = index.find(offset)
-    return index.base_offset[i] if i < len(index) and index.base_offset[i] <= offset else offset
+    for index in segments[segment_containing(segments, offset)].indexes():
+        i = index.find(offset)
+        if i < len(index):
+            return min(index.base_offset[i], offset)
+    return offset

@@ -58,23 +58,30 @@ class RecordCheck:
             self._findings.add("corrupt-batch", path, error.reason, position=error.position)
 
         if self._decoder is None:
-            self._decoder = ChunkDecoder(headers=True)
+            self._decoder = ChunkDecoder(views=True)  # every header is checked, none is kept
         of_two = WHOLE if self._decode_all else 0
         selection = bytearray({0: BOUNDED, 1: BOUNDED, 2: of_two}.get(magic, 0) for magic in index.magic)
         for i in excluded:
             selection[i] = 0
         magics = index.magic
-        batches = SelectedBatches(read, index, selection, settled=segment.settled)
+        batches = SelectedBatches(read, index, selection, settled=segment.guard)
+        last, told = -1, -1
         for columns in self._decoder.chunks(batches, on_corrupt):
             offsets = memoryview(columns.offsets)
             if self._decode_all and not excluded:
-                self._offsets(path, index, offsets)
+                wrong = self._wrong_offset(index, offsets, last)
+                if wrong is not None and wrong[0] != told:  # a large batch comes in several chunks
+                    told = wrong[0]
+                    self._tell_wrong_offset(path, index.position[told], wrong[1])
+            last = offsets[-1]
             # a record may claim an offset behind all batches
             if magics[min(index.find(offsets[0]), len(index) - 1)] < 2:
                 self.records += len(offsets)
 
-    def _offsets(self, path: str, index: BatchIndex, offsets: memoryview) -> None:
-        """Each record's offset must lie in a batch, and grow."""
+    @staticmethod
+    def _wrong_offset(index: BatchIndex, offsets: memoryview, last: int) -> tuple[int, int] | None:
+        """Each record's offset must lie in a batch, and grow from ``last`` on: the batch and the offset of
+        the first that does not."""
         import numpy as np
 
         found = np.frombuffer(offsets, dtype=np.int64)
@@ -85,13 +92,14 @@ class RecordCheck:
         legacy = np.asarray(index.magic)[np.minimum(batches, len(ends) - 1)] < 2
         wrong = ~inside | ((found < begins) & ~legacy)
         wrong[1:] |= found[1:] <= found[:-1]
+        wrong[0] |= found[0] <= last
         for number in np.flatnonzero(wrong)[:1].tolist():
-            i = min(int(batches[number]), len(ends) - 1)
-            self._findings.add(
-                "record-offset-outside-batch", path,
-                f"a record has offset {offsets[number]}: outside its batch, or not above the one before",
-                position=index.position[i],
-            )  # fmt: skip
+            return min(int(batches[number]), len(ends) - 1), offsets[number]
+        return None
+
+    def _tell_wrong_offset(self, path: str, position: int, offset: int) -> None:
+        text = f"a record has offset {offset}: outside its batch, or not above the one before"
+        self._findings.add("record-offset-outside-batch", path, text, position=position)
 
 
 def _records_by_headers(index: BatchIndex) -> int:

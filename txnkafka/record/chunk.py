@@ -2,8 +2,9 @@
 
 A chunk is about a megabyte of batches: enough that a call costs nothing, little enough that the bytes are
 still in the cache when they are decoded. Uncompressed batches are decoded where they lie; compressed ones
-are first decompressed into one buffer.
-Every batch's CRC is checked before anything else is believed of it.
+are first decompressed into one buffer. A batch with more than ``bounds.PIECE_BYTES`` of records is checked
+as a whole first and then becomes several chunks, so that columns and objects stay small. Every batch's CRC
+is checked before anything else is believed of it.
 
 Invariant: what is yielded is exactly the selected records in offset order up to the first damaged batch;
 the error comes with the next step, never instead of good records before it.
@@ -17,9 +18,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from txnkafka._core.columns import RecordColumns
-from txnkafka._core.decode import check_crcs, corrupt_batch, decode_batches, decode_regions, next_run
-from txnkafka._core.legacy import decode_legacy
+from txnkafka._core.decode import (
+    check_crcs,
+    corrupt_batch,
+    decode_batches,
+    decode_regions,
+    divide_batch,
+    next_run,
+)
+from txnkafka._core.legacy import WrapperPieces, decode_legacy
 from txnkafka._core.scan import BatchIndex
+from txnkafka.bounds import MAX_RECORD_HEADERS, PIECE_BYTES
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.compression import Decompressor
 
@@ -29,6 +38,7 @@ CHUNK_BYTES = 1 << 20
 DECOMPRESSED_BYTES = 512 << 10  # so that what was decompressed is still in the cache when it is decoded
 HEADER_SIZE = 61  # of a magic 2 batch
 CODEC_BITS = 0x07
+NO_LIMIT = (1 << 31) - 1
 COMPRESSED, LEGACY = 1, 2  # kinds that next_run tells apart; 0 is plain
 
 ReadBytes = Callable[[int, int], memoryview]
@@ -42,7 +52,7 @@ class SelectedBatches:
     ``read(position, length)`` gives the file's bytes, ``selection`` one byte per batch of ``index``
     (``read_committed.select``); of batches selected as bounded only offsets in [start_offset, end_offset)
     count. ``settled()`` says after each use whether the bytes were still those of the file; if not, ``read``
-    gives them again, and no more than the file has.
+    gives them again, and no more than the file has. It is None where the bytes are the reader's own.
     """
 
     read: ReadBytes
@@ -50,7 +60,12 @@ class SelectedBatches:
     selection: bytearray
     start_offset: int = 0
     end_offset: int = (1 << 63) - 1
-    settled: Callable[[], bool] = lambda: True
+    settled: Callable[[], bool] | None = None
+
+    @property
+    def have_changed(self) -> bool:
+        """True when the bytes that were read last are not those of the file: they do not count."""
+        return self.settled is not None and not self.settled()
 
     def bytes_of(self, first: int, end: int) -> tuple[int, memoryview]:
         """(position, bytes) from batch ``first`` to the end of batch ``end - 1``."""
@@ -69,19 +84,63 @@ class _Run(NamedTuple):
     source: memoryview
 
 
+class _BatchPieces:
+    """One sound batch of magic 2, decoded piece by piece: each is an entry of ``index`` and a region of
+    ``source``."""
+
+    def __init__(
+        self,
+        source: memoryview,
+        index: BatchIndex,
+        regions: array[int],
+        selected: int,
+        bounds: tuple[int, int],
+    ) -> None:
+        self._source = source
+        self._index = index
+        self._regions = regions
+        self._selection = bytes([selected]) * len(index)
+        self._bounds = bounds
+        self._next = 0
+
+    def decode(self, columns: RecordColumns) -> bool:
+        """Add the records of the next piece to ``columns``; returns whether more follow."""
+        i = self._next
+        self._next = i + 1
+        if i < len(self._index):
+            region = self._regions[2 * i : 2 * i + 2]
+            start, end = self._bounds
+            decode_regions(
+                self._source, region, self._index, self._selection, i, i + 1, columns,
+                start_offset=start, end_offset=end,
+            )  # fmt: skip
+        return self._next < len(self._index)
+
+
+_Pieces = _BatchPieces | WrapperPieces
+
+
 class ChunkDecoder:
     """Decodes batches of one file after another. For one thread at a time.
 
-    ``headers`` and ``views`` as in RecordColumns. With views, ``source`` is what the positions of the last
-    chunk count from.
-    Columns are reused as long as nobody looks at them any more; whoever keeps a buffer keeps that memory,
-    and the next chunk gets fresh columns.
+    ``headers`` and ``views`` as in RecordColumns; a batch with a record of more than MAX_RECORD_HEADERS
+    headers counts as damaged where headers are decoded. With views, ``source`` is what the positions of the
+    last chunk count from. Columns are reused as long as nobody looks at them any more; whoever keeps a
+    buffer keeps that memory, and the next chunk gets fresh columns.
     """
 
-    def __init__(self, *, headers: bool = False, views: bool = False, chunk_bytes: int = CHUNK_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        headers: bool = False,
+        views: bool = False,
+        chunk_bytes: int = CHUNK_BYTES,
+        piece_bytes: int = PIECE_BYTES,
+    ) -> None:
         self.columns = RecordColumns(headers=headers, views=views)
         self._other: RecordColumns | None = None
         self.chunk_bytes = chunk_bytes
+        self.piece_bytes = piece_bytes
         self.source: memoryview = memoryview(b"")
         self.decompressor = Decompressor()
 
@@ -101,18 +160,35 @@ class ChunkDecoder:
             columns = self._fresh_columns()
             run = _Run(first, end, *batches.bytes_of(first, end))
             try:
-                following = self._decode(kind, batches, run)
+                following, pieces = self._decode(kind, batches, run)
             except CorruptRecordError as error:
-                if not batches.settled():
+                if batches.have_changed:
                     continue
                 if on_corrupt is None:
                     raise
                 on_corrupt(error)
                 i = first + 1
                 continue
-            if not batches.settled():
+            if batches.have_changed:
                 continue  # the same again
             i = following
+            if len(columns):
+                yield columns
+            if pieces is not None:
+                yield from self._decode_pieces(pieces, on_corrupt)
+                pieces = None
+
+    def _decode_pieces(self, pieces: _Pieces, on_corrupt: OnCorrupt | None) -> Iterator[RecordColumns]:
+        more = True
+        while more:
+            columns = self._fresh_columns()
+            try:
+                more = pieces.decode(columns)
+            except CorruptRecordError as error:  # the file is being written: the batch was sound before
+                if on_corrupt is None:
+                    raise
+                on_corrupt(error)
+                return
             if len(columns):
                 yield columns
 
@@ -126,28 +202,22 @@ class ChunkDecoder:
         self.columns.reset()
         return self.columns
 
-    def _decode(self, kind: int, batches: SelectedBatches, run: _Run) -> int:
-        """Decode a run into the columns; returns the batch to go on with. Raises only for the first batch of
-        the run."""
+    def _decode(
+        self, kind: int, batches: SelectedBatches, run: _Run
+    ) -> tuple[int, _Pieces | None]:
+        """Decode a run into the columns; returns the batch to go on with, and what comes before it but is too
+        large for one chunk. Raises only for the first batch of the run."""
+        self.source = memoryview(b"")  # a large buffer is given back before the next one is made
         if kind == COMPRESSED:
             return self._decode_compressed(batches, run)
         if kind == LEGACY:
-            following = decode_legacy(
-                run.source,
-                batches.index,
-                batches.selection,
-                run.first,
-                run.end,
-                self.columns,
-                self.decompressor,
-                position=run.position,
-                start_offset=batches.start_offset,
-                end_offset=batches.end_offset,
-            )
-            self.source = self.decompressor.buffer
-            return following
+            return self._decode_legacy(batches, run)
+        if batches.index.size[run.first] > self.piece_bytes:
+            # between two pieces the file may change: they are of one copy
+            self.source = run.source if batches.settled is None else memoryview(bytes(run.source))
+            return run.first + 1, self._divided(batches, run.first, position=run.position)
         self.source = run.source
-        return decode_batches(
+        following = decode_batches(
             run.source,
             batches.index,
             batches.selection,
@@ -158,31 +228,82 @@ class ChunkDecoder:
             start_offset=batches.start_offset,
             end_offset=batches.end_offset,
         )
+        return following, None
 
-    def _decode_compressed(self, batches: SelectedBatches, run: _Run) -> int:
+    def _decode_legacy(self, batches: SelectedBatches, run: _Run) -> tuple[int, WrapperPieces | None]:
+        large: list[WrapperPieces] = []
+        following = decode_legacy(
+            run.source,
+            batches.index,
+            batches.selection,
+            run.first,
+            run.end,
+            self.columns,
+            self.decompressor,
+            position=run.position,
+            start_offset=batches.start_offset,
+            end_offset=batches.end_offset,
+            large=large,
+            piece_bytes=self.piece_bytes,
+        )
+        self.source = self.decompressor.buffer
+        return following, large[0] if large else None
+
+    def _decode_compressed(self, batches: SelectedBatches, run: _Run) -> tuple[int, _BatchPieces | None]:
         first, end, position, source = run
         sound = check_crcs(source, batches.index, first, end, batches.selection, position=position)
         if sound == first:
             raise corrupt_batch(batches.index, first)
         regions = self._decompress(source, position, batches, first, sound)
         self.source = self.decompressor.buffer
-        return decode_regions(
+        stop = first + len(regions) // 2
+        is_large = regions[-1] - regions[-2] > self.piece_bytes
+        following = decode_regions(
             self.source,
             regions,
             batches.index,
             batches.selection,
             first,
-            first + len(regions) // 2,
+            stop - is_large,
             self.columns,
             start_offset=batches.start_offset,
             end_offset=batches.end_offset,
         )
+        if not is_large or following < stop - 1:
+            return following, None
+        try:
+            return stop, self._divided(batches, stop - 1, regions[-2:])
+        except CorruptRecordError:
+            if stop - 1 == first:
+                raise
+            return stop - 1, None
+
+    def _divided(
+        self, batches: SelectedBatches, i: int, region: array[int] | None = None, *, position: int = 0
+    ) -> _BatchPieces:
+        """Batch ``i``, checked: its records are ``region`` of the source, or lie in it uncompressed."""
+        begin, end = (-1, -1) if region is None else region
+        index, regions = divide_batch(
+            self.source,
+            batches.index,
+            i,
+            self.piece_bytes,
+            begin=begin,
+            end=end,
+            position=position,
+            max_headers=MAX_RECORD_HEADERS if self.columns.with_headers else NO_LIMIT,
+        )
+        start_offset = batches.start_offset
+        if len(self.columns):  # records that overlap those before them are not shown twice
+            start_offset = max(start_offset, memoryview(self.columns.offsets)[-1] + 1)
+        limits = start_offset, batches.end_offset
+        return _BatchPieces(self.source, index, regions, batches.selection[i], limits)
 
     def _decompress(
         self, source: memoryview, position: int, batches: SelectedBatches, first: int, end: int
     ) -> array[int]:
-        """Begin and end of each batch's records in the decompressor's buffer, until a batch fails or the
-        chunk is full."""
+        """Begin and end of each batch's records in the decompressor's buffer, until a batch fails, the
+        chunk is full or a batch is too large for one; that one is the last."""
         regions = array("q")
         decompressor = self.decompressor
         decompressor.reset()
@@ -198,10 +319,13 @@ class ChunkDecoder:
                 break
             payload = source[begin - position + HEADER_SIZE : begin - position + size]
             try:
-                regions.extend(decompressor.append(attributes & CODEC_BITS, payload))
+                region = decompressor.append(attributes & CODEC_BITS, payload)
             except CorruptRecordError as error:
                 if regions:
                     break
                 error.position, error.offset = begin, index.base_offset[first]
                 raise
+            regions.extend(region)
+            if region[1] - region[0] > self.piece_bytes:
+                break
         return regions

@@ -39,9 +39,7 @@ class _Found(NamedTuple):
     size: int
 
 
-def finish_interrupted(
-    files: DataFiles, directory: str, note: Callable[[str], None]
-) -> list[DirectoryEntry]:
+def finish_interrupted(files: DataFiles, directory: str, note: Callable[[str], None]) -> list[DirectoryEntry]:
     """Finish or undo it, durably; returns the files that are there then. Running it again, after any part of
     it, comes to the same end. Raises LogDirError, before anything is changed, when a file of a segment is a
     link or cannot be looked at."""
@@ -108,7 +106,6 @@ def _replaced(
 def _end_offset(files: DataFiles, directory: str, swap: _Found) -> int:
     segment = Segment(files, swap.file.base_offset, {"log": files.join(directory, swap.name)}, swap.size)
     try:
-        index = segment.scan()
-        return index.last_offset[-1] + 1 if len(index) else swap.file.base_offset
+        return segment.end_offset()
     finally:
         segment.close()

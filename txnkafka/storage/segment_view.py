@@ -12,18 +12,18 @@ is given up, and the same bytes are read from the file, with the answers that ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.bounds import MAX_BATCH_BYTES, MAX_INDEXED_BATCHES
 from txnkafka.env import FileSystem, MappedBytes, ReadableFile
 from txnkafka.errors import CorruptRecordError, LogDirError
 
-__all__ = ["MAX_BATCH_BYTES", "MAX_OPEN_SEGMENTS", "Segment"]
+__all__ = ["MAX_OPEN_SEGMENTS", "Segment", "divided"]
 
 MAPPED_WINDOW_BYTES = 4 << 20  # headers are looked at first, and should still be in the cache for the records
 MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
 MIN_FRAME = 17  # bytes that tell what kind of batch begins somewhere
-MAX_BATCH_BYTES = 1 << 30  # a batch larger than this is taken for damage, not read into memory
 
 Examine = Callable[[int, memoryview, BatchIndex], None]
 
@@ -91,6 +91,11 @@ class Segment:
         self._mapping = None
         self.mapped = False
         return False
+
+    @property
+    def guard(self) -> Callable[[], bool] | None:
+        """``settled`` where the file is mapped; None where bytes are read into memory of this segment."""
+        return self.settled if self.mapped else None
 
     def reader(self, position: int, data: memoryview) -> Callable[[int, int], memoryview]:
         """A function that gives (position, length) of a window, which begins at ``position``: out of
@@ -183,14 +188,72 @@ class Segment:
             )
         return wanted
 
-    def scan(self) -> BatchIndex:
-        """All batches of the segment; remembered until ``close``."""
-        if self._index is None:
-            self._index = BatchIndex()
-            for _, _, index in self.windows():
-                self._index.extend(index)
-        return self._index
+    def indexes(self) -> Iterator[BatchIndex]:
+        """All batches of the segment, in one index that is remembered until ``close``, or in several (see
+        ``divided``) that are made again each time. Bytes that were read before may not be used between two of
+        them."""
+        if self._index is not None:
+            yield self._index
+            return
+        parts = divided(index for _, _, index in self.windows())
+        part = next(parts)
+        following = next(parts, None)
+        if following is None:
+            self._index = part
+        yield part
+        while following is not None:
+            part, following = following, None
+            yield part
+            following = next(parts, None)
 
-    def remember(self, index: BatchIndex) -> None:
-        """Somebody has scanned the segment already, and cut its size to whole batches."""
-        self.size, self._index = index.end_position, index
+    def scan(self) -> BatchIndex:
+        """All batches of the segment in one index, however large that is."""
+        whole, *more = self.indexes()
+        for each in more:
+            whole.extend(each)
+        return whole
+
+    def end_offset(self) -> int:
+        """The offset behind the last batch; the base offset where there is none."""
+        found = self.base_offset
+        for index in self.indexes():
+            found = index.last_offset[-1] + 1 if len(index) else found
+        return found
+
+    @property
+    def remembered(self) -> int:
+        """How many batches of this segment are in memory."""
+        return 0 if self._index is None else len(self._index)
+
+    def another(self) -> Segment:
+        """The same segment with a buffer of its own, for whoever reads it in two places at once."""
+        found = Segment(self.file_system, self.base_offset, self.files, self.size)
+        found.mapped, found._index = self.mapped, self._index
+        return found
+
+    def remember(self, end_position: int, index: BatchIndex | None) -> None:
+        """Somebody has scanned the segment already, and cut it at ``end_position``; ``index`` is None when
+        the segment has several."""
+        self.size, self._index = end_position, index
+
+
+def divided(windows: Iterable[BatchIndex]) -> Iterator[BatchIndex]:
+    """The batches of ``windows`` (one at least) in indexes of about MAX_INDEXED_BATCHES.
+
+    They are divided where offsets are in order, so that whoever looks for misplaced batches sees the
+    neighbours of each, unless the order is wrong everywhere. The last one says how the bytes end.
+    """
+    part = BatchIndex()
+    for index in windows:
+        if len(part) >= MAX_INDEXED_BATCHES and _may_divide(part, index):
+            part.truncate(len(part), "end", "")
+            yield part
+            part = BatchIndex()
+        part.extend(index)
+    yield part
+
+
+def _may_divide(part: BatchIndex, following: BatchIndex) -> bool:
+    if not len(following):
+        return False
+    return following.base_offset[0] > part.last_offset[-1] or len(part) >= 2 * MAX_INDEXED_BATCHES

@@ -1,8 +1,9 @@
 """Readers compiled from the tables of ``wire.schema``: bytes in, plain dictionaries out.
 
 A reader is a closure, made once a table and version.  Each announced length and count is checked against
-the bytes that are left before anything of that size is made, so hostile input costs no more than a small
-multiple of its own length.  What does not follow the table is a ``SchemaError``; no other exception leaves
+the bytes that are left before anything of that size is made.  An element of three bytes becomes a dictionary
+of a hundred times that size, so the values of one record are counted too: more than MAX_SCHEMA_VALUES are
+refused.  What does not follow the table is a ``SchemaError``; no other exception leaves
 this module.
 
 uuids become their 22 characters, unknown tagged fields are kept as ``(tag, bytes)`` in
@@ -12,10 +13,12 @@ look: tags must ascend, and a known tagged field must fill its announced size.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from txnkafka.bounds import MAX_SCHEMA_VALUES
 from txnkafka.wire.scalars import (
     COMPACT_LENGTH,
     INT8_READER,
@@ -47,8 +50,31 @@ UNKNOWN_TAGGED_FIELDS: Final = "unknown_tagged_fields"
 Default = Callable[[], Any]
 
 
-def read_message(message: Message, version: int, data: Data, position: int = 0) -> tuple[dict[str, Any], int]:
-    """Fields of a message that begins at ``position``, and the position behind it."""
+class _Left(threading.local):
+    """How many more values the record that this thread reads may have."""
+
+    values = MAX_SCHEMA_VALUES
+
+
+_left = _Left()
+
+
+def _take(count: int, position: int) -> None:
+    _left.values -= count
+    if _left.values < 0:
+        raise SchemaError(f"the record has more than {MAX_SCHEMA_VALUES} values", position)
+
+
+def read_message(
+    message: Message, version: int, data: Data, position: int = 0, *, same_record: bool = False
+) -> tuple[dict[str, Any], int]:
+    """Fields of a message that begins at ``position``, and the position behind it.
+
+    With ``same_record`` the message lies inside the one that was read last, and its values count as that
+    one's.
+    """
+    if not same_record:
+        _left.values = MAX_SCHEMA_VALUES
     return reader_of(message, version)(data, position, len(data))
 
 
@@ -65,7 +91,7 @@ def _compile_field(field: Field, version: int, flexible: bool) -> Compiled:
     nullable = in_versions(version, field.nullable)
     compiled = _compile(field.type, version, flexible, nullable)
     if nullable and isinstance(field.type, Struct):
-        return _nullable_struct(compiled.read, null=-1 if field.tag is None else 0)
+        return _nullable_struct(compiled, null=-1 if field.tag is None else 0)
     return compiled
 
 
@@ -80,7 +106,7 @@ def _compile(kind: Type, version: int, flexible: bool, nullable: bool) -> Compil
 
 def _array(element: Compiled, length: Compiled, nullable: bool) -> Compiled:
     read_length, read_element = length.read, element.read
-    element_size = max(element.minimum_size, 1)
+    element_size, element_values = max(element.minimum_size, 1), element.values
 
     def read(data: Data, position: int, end: int) -> tuple[Any, int]:
         count, start = read_length(data, position, end)
@@ -88,6 +114,7 @@ def _array(element: Compiled, length: Compiled, nullable: bool) -> Compiled:
             return null_or_raise(count, position, nullable)[0], start
         if count * element_size > end - start:
             raise SchemaError(f"{count} elements do not fit into the {end - start} bytes left", position)
+        _take(count * element_values, position)
         values: list[Any] = []
         try:
             for _ in range(count):
@@ -104,11 +131,12 @@ def _struct(fields: tuple[Field, ...], version: int, flexible: bool) -> Compiled
     positional: list[tuple[str, Read]] = []
     tagged: dict[int, tuple[str, Read]] = {}
     defaults: list[tuple[str, Default]] = []
-    minimum_size = 1 if flexible else 0
+    minimum_size, values = 1 if flexible else 0, 1
     for field in fields:
         if not in_versions(version, field.versions):
             continue
         compiled = _compile_field(field, version, flexible)
+        values += compiled.values
         if field.tag is None:
             positional.append((field.name, compiled.read))
             minimum_size += compiled.minimum_size
@@ -117,8 +145,8 @@ def _struct(fields: tuple[Field, ...], version: int, flexible: bool) -> Compiled
             defaults.append((field.name, _default(field, version)))
     read_positional = _positional_fields(positional)
     if not flexible:
-        return Compiled(read_positional, minimum_size)
-    return Compiled(_with_tagged_fields(read_positional, tagged, defaults), minimum_size)
+        return Compiled(read_positional, minimum_size, values)
+    return Compiled(_with_tagged_fields(read_positional, tagged, defaults), minimum_size, values)
 
 
 def _positional_fields(fields: list[tuple[str, Read]]) -> Read:
@@ -145,6 +173,7 @@ def _with_tagged_fields(
         count, start = read_uvarint(data, position, end)
         if 2 * count > end - start:
             raise SchemaError(f"{count} tagged fields do not fit into the {end - start} bytes left", position)
+        _take(3 * count, position)
         last_tag = -1
         for _ in range(count):
             tag, position = read_uvarint(data, start, end)
@@ -175,16 +204,16 @@ def _read_all(read_field: Read, name: str, data: Data, start: int, end: int) -> 
 
 
 # Kafka writes the null of a positional struct as int8 -1, of a tagged one as varint 0; 1 means present.
-def _nullable_struct(read_struct: Read, *, null: int) -> Compiled:
+def _nullable_struct(struct: Compiled, *, null: int) -> Compiled:
     def read(data: Data, position: int, end: int) -> tuple[Any, int]:
         presence, after = INT8_READER(data, position, end)
         if presence == 1:
-            return read_struct(data, after, end)
+            return struct.read(data, after, end)
         if presence != null:
             raise SchemaError(f"a struct that may be null begins with 1 or {null}, not {presence}", position)
         return None, after
 
-    return Compiled(read, 1)
+    return Compiled(read, 1, struct.values)
 
 
 def _default(field: Field, version: int) -> Default:

@@ -32,10 +32,12 @@ Read = Callable[[Data, int, int], tuple[Any, int]]
 
 
 class Compiled(NamedTuple):
-    """A reader, and the least bytes that a value of its type takes."""
+    """A reader, the least bytes that a value of its type takes, and how many Python values it becomes
+    (elements of an array are counted when they are read)."""
 
     read: Read
     minimum_size: int
+    values: int = 1
 
 
 def read_uvarint(data: Data, position: int, end: int) -> tuple[int, int]:

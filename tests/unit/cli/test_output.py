@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.models.text import is_command
 from txnkafka.cli.output import json_text, printable, write_json, write_table
 from txnkafka.cli.times import Timestamp, iso_time
+from txnkafka.shown import plain_name
 
 
 def test_numbers_are_aligned_to_the_right_and_nothing_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,13 +46,16 @@ def test_nothing_printable_moves_the_cursor(text: str) -> None:
 
 @given(st.text(st.characters()))
 def test_json_is_valid_whatever_the_name(text: str) -> None:
-    encoded = f"{json_text([text])}\n".encode("utf-8", "backslashreplace")
-    assert json.loads(encoded) == [text]
+    encoded = json_text([text]).encode()  # strictly: without a surrogate
+    assert "\\ud" not in json_text([text]).replace("\\\\", "")
+    assert json.loads(encoded) == [plain_name(text)]
+    assert is_command("\x9b")
+    assert not any(is_command(each) for each in encoded.decode())
 
 
 def test_a_name_that_is_no_unicode(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     write_json({"path": "\udcff", "letter": "\N{LATIN SMALL LETTER E WITH ACUTE}"})
-    assert capsysbinary.readouterr().out == b'{"path":"\\udcff","letter":"\xc3\xa9"}\n'
+    assert capsysbinary.readouterr().out == b'{"path":"\\\\xff","letter":"\xc3\xa9"}\n'
 
 
 @pytest.mark.parametrize(

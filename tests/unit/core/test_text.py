@@ -20,6 +20,7 @@ from tests.models.text import (
     TextRecord,
     base64_line,
     csv_row,
+    is_command,
     json_line,
     utf8_as_java,
 )
@@ -29,6 +30,7 @@ from txnkafka._core.legacy import decode_legacy
 from txnkafka._core.scan import scan
 from txnkafka._core.text import TextWriter
 from txnkafka.record.compression import Decompressor
+from txnkafka.shown import plain_name
 
 TOPIC, PARTITION = "orders", 3
 PIECE_BYTES = 256 * 1024
@@ -159,7 +161,7 @@ def test_csv_header_names_the_fields() -> None:
 def test_topics_that_kafka_would_not_allow(topic: str) -> None:
     columns = columns_of(batch_of([b""]))
     (line,) = TextWriter(topic, 0).json_lines(columns)
-    assert json.loads(bytes(line))["topic"] == topic
+    assert json.loads(bytes(line))["topic"] == plain_name(topic)
     assert csv_text(batch_of([b""]), topic="a,b") == csv_model(batch_of([b""]), topic="a,b")
 
 
@@ -366,3 +368,34 @@ def test_threads_that_use_one_writer() -> None:
         thread.join()
     assert found == [expected] * 20
     columns.reset()
+
+
+HIDDEN = "\x1b]0;title\x07\r\t\n\x9b31m=cmd\u202e\u2028\u2066\u200f\u061c\x7f\"é€😀"
+
+
+def test_json_never_holds_a_terminal_s_commands() -> None:
+    record = PlainRecord(HIDDEN.encode(), HIDDEN.encode(), headers=[(HIDDEN.encode(), HIDDEN.encode())])
+    text = json_text(Batch(records=[record]))
+    assert not any(is_command(each) for each in text.decode())
+    line = json.loads(text)
+    assert (line["key"], line["value"], line["headers"]) == (HIDDEN, HIDDEN, [[HIDDEN, HIDDEN]])
+
+
+def test_csv_is_exact_in_a_file_and_escaped_on_a_terminal() -> None:
+    columns = columns_of(Batch(records=[PlainRecord(HIDDEN.encode(), b"\xff")]))
+    exact = b"".join(TextWriter("t", 0).csv_rows(columns)).decode()
+    assert next(csv.reader(io.StringIO(exact, newline="")))[5] == HIDDEN
+    shown = b"".join(TextWriter("a\x1bb", 0, terminal=True).csv_rows(columns)).decode()
+    row = next(csv.reader(io.StringIO(shown, newline="")))
+    assert row[0] == "a\\x1bb"
+    assert row[5] == (
+        "\\u001b]0;title\\u0007\\u000d\t\n\\u009b31m=cmd\\u202e\\u2028\\u2066\\u200f\\u061c\\u007f\"é€😀"
+    )
+    assert row[6] == "/w==", "what is no UTF-8 is base64 there, too"
+
+
+def test_a_topic_that_is_no_utf_8() -> None:
+    columns = columns_of(Batch(records=[PlainRecord(b"k", b"v")]))
+    writer = TextWriter("bad\udcff", 0)
+    assert json.loads(b"".join(writer.json_lines(columns)))["topic"] == "bad\\xff"
+    assert b"".join(writer.csv_rows(columns)).startswith(b"bad\\xff,0,")

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.env import LocalFileSystem
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir import PartitionView, Segment, read_unit
+from txnkafka.logdir import PartitionView, Segment, header_pass, read_unit
 from txnkafka.logdir.survey import survey
 from txnkafka.logdir.verify import verify_partition
 from txnkafka.record.chunk import ChunkDecoder
+from txnkafka.storage import segment_view
 
 
 def data(base_offset: int, producer_id: int, epoch: int = 0) -> bytes:
@@ -241,3 +242,41 @@ def test_contradictions_are_those_of_the_obvious_search(
         )
     ]
     assert [tuple(each[1:4]) for each in found] == (expected if batches else [])
+
+
+@pytest.mark.parametrize("misplaced", [False, True])
+def test_a_segment_with_very_many_batches_gives_the_same_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, misplaced: bool
+) -> None:
+    batches = []
+    for i in range(0, 300, 5):
+        batches += [data(i, i % 3), batch(i + 2), marker(i + 4, "abort" if i % 2 else "commit", i % 3)]
+    if misplaced:
+        batches[40] = batch(5000)
+    segments = {0: [*batches, data(300, 1)], 302: [data(302, 2), marker(304, "commit", 1), batch(305)]}
+
+    def answers() -> list[object]:
+        view = partition(tmp_path, segments)
+        view.plan()
+        remembered = [each.base_offset for each in view.segments if each.remembered]
+        found: list[object] = [
+            offsets(view, on_corrupt="skip"),
+            offsets(view, isolation_level="read_uncommitted", on_corrupt="skip", start_offset=77),
+            view.transactions(),
+            view.open_transactions,
+            (view.log_start_offset, view.last_stable_offset, view.log_end_offset),
+            view.producer_state().producers(0),
+            view.offset_for_timestamp(0, on_corrupt="skip"),
+            remembered,
+        ]
+        view.close()
+        return found
+
+    *expected, remembered = answers()
+    assert remembered == [0, 302]
+    monkeypatch.setattr(LocalFileSystem, "window_bytes", 500)
+    for module in (segment_view, header_pass):
+        monkeypatch.setattr(module, "MAX_INDEXED_BATCHES", 7)
+    *found, remembered = answers()
+    assert found == expected
+    assert remembered == [302]

@@ -74,3 +74,29 @@ def test_a_batch_of_gigabytes_is_damage(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(CorruptRecordError, match="more than 1000 are taken for damage") as caught:
         found.scan()
     assert caught.value.position is not None
+
+
+def test_an_index_of_very_many_batches_is_divided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LocalFileSystem, "window_bytes", 300)
+    found = segment(tmp_path / "s.log", BATCHES + b"\1\2\3", mapped=False)
+    whole = [tuple(each) for each in found.scan()]
+    assert found.remembered == len(whole)
+    found.close()
+    monkeypatch.setattr(segment_view, "MAX_INDEXED_BATCHES", 10)
+    parts = list(found.indexes())
+    assert [tuple(each) for part in parts for each in part] == whole
+    assert max(map(len, parts)) < 20
+    assert [part.stop for part in parts] == ["end"] * (len(parts) - 1) + ["torn"]
+    assert [part.end_position for part in parts[:-1]] == [part.position[0] for part in parts[1:]]
+    assert found.remembered == 0
+    assert found.end_offset() == 502
+
+
+def test_an_index_is_divided_where_offsets_are_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalFileSystem, "window_bytes", 80)
+    monkeypatch.setattr(segment_view, "MAX_INDEXED_BATCHES", 5)
+    content = b"".join(batch(offset) for offset in (0, 2, 4, 6, 900, 10, 12, 14))
+    parts = list(segment(tmp_path / "s.log", content, mapped=False).indexes())
+    assert [list(part.base_offset) for part in parts] == [[0, 2, 4, 6, 900, 10], [12, 14]]

@@ -87,17 +87,20 @@ def _partition(view: PartitionView) -> Iterator[tuple[Any, ...]]:
 
 
 def _row(segment: Segment, sizes: dict[str, int], *, active: bool) -> tuple[Any, ...]:
-    index = segment.scan()
-    count = len(index)
+    batches = [_counts(index) for index in segment.indexes()]
+    latest = [max(index.max_timestamp) for index in segment.indexes() if len(index)]
+    counts = [sum(column) for column in zip(*(each[:3] for each in batches), strict=True)]
+    known = [each[3] for each in batches]
     return (
         segment.base_offset,
-        index.last_offset[count - 1] if count else None,
+        segment.end_offset() - 1 if counts[0] else None,
         active,
         segment.path,
         sizes.get(segment.path, segment.size),
         *(sizes.get(segment.files.get(kind, "")) for kind in BESIDE),
-        *_counts(index),
-        microseconds(max(index.max_timestamp, default=-1)),
+        *counts,
+        None if None in known else sum(each for each in known if each is not None),
+        microseconds(max(latest, default=-1)),
     )
 
 

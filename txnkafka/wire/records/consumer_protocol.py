@@ -47,5 +47,6 @@ def decode_assignment(data: bytes) -> dict[str, Any] | None:
 def _decode(message: Message, data: bytes) -> dict[str, Any] | None:
     if len(data) < 2:
         return None
-    fields, error = read_fields(message, int.from_bytes(data[:2], "big", signed=True), data)
+    version = int.from_bytes(data[:2], "big", signed=True)
+    fields, error = read_fields(message, version, data, same_record=True)
     return None if error else fields

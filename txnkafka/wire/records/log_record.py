@@ -103,11 +103,12 @@ def decode_coordinator_record(
 
 
 def read_fields(
-    message: Message, version: int, data: bytes, position: int = 2
+    message: Message, version: int, data: bytes, position: int = 2, *, same_record: bool = False
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """Fields, and what is wrong with them; bytes left over are an error, but the fields are there."""
+    """Fields, and what is wrong with them; bytes left over are an error, but the fields are there.
+    ``same_record`` as for ``read_message``."""
     try:
-        fields, position = read_message(message, version, data, position)
+        fields, position = read_message(message, version, data, position, same_record=same_record)
     except SchemaError as error:
         return None, str(error)
     left_over = len(data) - position

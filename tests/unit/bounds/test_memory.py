@@ -1,0 +1,151 @@
+"""What a small file may cost: every door is run in a process of its own, whose largest memory is looked at.
+
+The limits leave room for the interpreter and its libraries (100 MiB with numpy and Arrow). Without bounds,
+each of these inputs took at least twice its limit, mostly ten times.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LONG
+from tests.unit.bounds import inputs
+
+MIB = 1 << 20
+SECONDS = 300
+STATE, OFFSETS = "__transaction_state-0", "__consumer_offsets-0"
+
+PRELUDE = """
+import atexit, sys
+from txnkafka import LogDir
+def peak():
+    with open("/proc/self/status") as status:
+        lines = dict(line.split(":", 1) for line in status)
+    print(int(lines["VmHWM"].split()[0]) << 10, file=sys.stderr)
+atexit.register(peak)
+path = sys.argv[1]
+view = lambda: LogDir(path, io="pread").partition("t", 0)
+def command(*arguments):
+    from txnkafka.cli.main import main
+    main(list(arguments))
+"""
+
+DOORS = {
+    "records": "for _ in view().records(on_corrupt='skip'): pass",
+    "read": "for _ in view().read(): pass",
+    "read-headers": (
+        "from txnkafka.record.chunk import ChunkDecoder\n"
+        "for _ in view().read(decoder=ChunkDecoder(headers=True), on_corrupt='skip'): pass"
+    ),
+    "arrow": "for _ in view().arrow_batches(on_corrupt='skip'): pass",
+    "count": "view().count()",
+    "lso-offset": "view().last_stable_offset; view().plan()",
+    "offset-for-timestamp": "view().offset_for_timestamp(1 << 40)",
+    "producers": "view().producer_state()",
+    "transactions": "list(view().iter_transactions())",
+    "transactional-ids": "print(len(LogDir(path).transactional_ids()))",
+    "committed-offsets": "print(len(LogDir(path).committed_offsets()))",
+    "cat-jsonl": "command('cat', path, '--on-corrupt', 'skip')",
+    "cat-csv": "command('cat', path, '--format', 'csv', '--on-corrupt', 'skip')",
+    "cat-text": "command('cat', path, '--format', 'text', '--on-corrupt', 'skip')",
+    "dump": "command('dump', '--records', '--format', 'jsonl', sys.argv[2])",
+    "ls": "command('ls', path)",
+    "ls-segments": "command('ls', '--segments', path)",
+    "stats": "command('stats', path)",
+    "lso": "command('lso', path)",
+    "verify": "command('verify', '--level', 'records', path)",
+    "export": "command('export', path, '--to', 'parquet', '--output', sys.argv[3], '--on-corrupt', 'skip')",
+}
+
+
+def peak_of(door: str, directory: Path, name: str = "t-0") -> int:
+    """The largest memory of a process that goes through the door, in bytes."""
+    log = directory / name / f"{0:020}.log"
+    arguments = [str(directory), str(log), str(directory.parent / "exported")]
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + DOORS[door], *arguments],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=SECONDS, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr, done.stderr
+    return int(done.stderr.splitlines()[-1])
+
+
+Case = tuple[str, Callable[[int], bytes], int, int, tuple[str, ...]]
+SMALL = 32 if not LONG else 256  # MiB that a batch becomes
+
+CASES: list[Case] = [
+    ("tiny", inputs.tiny_records, SMALL, 150, ("read", "count", "verify")),
+    ("tiny-arrow", inputs.tiny_records, SMALL, 230, ("arrow",)),
+    ("tiny-export", inputs.tiny_records, SMALL, 400, ("export",)),
+    ("headers", inputs.many_headers, SMALL, 150, ("records", "read-headers", "cat-jsonl", "verify")),
+    ("headers-dump", inputs.many_headers, 4, 150, ("dump", "cat-csv", "cat-text")),
+    ("legacy", inputs.legacy_wrappers, 400, 150, ("read", "records", "count", "cat-jsonl", "verify")),
+    ("legacy-small", inputs.legacy_wrapper_of_small_entries, SMALL, 150, ("read", "count", "verify")),
+]
+DOORS_OF_CASES = [
+    pytest.param(make, size, limit, door, id=f"{name}-{door}")
+    for name, make, size, limit, doors in CASES
+    for door in (doors if LONG else doors[:2])
+]
+
+
+@pytest.mark.parametrize(("make", "size", "limit", "door"), DOORS_OF_CASES)
+def test_a_large_batch(
+    make: Callable[[int], bytes], size: int, limit: int, door: str, tmp_path: Path
+) -> None:
+    directory = tmp_path / "log"
+    directory.mkdir()
+    inputs.write_log(directory, make(size * MIB))
+    # the batch itself, decompressed, is more than the usual only where it is larger than that
+    allowed = limit + (size if LONG and make is not inputs.legacy_wrappers else 0)
+    assert peak_of(door, directory) < allowed * MIB
+
+
+@pytest.mark.parametrize("door", ["records", "read-headers", "cat-jsonl", "dump", "arrow"])
+def test_a_record_that_is_nothing_but_headers(door: str, tmp_path: Path) -> None:
+    directory = tmp_path / "log"
+    directory.mkdir()
+    inputs.write_log(directory, inputs.one_record_of_headers(16 << 20))
+    assert peak_of(door, directory) < 200 * MIB
+
+
+DERIVED = ["lso-offset", "producers", "transactions", "offset-for-timestamp", "ls", "ls-segments", "stats"]
+
+
+@pytest.mark.parametrize("door", DERIVED if LONG else DERIVED[:3])
+def test_a_segment_of_very_many_batches(door: str, tmp_path: Path) -> None:
+    directory = tmp_path / "log"
+    directory.mkdir()
+    inputs.write_log(directory, inputs.many_batches(64 * MIB))
+    assert peak_of(door, directory) < 220 * MIB
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "door"),
+    [
+        (inputs.coordinator_log, STATE, "transactional-ids"),
+        (inputs.coordinator_log, STATE, "lso"),
+        (inputs.coordinator_log, STATE, "dump"),
+        (inputs.group_log, OFFSETS, "committed-offsets"),
+        (inputs.group_log, OFFSETS, "dump"),
+    ],
+)
+def test_a_record_of_a_coordinator(
+    make: Callable[[int], bytes], name: str, door: str, tmp_path: Path
+) -> None:
+    directory = tmp_path / "log"
+    directory.mkdir()
+    inputs.write_log(directory, make(7 * MIB), name)
+    assert peak_of(door, directory, name) < 200 * MIB
+
+
+def test_what_a_replay_keeps(tmp_path: Path) -> None:
+    directory = tmp_path / "log"
+    directory.mkdir()
+    inputs.write_log(directory, inputs.many_keys(400, 1 << 18), STATE)
+    assert peak_of("transactional-ids", directory, STATE) < 250 * MIB

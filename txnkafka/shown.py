@@ -1,0 +1,31 @@
+"""Text that is shown to somebody: what is no text in it must neither reach a terminal nor break a parser."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["COMMANDS", "plain_name", "printable"]
+
+COMMANDS: Final = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""C1 controls, line and paragraph separators, what changes the direction of writing, and lone surrogates:
+whatever JSON leaves as it is though it is no text."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def plain_name(name: str) -> str:
+    r"""A file's name as Unicode: a byte that is no UTF-8 (a surrogate in Python's names) becomes ``\xff``."""
+    return name if name.isascii() else _SURROGATE.sub(_digits, name)
+
+
+def _digits(match: re.Match[str]) -> str:
+    point = ord(match.group())
+    return f"\\x{point - 0xDC00:02x}" if 0xDC80 <= point <= 0xDCFF else f"\\u{point:04x}"
+
+
+def printable(text: str) -> str:
+    """``text`` with everything escaped that a terminal might take for a command."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
