@@ -90,7 +90,7 @@ REFERENCES = [
     Reference(owner_workloads.cuts_to_nothing, check_logs),
     Reference(owner_workloads.delayed_deletions, check_logs),
     Reference(owner_workloads.retried_changes, check_logs),
-    Reference(owner_workloads.creations_that_fail, check_logs),
+    Reference(owner_workloads.creations_that_fail, check_logs, states=50, failures=300),
     Reference(owner_workloads.children, check_logs),
 ]
 

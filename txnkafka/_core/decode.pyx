@@ -252,7 +252,7 @@ cdef object cut_batch(Chunk* chunk, BatchEntry* e, int64_t begin, int64_t end, P
             error = cut_records(&batch, piece_bytes, max_headers, cuts, &count)
         if error != RECORD_OK:
             raise corrupt(error, e)
-        pieces.reserve(<Py_ssize_t>count)
+        pieces.room_for(<Py_ssize_t>count)
         regions = array("q")
         for k in range(count):
             pieces.entries[k] = e[0]

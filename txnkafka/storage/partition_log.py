@@ -237,9 +237,9 @@ class PartitionLog(OwnedSegments):
         self._sync_before_roll()
         self.has_unsynced_names = True
         active.save(self.unsynced_files)
+        self.snapshots.write(base_offset, self.producers.snapshot())
         if self.recovery_point == base_offset:
             self._sync_saved()
-        self.snapshots.write(base_offset, self.producers.snapshot())
         fresh = self._begun_segment(base_offset, now_ms)
         active.unload()
         self._rolled.append(active)
@@ -266,6 +266,7 @@ class PartitionLog(OwnedSegments):
         try:
             for file in self.unsynced_files:
                 file.sync()
+            self.snapshots.sync()
             self.files.sync_directory(self.directory)
         except OSError as error:
             self.fence(error)
