@@ -241,16 +241,6 @@ def snapshot_within_the_limit(directory: Path, outside: Path) -> None:
     sparse_snapshot(directory, outside, 60 * MEGABYTE)
 
 
-def producers(directory: Path, outside: Path, count: int = 1_300_000) -> None:
-    """As many producers as a snapshot within the limit may have, each with a transaction below the log."""
-    rows = bytearray(SNAPSHOT_ENTRY * count)
-    for i in range(count):
-        struct.pack_into(">qhiqiqiq", rows, i * SNAPSHOT_ENTRY, i, 0, 0, 0, 0, 5, 0, -1)
-    content = struct.pack(">i", count) + rows
-    head = struct.pack(">hI", 1, crc32c(content))
-    log_file(partition(directory), "snapshot", 2).write_bytes(head + content)
-
-
 def sparse_indexes(directory: Path, outside: Path) -> None:
     for name, size in (("bad-0", 1 << 30), ("bad-1", 100 * MEGABYTE)):
         path = partition(directory, name)

@@ -17,6 +17,7 @@ from txnkafka.env import DirectoryEntry, LocalDataFiles, LocalFileSystem
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.log_end import Repair
+from txnkafka.storage.partition_names import fits_checkpoint
 
 GOOD = TopicPartition("good", 0)
 CLEAN = ".kafka_cleanshutdown"
@@ -71,6 +72,13 @@ def test_names(tmp_path: Path) -> None:
     checkpoint = (tmp_path / "logs" / "recovery-point-offset-checkpoint").read_bytes()
     assert b"good 0 4\n" in checkpoint
     assert b"two" not in checkpoint
+
+
+@pytest.mark.parametrize(
+    ("topic", "fits"), [("orders", True), ("\u00e9", True), ("two words", False), ("a\n", False)]
+)
+def test_which_names_a_checkpoint_can_hold(topic: str, fits: bool) -> None:
+    assert fits_checkpoint(topic) == fits
 
 
 @pytest.mark.parametrize(
