@@ -140,7 +140,7 @@ def test_a_record_of_a_coordinator(
 ) -> None:
     directory = tmp_path / "log"
     directory.mkdir()
-    inputs.write_log(directory, make(7 * MIB), name)
+    inputs.write_log(directory, make(5 * MIB), name)
     assert peak_of(door, directory, name) < 200 * MIB
 
 
