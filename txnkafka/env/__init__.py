@@ -3,13 +3,14 @@ their place."""
 
 from __future__ import annotations
 
-from txnkafka.env.address import open_file_system
+from txnkafka.env.address import AnyPath, list_of_paths, open_file_system
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, ReadableFile
 
 __all__ = [
+    "AnyPath",
     "Bytes",
     "Clock",
     "DataFile",
@@ -21,6 +22,7 @@ __all__ = [
     "Lock",
     "ReadableFile",
     "SystemClock",
+    "list_of_paths",
     "make_directories",
     "open_file_system",
     "remove_tree",
