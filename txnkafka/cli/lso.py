@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.output import FORMATS, write_json
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
 from txnkafka.cli.times import Timestamp
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
-    from txnkafka.logdir.clock import DirectoryClock
+    from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir
+    from txnkafka.logdir.clock import DirectoryClock
     from txnkafka.logdir.lso import LsoReport
     from txnkafka.model import TopicPartition
 
@@ -24,7 +26,7 @@ FINDINGS, COULD_NOT = 1, 2
 MINUTE_MS = 60_000
 
 
-@click.command(short_help="Say why the last stable offset stands where it stands.")
+@click.command(cls=Command, short_help="Say why the last stable offset stands where it stands.")
 @target_options
 @click.option("--now", type=Timestamp(), help="The time to judge timeouts by.")
 @click.option(
@@ -43,9 +45,10 @@ def lso(
     /,
     *,
     logdir: tuple[str, ...],
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     io: str,
+    storage_options: StorageOptions,
     now: int | None,
     max_minutes: int,
     output_format: str,
@@ -65,7 +68,7 @@ def lso(
     from txnkafka.env import SystemClock
     from txnkafka.logdir.clock import DirectoryClock
 
-    log_dir = open_log_dir(logdir, io, messages)
+    log_dir = open_log_dir(logdir, io, messages, storage_options)
     chosen = chosen_partitions(log_dir, topic, partition)
     clock = DirectoryClock(log_dir, SystemClock().now_ms(), now)
     reporter = Reporter(log_dir, messages, clock, max_minutes * MINUTE_MS)

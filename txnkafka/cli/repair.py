@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.output import printable, write_json, write_text
+from txnkafka.cli.target import chosen_partitions, partition_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from txnkafka.cli.target import Partitions, Topics
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
     from txnkafka.storage.recovery import Repair
@@ -23,10 +26,9 @@ REPAIRED = 1
 SOUND, DONE, REFUSED = "sound", "repaired", "refused"
 
 
-@click.command(short_help="Recover a stopped broker's log directory.")
+@click.command(cls=Command, short_help="Recover a stopped broker's log directory.")
 @click.argument("logdir", metavar="LOGDIR")
-@click.option("--topic", help="Only this topic.")
-@click.option("--partition", type=click.IntRange(min=0), help="Only this partition; needs --topic.")
+@partition_options
 @click.option("--dry-run", is_flag=True, help="Change nothing, say what would be done.")
 @click.option(
     "--full",
@@ -42,8 +44,8 @@ SOUND, DONE, REFUSED = "sound", "repaired", "refused"
 def repair(
     *,
     logdir: str,
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     dry_run: bool,
     full: bool,
     truncate_corrupt: bool,
@@ -61,7 +63,8 @@ def repair(
     from txnkafka.storage.recovery import Repair
 
     wanted = Repair(full=full, truncate_corrupt=truncate_corrupt)
-    directory = _open(logdir, _chosen(logdir, topic, partition), wanted, dry_run=dry_run)
+    path = _local(logdir)
+    directory = _open(path, _chosen(path, topic, partition), wanted, dry_run=dry_run)
     directory.close()
     rows, repairs = _rows(directory), directory.repairs_of_directory
     if not directory.was_clean:
@@ -97,9 +100,22 @@ def _open(
     )
 
 
-def _chosen(path: str, topic: str | None, partition: int | None) -> Collection[TopicPartition] | None:
+def _local(address: str) -> str:
+    """The path of a directory of this machine; raises LogDirError for an address of another storage."""
+    from txnkafka.env import is_remote, open_file_system
+    from txnkafka.errors import LogDirError
+
+    if is_remote(address):
+        raise LogDirError(
+            f"{address}: repair changes files in place, which can be done on a disk of this machine only; copy the "
+            "directory here, repair the copy, and copy it back ('txnkafka verify' reads addresses)"
+        )
+    _, (path,) = open_file_system([address])
+    return path
+
+
+def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[TopicPartition] | None:
     """The partitions that are wanted; None: all. Raises LogDirError when this is no log directory."""
-    from txnkafka.cli.target import chosen_partitions
     from txnkafka.env import LocalFileSystem
     from txnkafka.errors import LogDirError
     from txnkafka.logdir import LogDir
@@ -107,14 +123,14 @@ def _chosen(path: str, topic: str | None, partition: int | None) -> Collection[T
 
     files = LocalFileSystem()
     if not files.is_directory(path):
-        raise LogDirError(f"{path} is no directory")
+        raise LogDirError(f"{path} {'is no directory' if files.exists(path) else 'does not exist'}")
     names = [each.name for each in files.list(path) if each.is_directory]
     if not any(map(parse_partition_directory, names)):
         raise LogDirError(
             f"{path} has no partition directories; name the log directory of a broker (its log.dirs), "
             "not a partition"
         )
-    if topic is None and partition is None:
+    if not topic and not partition:
         return None
     return frozenset(chosen_partitions(LogDir(path), topic, partition))
 

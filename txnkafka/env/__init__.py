@@ -3,7 +3,7 @@ their place."""
 
 from __future__ import annotations
 
-from txnkafka.env.address import AnyPath, list_of_paths, open_file_system
+from txnkafka.env.address import AnyPath, is_remote, list_of_paths, open_file_system
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
@@ -22,6 +22,7 @@ __all__ = [
     "Lock",
     "ReadableFile",
     "SystemClock",
+    "is_remote",
     "list_of_paths",
     "make_directories",
     "open_file_system",

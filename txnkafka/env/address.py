@@ -14,7 +14,7 @@ from typing import Any
 from txnkafka.env.filesystem import FileSystem, LocalFileSystem
 from txnkafka.errors import LogDirError
 
-__all__ = ["AnyPath", "list_of_paths", "open_file_system"]
+__all__ = ["AnyPath", "is_remote", "list_of_paths", "open_file_system"]
 
 AnyPath = str | os.PathLike[str]
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z\d+.-]+):(?:(//[^/]*)(?=/|$)|(?=/))")

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 from txnkafka.env.filesystem import DirectoryEntry
-from txnkafka.env.remote_backend import connect, explained
+from txnkafka.env.remote_backend import connect, explained, is_panic
 from txnkafka.env.remote_file import RemoteFile
 
 __all__ = ["RemoteFileSystem"]
@@ -191,5 +191,7 @@ class RemoteFileSystem:
         """Call the backend; whatever goes wrong there is an OSError about ``path``."""
         try:
             return function(*arguments, **keywords)
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             raise explained(error, path, self._options) from error

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from txnkafka.env import AnyPath, FileSystem, list_of_paths, open_file_system
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.names import what_there_is
 from txnkafka.logdir.partition import PartitionSource, PartitionView
 from txnkafka.model import TopicPartition
 from txnkafka.storage import (
@@ -122,10 +123,12 @@ class LogDir:
         if source is not None:
             return PartitionView(source)
         view = self.topics.get(topic)
-        there = f"partitions {view.partitions}" if view else f"topics {sorted(self.topics)}"
-        raise UnknownTopicOrPartitionError(
-            f"no {topic}-{partition} in {', '.join(self.paths)}; there are {there}"
+        there = (
+            what_there_is("partitions", list(map(str, view.partitions)), "")
+            if view
+            else what_there_is("topics", list(self.topics), topic)
         )
+        raise UnknownTopicOrPartitionError(f"no {topic}-{partition} in {', '.join(self.paths)}; {there}")
 
     def partitions(self, topic: str | None = None) -> Iterator[PartitionView]:
         """All partitions, or those of a topic, one after the other."""
