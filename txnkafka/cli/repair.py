@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from txnkafka.cli.target import Partitions, Topics
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
+    from txnkafka.storage.deed import Deed
     from txnkafka.storage.recovery import Repair
 
 __all__ = ["repair"]
 
 REPAIRED = 1
-SOUND, DONE, REFUSED = "sound", "repaired", "refused"
+NOTHING, DONE, PLANNED, REFUSED = "nothing-to-do", "repaired", "would-be-repaired", "refused"
+WORDS = {NOTHING: "with nothing to do", DONE: "repaired", PLANNED: "would be repaired", REFUSED: "refused"}
+AS_A_START = "What a broker looks at when it starts was looked at; 'txnkafka verify' checks everything."
+IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also finds what no repair can mend."
 
 
 @click.command(cls=Command, short_help="Recover a stopped broker's log directory.")
@@ -57,18 +61,21 @@ def repair(
 
     Nothing that was durable is thrown away: a partition that is damaged there is refused and stays as it is,
     unless --truncate-corrupt says otherwise. A directory that a broker holds is refused. Make a copy first.
+    "Nothing to do" does not say that the logs are sound: 'txnkafka verify' does.
 
     Exit status: 0 there was nothing to do, 1 something was repaired or refused, 2 it could not be done.
     """
+    from txnkafka.storage.deed import Deed
     from txnkafka.storage.recovery import Repair
 
     wanted = Repair(full=full, truncate_corrupt=truncate_corrupt)
     path = _local(logdir)
     directory = _open(path, _chosen(path, topic, partition), wanted, dry_run=dry_run)
     directory.close()
-    rows, repairs = _rows(directory), directory.repairs_of_directory
+    deeds = list(directory.repairs_of_directory)
     if not directory.was_clean:
-        repairs.append("it was not stopped cleanly: what was not durable is durable now")
+        deeds.append(Deed("what was not durable", "made durable", "it was not stopped cleanly"))
+    rows, repairs = _rows(directory, dry_run), _told(deeds, dry_run)
     if format == "json":
         write_json({"dry_run": dry_run, "repairs": repairs, "partitions": rows})
     elif format == "jsonl":
@@ -76,7 +83,8 @@ def repair(
             write_json(row)
     else:
         _write_lines(rows, repairs, dry_run)
-    return REPAIRED if repairs or any(row["status"] != SOUND for row in rows) else 0
+        write_text(IN_FULL if full else AS_A_START)
+    return REPAIRED if repairs or any(row["status"] != NOTHING for row in rows) else 0
 
 
 def _open(
@@ -135,15 +143,20 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
     return frozenset(chosen_partitions(LogDir(path), topic, partition))
 
 
-def _rows(directory: DataDirectory) -> list[dict[str, Any]]:
+def _told(deeds: list[Deed], dry_run: bool) -> list[str]:
+    return [each.planned if dry_run else str(each) for each in deeds]
+
+
+def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
+    done = PLANNED if dry_run else DONE
     rows = [
         {
             "topic": partition.topic,
             "partition": partition.partition,
-            "status": DONE if log.repairs else SOUND,
+            "status": done if log.repairs else NOTHING,
             "log_start_offset": log.log_start_offset,
             "log_end_offset": log.log_end_offset,
-            "repairs": log.repairs,
+            "repairs": _told(log.repairs, dry_run),
             "error": None,
         }
         for partition, log in directory.logs.items()
@@ -172,6 +185,7 @@ def _write_lines(rows: list[dict[str, Any]], repairs: list[str], dry_run: bool) 
             write_text(f"{where}: {printable(text)}")
         if row["error"] is not None:
             write_text(f"{where}: refused: {printable(row['error'])}")
-    counts = [f"{sum(row['status'] == each for row in rows):,} {each}" for each in (SOUND, DONE, REFUSED)]
+    kinds = (NOTHING, PLANNED if dry_run else DONE, REFUSED)
+    counts = [f"{sum(row['status'] == each for row in rows):,} {WORDS[each]}" for each in kinds]
     ending = "; this was a dry run, nothing was changed" if dry_run else ""
     write_text(f"{len(rows):,} partition{'' if len(rows) == 1 else 's'}: {', '.join(counts)}{ending}")

@@ -26,6 +26,7 @@ from txnkafka.storage.checkpoint import (
     parse_partition_metadata,
 )
 from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, LogToClean, clean, dirtiest_first
+from txnkafka.storage.deed import Deed
 from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
@@ -85,7 +86,7 @@ class DataDirectory:
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.uncleanable: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
-        self.repairs_of_directory: list[str] = []  # those that concern no partition
+        self.repairs_of_directory: list[Deed] = []  # those that concern no partition
         self.tickets = FlushTickets()
         self.broker_epoch = _NO_EPOCH
         self._config = config
@@ -212,10 +213,10 @@ class DataDirectory:
         except FileNotFoundError:
             return {}
         except CorruptFileError as error:
-            text = f"{path} is damaged, {error.reason}: made anew"
-            LOG.warning("%s", text)
-            self.repairs.append(text)
-            self.repairs_of_directory.append(text)
+            deed = Deed(path, "rebuilt", f"it is damaged, {error.reason}")
+            LOG.warning("%s", deed)
+            self.repairs.append(str(deed))
+            self.repairs_of_directory.append(deed)
             return None
 
     # Partitions

@@ -30,6 +30,7 @@ from txnkafka.storage.transactions import check_transactions, load_producers, re
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
+    from txnkafka.storage.deed import Deed
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import CompletedTxn, TopicPartition
@@ -41,10 +42,10 @@ LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
 
 
 class OpenedLog(NamedTuple):
-    """A log, and what had to be done to open it: a line for each thing."""
+    """A log, and what had to be done to open it."""
 
     log: PartitionLog
-    repairs: list[str]
+    repairs: list[Deed]
 
 
 def open_log(
@@ -120,7 +121,7 @@ def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry, now_ms:
 def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
     """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
-    damage = "is not there or empty"  # as Kafka makes it for a log without epochs
+    damage = "it is not there or empty"  # as Kafka makes it for a log without epochs
     try:
         content = log.files.read(path, _CHECKPOINT_LIMIT)
         if content:
@@ -130,12 +131,12 @@ def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
     except FileNotFoundError:
         pass
     except CorruptFileError as error:
-        damage = f"is damaged, {error.reason}"
+        damage = f"it is damaged, {error.reason}"
     for segment in log.segments:
         for index in segment.windows():
             assign_epochs(log.epochs, index)
     if log.epochs.entries or "damaged" in damage:  # logs of old brokers have none
-        log.note(f"{path} {damage}: made anew from the log")
+        log.note(path, "rebuilt from the log", damage)
     return None
 
 
