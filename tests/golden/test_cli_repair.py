@@ -97,6 +97,52 @@ def test_every_directory(case: Case, copy: Any) -> None:
         assert all(name.endswith(".snapshot") for name in before.keys() - after.keys())  # of no segment
 
 
+DIRECTORIES = sorted({str(path) for each in cases() for path in (each.logs, each.answered)})
+# What verify calls an error and no repair mends, and what it says of the broker that is dead
+BEYOND_REPAIR = {"missing-segment", "snapshot-contradicts-log"}
+UNCLEAN = "what was not durable would be made durable: it was not stopped cleanly"
+# docs/recovery.md: verify does not speak of it, as nothing that a reader looks for depends on it
+UNSPOKEN = re.compile(r"timeindex (is empty|would be rebuilt from the log: it does not end with the newest)")
+
+
+@pytest.mark.parametrize("path", DIRECTORIES, ids=lambda path: "/".join(path.split("/")[-2:]))
+def test_repair_and_verify_agree(path: str) -> None:
+    """Nothing is called sound that verify calls an error, and nothing would be changed of which verify has not
+    spoken."""
+    found = verify(LogDir(path)).findings
+    errors = {each.code for each in found if each.severity == "error"}
+    for full in ((), ("--full",)):
+        _, text = run(path, "--dry-run", *full)
+        *_, counts, looked_at = text.splitlines()
+        assert "sound" not in counts
+        assert "'txnkafka verify'" in looked_at
+        document = json.loads(run(path, "--dry-run", *full, "--format", "json")[1])
+        rows = [row for row in document["partitions"] if row["status"] != "nothing-to-do"]
+        assert {row["status"] for row in rows} <= {"would-be-repaired", "refused"}
+        if full and not rows:
+            assert errors <= BEYOND_REPAIR
+        spoken_of = [each.file for each in found]
+        for row in rows:
+            repairs = [each for each in row["repairs"] if not UNSPOKEN.search(each)]
+            directory = f"{path}/{row['topic']}-{row['partition']}/"
+            assert not (repairs or row["error"]) or any(file.startswith(directory) for file in spoken_of)
+        assert [each for each in document["repairs"] if each != UNCLEAN] == [] or found
+
+
+@pytest.mark.parametrize("case", [each for each in cases() if each.damage], ids=lambda case: case.name)
+def test_a_remedy_that_names_repair_works(case: Case, copy: Any) -> None:
+    """What a finding says of ``txnkafka repair`` is so: run like that, the finding is gone."""
+    path = copy(case.name)
+    for full in ((), ("--full",)):
+        command = " ".join(("txnkafka repair", *full))
+        named = {each.code for each in verify(LogDir(str(path))).findings if f"run '{command}'" in each.remedy}
+        named -= {each.code for each in verify(LogDir(str(path))).findings if "delete" in each.remedy}
+        _, text = run(path, *full, "--format", "json")
+        if all(row["status"] != "refused" for row in json.loads(text)["partitions"]):
+            left = {each.code for each in verify(LogDir(str(path))).findings}
+            assert not named & left
+
+
 def test_without_full_it_does_what_a_start_does(copy: Any) -> None:
     path = copy("crash_torn_tail")
     status, text = run(path, "--topic", "crash", "--partition", 0)

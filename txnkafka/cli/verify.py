@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
-FINDINGS = 1
+FINDINGS, COULD_NOT = 1, 2
+UNREADABLE = "unreadable-file"
 PROGRESS_BYTES = 256 << 20
 COLUMNS = 100
 
@@ -58,7 +59,7 @@ def verify(
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
     taken for those of one broker. The codes of findings are explained in docs/findings.md.
 
-    Exit status: 1 when there is an error or a warning, 2 when it could not be checked.
+    Exit status: 1 when there is an error or a warning, 2 when something could not be read and checked.
     """
     from txnkafka.logdir import LogDir
     from txnkafka.logdir.verify import verify as verify_log_dir
@@ -80,6 +81,8 @@ def verify(
         write_json(_document(report))
     elif format == "text":
         write_text(_summary(report))
+    if any(finding.code == UNREADABLE for finding in report.findings):
+        return COULD_NOT
     return 0 if report.is_sound else FINDINGS
 
 

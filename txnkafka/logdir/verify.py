@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from txnkafka.errors import LogDirError
 from txnkafka.logdir.directory import LogDir
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.partition import PartitionView
@@ -65,7 +66,11 @@ def verify(
     try:
         run.directories(log_dir, chosen)
         for each in chosen:
-            run.partition(log_dir.partition(*each))
+            view = log_dir.partition(*each)
+            try:
+                run.partition(view)
+            except (LogDirError, OSError) as error:
+                run.findings.add("unreadable-file", view.path, f"the partition cannot be read: {error}")
         run.findings.finish()
     except Stopped:
         pass

@@ -173,6 +173,9 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
     log.producers.expire(log.loaded_ms, log.config.producer_id_expiration_ms)
     newest = log.snapshots.newest(log.log_end_offset)
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
+        has_producers = len(log.producers) and log.log_start_offset < log.log_end_offset
+        if newest is None and start.clean_shutdown and has_producers:
+            log.note(log.snapshots.path(log.log_end_offset), "written from the log", "no sound snapshot is there")
         log.snapshots.write(log.log_end_offset, log.producers.snapshot())
     log.producers.on_high_watermark(log.log_end_offset)
 
