@@ -330,7 +330,8 @@ def test_no_command_for_a_partition_of_unknown_name(tmp_path: Path) -> None:
     assert "find out which partition this is" in text
     logs = case("coordinator_logs").logs
     shutil.copytree(logs / "data-0", tmp_path / "data")
-    status, text = run(tmp_path / "data", logs / "__transaction_state-0", "--topic", "data", "--format", "wide")
+    options = ("--topic", "data", "--format", "wide")
+    status, text = run(tmp_path / "data", logs / "__transaction_state-0", *options)
     assert "HANGING" not in text
     assert "OPEN" not in text
     assert "UNKNOWN_NO_COORDINATOR_DATA" in text

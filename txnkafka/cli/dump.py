@@ -107,7 +107,8 @@ class Dumper:
 
         file_system, (path,) = open_file_system([path], self._storage_options)
         if file_system.is_directory(path):
-            raise LogDirError(f"{path} is a directory; dump takes files, as in {file_system.join(path, '*.log')}")
+            example = file_system.join(path, "*.log")
+            raise LogDirError(f"{path} is a directory; dump takes files, as in {example}")
         parent = file_system.split(file_system.split(path)[0])[1]
         for row in file_rows(file_system, path, parent, self._options):
             if row["type"] == "finding":

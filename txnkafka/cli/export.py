@@ -158,7 +158,8 @@ def _target(output: str) -> str:
 def _check_apart(paths: list[str], output: str) -> None:
     """Nothing is ever written into a directory that is read."""
     for path in paths:
-        if "://" not in path and os.path.commonpath([output, os.path.realpath(path)]) == os.path.realpath(path):
+        real = os.path.realpath(path)
+        if "://" not in path and os.path.commonpath([output, real]) == real:
             raise click.UsageError(f"--output {output} lies in {path}, which is only read")
 
 

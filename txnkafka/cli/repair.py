@@ -115,8 +115,8 @@ def _local(address: str) -> str:
 
     if is_remote(address):
         raise LogDirError(
-            f"{address}: repair changes files in place, which can be done on a disk of this machine only; copy the "
-            "directory here, repair the copy, and copy it back ('txnkafka verify' reads addresses)"
+            f"{address}: repair changes files in place, which can be done on a disk of this machine only; "
+            "copy the directory here, repair the copy, and copy it back ('txnkafka verify' reads addresses)"
         )
     _, (path,) = open_file_system([address])
     return path

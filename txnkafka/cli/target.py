@@ -125,8 +125,8 @@ def open_log_dir(
 
 
 def is_chosen(each: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
-    """Whether --topic and --partition leave a partition: one that is named whole; one of a topic that is named,
-    and of a number that is named if there is any. Nothing named leaves everything."""
+    """Whether --topic and --partition leave a partition: one that is named whole; one of a topic that is
+    named, and of a number that is named if there is any. Nothing named leaves everything."""
     if not topics:
         return not partitions or each in partitions
     numbers = [number for number in partitions if isinstance(number, int)]
@@ -135,18 +135,22 @@ def is_chosen(each: TopicPartition, topics: Topics, partitions: Partitions) -> b
 
 
 def _matches(topic: str, pattern: str) -> bool:
-    """As a shell matches files: Kafka's own topics are hidden from a pattern that does not begin like them."""
+    """As a shell matches files: Kafka's own topics are hidden from a pattern that does not begin like
+    them."""
     if topic == pattern:
         return True
     return fnmatchcase(topic, pattern) and topic.startswith("__") == pattern.startswith("__")
 
 
 def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
-    """The partitions that --topic and --partition leave; raises an error for a word that names none of them."""
+    """The partitions that --topic and --partition leave; raises an error for a word that names none of
+    them."""
     there = log_dir.topic_partitions
     numbers = [each for each in partitions if isinstance(each, int)]
     if numbers and not topics:
-        raise click.UsageError(f"--partition needs --topic, or a whole name as in --partition orders-{numbers[0]}")
+        raise click.UsageError(
+            f"--partition needs --topic, or a whole name as in --partition orders-{numbers[0]}"
+        )
     for topic in topics:
         if not any(_matches(each.topic, topic) for each in there):
             _unknown_topic(log_dir, topic)
@@ -158,21 +162,18 @@ def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -
 
 
 def _unknown_topic(log_dir: LogDir, topic: str) -> NoReturn:
-    whole = [each for each in log_dir.topic_partitions if str(each) == topic]
-    if whole:
+    if any(str(each) == topic for each in log_dir.topic_partitions):
         _unknown(log_dir, f"topic {topic}", f"did you mean --partition {topic}?")
     _unknown(log_dir, f"topic {topic}", _what_there_is("topics", list(log_dir.topics), topic))
 
 
 def _unknown_partition(log_dir: LogDir, topics: Topics, partition: int | TopicPartition) -> NoReturn:
+    name = f"partition {partition} of {' or '.join(topics)}"
     if isinstance(partition, TopicPartition):
-        names, topics = [partition.topic], (partition.topic,)
+        name, topics = str(partition), (partition.topic,)
         if partition.topic not in log_dir.topics:
-            _unknown(
-                log_dir, str(partition), _what_there_is("topics", list(log_dir.topics), partition.topic)
-            )
+            _unknown(log_dir, name, _what_there_is("topics", list(log_dir.topics), partition.topic))
     there = sorted({each.partition for each in log_dir.topic_partitions if is_chosen(each, topics, ())})
-    name = str(partition) if isinstance(partition, TopicPartition) else f"partition {partition} of {' or '.join(topics)}"
     _unknown(log_dir, name, _what_there_is("partitions", list(map(str, there)), ""))
 
 

@@ -1,7 +1,7 @@
 """Paths as people give them: plain ones, ``file:`` addresses, and addresses of other file systems.
 
-A path of this machine becomes absolute here, so that ``.``, ``./x/``, ``x`` and the whole path are one path: the
-names of the last two directories of a path say which partition it is and where its checkpoints are.
+A path of this machine becomes absolute here, so that ``.``, ``./x/``, ``x`` and the whole path are one path:
+the names of the last two directories of a path say which partition it is and where its checkpoints are.
 """
 
 from __future__ import annotations
@@ -89,8 +89,9 @@ def _local_path(path: str) -> str:
 
 
 def _absolute(path: str) -> str:
-    """``path`` without ``.``, ``..`` and needless slashes. The last name is kept even if it is a link: the name
-    says which partition it is. What ``..`` leads to, only the file system knows: links before it are resolved."""
+    """``path`` without ``.``, ``..`` and needless slashes. The last name is kept even if it is a link: the
+    name says which partition it is. What ``..`` leads to, only the file system knows: links before it are
+    resolved."""
     names = path.split("/")
     try:
         if ".." in names:

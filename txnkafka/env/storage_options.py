@@ -1,7 +1,7 @@
 """Storage options as people know them, in the form that obstore takes; and what its errors ask for.
 
-obstore has two kinds of options, of the store and of the HTTP client, and stops the thread (a panic) when one of
-the client's is among those of the store. People who know s3fs have other names for some. Pure.
+obstore has two kinds of options, of the store and of the HTTP client, and stops the thread (a panic) when
+one of the client's is among those of the store. People who know s3fs have other names for some. Pure.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ S3FS_NAMES = {
 }
 S3_SCHEMES = ("s3", "s3a")
 HINTS = {  # what an error says → what to do
-    "builder error": "if the endpoint speaks plain HTTP, allow it: --storage-option allow_http=true on the command "
-    'line, storage_options={"allow_http": True} in Python, AWS_ALLOW_HTTP=true in the environment',
-    "libjvm": "hdfs:// needs Java and Hadoop's native client: set JAVA_HOME, HADOOP_HOME and ARROW_LIBHDFS_DIR",
+    "builder error": "if the endpoint speaks plain HTTP, allow it: --storage-option allow_http=true on the "
+    'command line, storage_options={"allow_http": True} in Python, AWS_ALLOW_HTTP=true in the environment',
+    "libjvm": "hdfs:// needs Java and Hadoop's native client: set JAVA_HOME, HADOOP_HOME, ARROW_LIBHDFS_DIR",
     "UnknownConfigurationKey": "the options are those of obstore's store and of its HTTP client",
 }
 
 
 def obstore_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of obstore's file system: the client's options among themselves, s3fs' names as obstore's.
-    Raises TypeError."""
+    """The arguments of obstore's file system: the client's options among themselves, s3fs' names as
+    obstore's. Raises TypeError."""
     store: dict[str, Any] = {}
     client: dict[str, Any] = {}
     for name, value in options.items():

@@ -22,8 +22,8 @@ TOOL = "kafka-transactions.sh --bootstrap-server HOST:PORT"
 
 
 class Repair(NamedTuple):
-    """Advice in words; the command (None: nothing is to be done by hand), its risk, and what must be so before
-    anybody runs it."""
+    """Advice in words; the command (None: nothing is to be done by hand), its risk, and what must be so
+    before anybody runs it."""
 
     advice: str
     command: str | None = None
@@ -41,8 +41,8 @@ _WAIT = {
 
 
 _NAMELESS = (
-    "find out which partition this is, and give its directory that name, as in orders-3, next to the partitions "
-    "of __transaction_state; then look again"
+    "find out which partition this is, and give its directory that name, as in orders-3; then look again, "
+    "with the partitions of __transaction_state"
 )
 
 
@@ -54,8 +54,8 @@ def repair_of(
     transactional_id: str | None,
     producer: ProducerStateEntry | None,
 ) -> Repair:
-    """What to do about a transaction with this verdict; ``producer`` is the partition's own state of it. For a
-    partition of unknown name (None) no command is given: it would name another one."""
+    """What to do about a transaction with this verdict; ``producer`` is the partition's own state of it. For
+    a partition of unknown name (None) no command is given: it would name another one."""
     if topic_partition is None and (verdict.is_hanging or verdict.is_unknown):
         return Repair(_NAMELESS)
     if topic_partition is not None and verdict.is_hanging:
@@ -74,8 +74,8 @@ def _abort(
         begin = producer.current_txn_first_offset
     topic, partition = topic_partition
     return Repair(
-        "abort it in this partition, once it is certain that its producer is gone and that these files are not "
-        "older than the cluster",
+        "abort it in this partition, once it is certain that its producer is gone and that these files are "
+        "not older than the cluster",
         f"{TOOL} abort --topic {quote(topic)} --partition {partition} --start-offset {begin}",
         "it writes an ABORT marker into this partition only and the coordinator does not hear of it: "
         "if the producer still lives, it can go on and even commit, and what it wrote here is lost",

@@ -135,7 +135,10 @@ def _incomplete(producer_id: int, coordinator: CoordinatorView) -> str:
 
 
 def _with_owner(
-    topic_partition: TopicPartition | None, transaction: TransactionRange, owner: TransactionMetadata, now_ms: int
+    topic_partition: TopicPartition | None,
+    transaction: TransactionRange,
+    owner: TransactionMetadata,
+    now_ms: int,
 ) -> Judgement:
     says = f"the coordinator has {owner.transactional_id!r} in state {owner.state.label}"
     other = _other_identity(transaction, owner, says)

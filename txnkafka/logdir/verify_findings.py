@@ -20,7 +20,9 @@ _REBUILT: Final = "nothing to do: the broker rebuilds it when it starts"
 # 'txnkafka repair' is for the directory of a broker that is stopped; what it is said to mend, it mends
 _REBUILD: Final = "run 'txnkafka repair': it rebuilds the file from the log"
 _REBUILD_FULL: Final = "run 'txnkafka repair --full': it rebuilds the file from the log"
-_TAIL: Final = "nothing to do if the broker was killed: starting it cuts the tail off, as 'txnkafka repair' does"
+_TAIL: Final = (
+    "nothing to do if the broker was killed: starting it cuts the tail off, as 'txnkafka repair' does"
+)
 _CUT: Final = (
     "run 'txnkafka repair' before the broker starts: it cuts the tail off, unless records that were durable "
     "are missing, which it refuses"
@@ -66,7 +68,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "txnindex-contradicts-log": ("error", _REBUILD_FULL),
     "txnindex-lacks-entry": ("error", _REBUILD_FULL),
     "txnindex-last-stable-offset": ("note", "nothing to do: a broker may look at more entries than it must"),
-    "txnindex-wrong-entry": ("error", "delete the file, then run 'txnkafka repair': it rebuilds it from the log"),
+    "txnindex-wrong-entry": ("error", f"delete the file, then {_REBUILD}"),
     # snapshots
     "bad-snapshot": ("warning", "delete the file: an older one and the log say the same"),
     "missing-snapshot": ("note", _REBUILT),

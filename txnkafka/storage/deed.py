@@ -8,8 +8,8 @@ __all__ = ["Deed"]
 
 
 class Deed(NamedTuple):
-    """``what`` is ``deed`` (a participle and what belongs to it) because of ``why``. Without a deed ``what`` is
-    a fact that somebody should know."""
+    """``what`` is ``deed`` (a participle and what belongs to it) because of ``why``. Without a deed ``what``
+    is a fact that somebody should know."""
 
     what: str
     deed: str = ""

@@ -60,7 +60,11 @@ def finish_interrupted(
 
 
 def _finish(
-    files: DataFiles, directory: str, doomed: list[str], swaps: list[_Found], note: Callable[[str, str, str], None]
+    files: DataFiles,
+    directory: str,
+    doomed: list[str],
+    swaps: list[_Found],
+    note: Callable[[str, str, str], None],
 ) -> None:
     if swaps:
         files.sync_directory(directory)  # their names, before what they replace goes

@@ -30,10 +30,10 @@ from txnkafka.storage.transactions import check_transactions, load_producers, re
 from txnkafka.storage.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from txnkafka.storage.deed import Deed
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import CompletedTxn, TopicPartition
+    from txnkafka.storage.deed import Deed
 
 __all__ = ["OpenedLog", "Repair", "Start", "open_log"]
 
@@ -175,7 +175,8 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
         has_producers = len(log.producers) and log.log_start_offset < log.log_end_offset
         if newest is None and start.clean_shutdown and has_producers:
-            log.note(log.snapshots.path(log.log_end_offset), "written from the log", "no sound snapshot is there")
+            path = log.snapshots.path(log.log_end_offset)
+            log.note(path, "written from the log", "no sound snapshot is there")
         log.snapshots.write(log.log_end_offset, log.producers.snapshot())
     log.producers.on_high_watermark(log.log_end_offset)
 

@@ -71,7 +71,8 @@ def _add_from_log(log: PartitionLog, segment: LogSegment, index: TxnIndexFile) -
     known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
     missing = [each for each in _aborted_in(log, segment) if each.last_offset > known]
     if missing and index.is_saved:
-        log.note(segment.path("txnindex"), "completed from the log", f"{len(missing)} aborted transactions lack")
+        why = f"aborted transactions are missing, {len(missing)} of them"
+        log.note(segment.path("txnindex"), "completed from the log", why)
     index.add(missing)
 
 

@@ -22,8 +22,8 @@ PARTITIONINGS = ("topic", "date")
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """The options of an export. None is "not said"; times are in milliseconds. ``topic`` and ``partition`` are
-    the words that chose partitions, in any order.
+    """The options of an export. None is "not said"; times are in milliseconds. ``topic`` and ``partition``
+    are the words that chose partitions, in any order.
 
     ``columns`` are those of Spark's Kafka source, for everything but text; text has the fields of ``cat``.
     ``file_bytes`` is about how much log becomes one file. ``catalog`` are properties of an Iceberg catalog:

@@ -23,8 +23,8 @@ COPIED = frozenset(("key", "value", "headers"))
 
 
 class UnitTask(NamedTuple):
-    """A unit to be staged in ``folder``. ``mapped``: its segment, which is read from ``source``, may be mapped
-    into memory."""
+    """A unit to be staged in ``folder``. ``mapped``: its segment, which is read from ``source``, may be
+    mapped into memory."""
 
     unit: ExportUnit
     options: ExportOptions
