@@ -29,6 +29,8 @@ HINTS = {  # what an error says → what to do
     "builder error": "if the endpoint speaks plain HTTP, allow it: --storage-option allow_http=true on the "
     'command line, storage_options={"allow_http": True} in Python, AWS_ALLOW_HTTP=true in the environment',
     "libjvm": "hdfs:// needs Java and Hadoop's native client: set JAVA_HOME, HADOOP_HOME, ARROW_LIBHDFS_DIR",
+    "169.254.169.254": "no credentials were found, and this machine has no role: give access_key_id and "
+    "secret_access_key, or skip_signature=true for a bucket that everybody may read",
     "UnknownConfigurationKey": "the options are those of obstore's store and of its HTTP client",
 }
 

@@ -77,8 +77,8 @@ def _abort(
         "abort it in this partition, once it is certain that its producer is gone and that these files are "
         "not older than the cluster",
         f"{TOOL} abort --topic {quote(topic)} --partition {partition} --start-offset {begin}",
-        "it writes an ABORT marker into this partition only and the coordinator does not hear of it: "
-        "if the producer still lives, it can go on and even commit, and what it wrote here is lost",
+        "the command below writes an ABORT marker into this partition only, and the coordinator does not "
+        "hear of it: if the producer still lives, it can go on and even commit, and what it wrote here is lost",
         "its producer is gone, and find-hanging on the cluster says the same",
     )
 
@@ -87,6 +87,6 @@ def _terminate(transactional_id: str) -> Repair:
     return Repair(
         "start the coordinator's broker and wait: a running coordinator aborts it by itself within seconds",
         f"{TOOL} forceTerminateTransaction --transactionalId {quote(transactional_id)}",
-        "the producer of that id is fenced and its whole transaction is aborted in every partition",
+        "the command below fences the producer of that id and aborts its whole transaction in every partition",
         "the coordinator runs and does not abort it (Kafka 4.0 and newer)",
     )
