@@ -28,7 +28,7 @@ MINUTE_MS = 60_000
 
 @click.command(cls=Command, short_help="Say why the last stable offset stands where it stands.")
 @target_options
-@click.option("--now", type=Timestamp(), help="The time to judge timeouts by.")
+@click.option("--now", type=Timestamp(), help="Judge timeouts by this time, not as above.")
 @click.option(
     "--max-transaction-timeout",
     "max_minutes",

@@ -64,7 +64,7 @@ class DirectoryClock:
             return Moment(self._override_ms, "as --now says")
         if any(source.being_written for source in self._log_dir.sources):
             return Moment(self._machine_ms, "by this machine's clock: a broker holds the directory")
-        newest = max(self._directory_ms(), _newest_marker_ms(view))
+        newest = max(self._directory_ms(), _newest_marker_ms(view) if view.open_transactions else UNKNOWN)
         if newest == UNKNOWN:
             return Moment(self._machine_ms, "by this machine's clock: no broker's time is in this directory")
         return Moment(newest, "the newest time in this directory; --now overrides")
