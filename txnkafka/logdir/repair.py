@@ -78,7 +78,8 @@ def _abort(
         "not older than the cluster",
         f"{TOOL} abort --topic {quote(topic)} --partition {partition} --start-offset {begin}",
         "the command below writes an ABORT marker into this partition only, and the coordinator does not "
-        "hear of it: if the producer still lives, it can go on and even commit, and what it wrote here is lost",
+        "hear of it: if the producer still lives, it can go on and even commit, and what it wrote here is "
+        "lost",
         "its producer is gone, and find-hanging on the cluster says the same",
     )
 
@@ -87,6 +88,6 @@ def _terminate(transactional_id: str) -> Repair:
     return Repair(
         "start the coordinator's broker and wait: a running coordinator aborts it by itself within seconds",
         f"{TOOL} forceTerminateTransaction --transactionalId {quote(transactional_id)}",
-        "the command below fences the producer of that id and aborts its whole transaction in every partition",
+        "the command below fences that producer and aborts its whole transaction in every partition",
         "the coordinator runs and does not abort it (Kafka 4.0 and newer)",
     )

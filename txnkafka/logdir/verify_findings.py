@@ -27,6 +27,9 @@ _CUT: Final = (
     "run 'txnkafka repair' before the broker starts: it cuts the tail off, unless records that were durable "
     "are missing, which it refuses"
 )
+_DELETE_SNAPSHOT: Final = (
+    "delete the file ('txnkafka repair' does if it is the newest): the log says the same"
+)
 _SNAPSHOT: Final = "run 'txnkafka repair' before the broker starts: it writes the snapshot from the log"
 
 CODES: Final[dict[str, tuple[str, str]]] = {
@@ -70,7 +73,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "txnindex-last-stable-offset": ("note", "nothing to do: a broker may look at more entries than it must"),
     "txnindex-wrong-entry": ("error", f"delete the file, then {_REBUILD}"),
     # snapshots
-    "bad-snapshot": ("warning", "delete the file: an older one and the log say the same"),
+    "bad-snapshot": ("warning", _DELETE_SNAPSHOT),
     "missing-snapshot": ("note", _REBUILT),
     "snapshot-beyond-log-end": ("warning", "nothing to do: the broker deletes it when it starts"),
     "snapshot-contradicts-log": ("error", f"delete the file, then {_SNAPSHOT}"),

@@ -25,9 +25,12 @@ def test_no_error_needs_nothing_to_be_done(code: str) -> None:
 
 def test_nobody_is_told_to_do_by_hand_what_repair_does() -> None:
     remedies = {code: text for code, (_, text) in CODES.items()} | REMEDIES
-    assert not [key for key, text in remedies.items() if re.search(r"\.kafka_cleanshutdown|recovery-point-", text)]
+    by_hand = re.compile(r"\.kafka_cleanshutdown|recovery-point-")
+    assert not [key for key, text in remedies.items() if by_hand.search(text)]
     repaired = {key for key, text in remedies.items() if "txnkafka repair" in text}
-    assert {"missing-txnindex", "bad-index", ("zero-tail", "error"), ("missing-snapshot", "error")} <= repaired
+    assert {"missing-txnindex", "bad-index", ("zero-tail", "error"), ("missing-snapshot", "error")} <= (
+        repaired
+    )
 
 
 def tail(root: Path, content: bytes, *, clean: bool) -> Finding:
