@@ -19,6 +19,7 @@ __all__ = [
     "ProducerStateEntry",
     "TimestampType",
     "TopicPartition",
+    "check_integers",
 ]
 
 NO_PRODUCER_ID = -1
@@ -112,3 +113,10 @@ class TimestampType(enum.IntEnum):
     def label(self) -> str:
         """Kafka's own spelling: ``CreateTime``, ``LogAppendTime``, ``NoTimestampType``."""
         return ("CreateTime", "LogAppendTime", "NoTimestampType")[self]
+
+
+def check_integers(**given: object) -> None:
+    """Raise TypeError that names the first argument which is neither an int nor None."""
+    for name, value in given.items():
+        if value is not None and not hasattr(value, "__index__"):
+            raise TypeError(f"{name} must be an int, not {value!r}")

@@ -32,7 +32,7 @@ COORDINATED = [
 ]
 GROUPED = [each for each in cases() if "groups" in each.cluster]
 FIELDS = ["topic", "partition", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset"]
-FIELDS += ["verdict", "open_transactions"]
+FIELDS += ["verdict", "judged_at", "open_transactions"]
 
 each_answered = pytest.mark.parametrize("directory", ANSWERED, ids=str)
 each_intact = pytest.mark.parametrize("directory", INTACT, ids=str)
@@ -239,6 +239,27 @@ def test_pending_offsets_are_the_unstable_ones(case: Case) -> None:
         assert owner.state.label in ("Ongoing", "PrepareCommit")
 
 
+def somebody_waits_in_vain(report: LsoReport) -> bool:
+    """Readers stand still, and it is not just that a producer may take its time."""
+    verdicts = {each.verdict.value for each in report.open_transactions} - {"OPEN_WITHIN_TIMEOUT"}
+    return bool(verdicts - {"UNKNOWN_NO_COORDINATOR_DATA"}) or (bool(verdicts) and report.waiting.records > 0)
+
+
+def verdicts_at(directory: Path, *now: object) -> list[tuple[object, ...]]:
+    _, text = run(directory, *now, "--format", "json")
+    return [
+        (row["topic"], row["partition"], row["verdict"], len(row["open_transactions"]))
+        for row in json.loads(text)
+    ]
+
+
+@pytest.mark.parametrize("case", [each for each in cases() if not each.refused], ids=lambda case: case.name)
+def test_a_copy_is_judged_by_its_own_time(case: Case) -> None:
+    """Unpacked long after it was written, it says what it said then: nothing has become overdue since."""
+    for directory in {case.logs, case.answered}:
+        assert verdicts_at(directory) == verdicts_at(directory, "--now", case.recorded_at_ms)
+
+
 def run(*arguments: object) -> tuple[int, str]:
     result = CliRunner().invoke(cli, ["lso", *map(str, arguments)], standalone_mode=False)
     assert result.exception is None, result.exception
@@ -252,7 +273,7 @@ def test_command_line(case: Case) -> None:
     reports = [lso_report(view, log_dir.coordinator, circumstances) for view in log_dir.partitions()]
     status, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "json")
     rows = json.loads(text)
-    assert status == int(any(each.verdict.is_stuck for each in reports))
+    assert status == int(any(map(somebody_waits_in_vain, reports)))
     assert rows == [each.as_dict() for each in reports]
     assert all(list(row) == FIELDS for row in rows)
     _, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "jsonl")
@@ -268,8 +289,12 @@ def test_text_says_who_holds_it_and_what_to_do() -> None:
         "producer 2 epoch 0 of transactional id 'late-0', open since 2023-11-14T22:13:20.477Z",
         "abort --topic hang --partition 0 --start-offset 20",
         "Risk: ",
+        "the newest time in this directory; --now overrides",
     ):
         assert part in text
+    lines = text.splitlines()
+    assert "Only if its producer is gone" in lines[-2]
+    assert lines[-1].strip().startswith("kafka-transactions.sh")
     status, text = run(case("hanging").logs, "--topic", "hang", "--partition", 2)
     assert (status, text) == (0, "hang-2  NOT_STUCK: everything up to the log end 59 is stable\n")
 
@@ -283,11 +308,40 @@ def test_wide_has_a_row_for_each_open_transaction() -> None:
     ]
 
 
+def test_commands_name_the_partition_whatever_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = case("hanging").logs
+    coordinator = logs / "__transaction_state-0"
+    _, whole = run(logs / "hang-0", coordinator, "--topic", "hang")
+    assert "abort --topic hang --partition 0 --start-offset 20" in whole
+    monkeypatch.chdir(logs / "hang-0")
+    for path in (".", "../hang-0/", "./", "../../logs/hang-0/."):
+        assert run(path, "../__transaction_state-0", "--topic", "hang") == (1, whole)
+    assert run(".", coordinator, "--format", "json")[1].count('"high_watermark":null') == 0
+
+
+def test_no_command_for_a_partition_of_unknown_name(tmp_path: Path) -> None:
+    """Its name decides whether the coordinator's transaction has it, and which partition would be aborted."""
+    logs = case("hanging").logs
+    shutil.copytree(logs / "hang-0", tmp_path / "from-the-backup")
+    status, text = run(tmp_path / "from-the-backup", logs / "__transaction_state-0", "--topic", "from*")
+    assert status == 1
+    assert "HANGING_PARTITION_NOT_IN_TXN" in text  # no transaction of that producer has any partition
+    assert "kafka-transactions.sh" not in text
+    assert "find out which partition this is" in text
+    logs = case("coordinator_logs").logs
+    shutil.copytree(logs / "data-0", tmp_path / "data")
+    options = ("--topic", "data", "--format", "wide")
+    status, text = run(tmp_path / "data", logs / "__transaction_state-0", *options)
+    assert "HANGING" not in text
+    assert "OPEN" not in text
+    assert "UNKNOWN_NO_COORDINATOR_DATA" in text
+
+
 def test_a_partition_directory_alone_has_no_coordinator(tmp_path: Path) -> None:
     logs = case("hanging").logs
     status, text = run(logs / "hang-0", "--format", "json")
     (row,) = json.loads(text)
-    assert (status, row["verdict"]) == (0, "UNKNOWN_NO_COORDINATOR_DATA")
+    assert (status, row["verdict"]) == (1, "UNKNOWN_NO_COORDINATOR_DATA")
     assert row["open_transactions"][0]["transactional_id"] is None
     _, text = run(logs / "hang-0", logs / "__transaction_state-0", "--topic", "hang", "--format", "json")
     assert json.loads(text)[0]["verdict"] == "HANGING_PARTITION_NOT_IN_TXN"

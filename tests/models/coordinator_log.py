@@ -31,16 +31,17 @@ def transaction_value(
     state: int = 0,
     topics: Mapping[str, Sequence[int]] | None = None,
     start_ms: int = -1,
+    update_ms: int = 0,
 ) -> bytes:
     """Value, version 0. ``topics`` None is a null array, which only state 0 (Empty) may have."""
     head = struct.pack(">hqhib", 0, producer_id, producer_epoch, timeout_ms, state)
     if topics is None:
-        return head + struct.pack(">iqq", -1, 0, start_ms)
+        return head + struct.pack(">iqq", -1, update_ms, start_ms)
     body = b"".join(
         _string(topic) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)
         for topic, numbers in topics.items()
     )
-    return head + struct.pack(">i", len(topics)) + body + struct.pack(">qq", 0, start_ms)
+    return head + struct.pack(">i", len(topics)) + body + struct.pack(">qq", update_ms, start_ms)
 
 
 def offset_commit_key(group: str, topic: str, partition: int, *, version: int = 1) -> bytes:

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
 from txnkafka.cli.wanted import Wanted, wanted_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.target import Partitions, StorageOptions, Topics
 
 __all__ = ["cat"]
 
 
-@click.command(short_help="Print records.")
+@click.command(cls=Command, short_help="Print records.")
 @target_options
 @wanted_options
 @click.option("-n", "--max-records", type=click.IntRange(min=0), help="At most so many records in all.")
@@ -28,9 +30,10 @@ def cat(
     /,
     *,
     logdir: tuple[str, ...],
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     io: str,
+    storage_options: StorageOptions,
     **options: Any,
 ) -> int:
     """Print the records of LOGDIR, partition by partition in offset order.
@@ -45,7 +48,7 @@ def cat(
     wanted = Wanted.of(options)
     from txnkafka.cli.cat_partition import Printer, Printing
 
-    log_dir = open_log_dir(logdir, io, messages)
+    log_dir = open_log_dir(logdir, io, messages, storage_options)
     chosen = chosen_partitions(log_dir, topic, partition)
     messages.detail(f"isolation level {wanted.isolation_level}")
     printer = Printer(wanted, Printing(**options), messages)

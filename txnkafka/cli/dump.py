@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.output import json_text, printable, write_json, write_text
+from txnkafka.cli.target import storage_option
 from txnkafka.cli.times import iso_time
 
 if TYPE_CHECKING:
     from txnkafka.cli.dump_log import LogOptions, Row
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.target import StorageOptions
 
 __all__ = ["dump"]
 
@@ -22,7 +24,7 @@ FINDINGS, COULD_NOT = 1, 2
 TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
 
 
-@click.command(short_help="Print what is in the files of a log directory.")
+@click.command(cls=Command, short_help="Print what is in the files of a log directory.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--records", is_flag=True, help="Print the records of each batch too.")
 @click.option(
@@ -33,6 +35,7 @@ TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
     help="How records are read with --records; auto goes by the name of the directory.",
 )
 @encoding_option
+@storage_option
 @click.option(
     "--format",
     "output_format",
@@ -43,7 +46,14 @@ TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
 )
 @click.pass_obj
 def dump(
-    messages: Messages, /, *, files: tuple[str, ...], output_format: str, decoder: str, **options: Any
+    messages: Messages,
+    /,
+    *,
+    files: tuple[str, ...],
+    output_format: str,
+    decoder: str,
+    storage_options: StorageOptions,
+    **options: Any,
 ) -> int:
     """Print what is in FILE..., known by their names: segments, indexes, snapshots, checkpoints and the rest.
 
@@ -54,7 +64,8 @@ def dump(
     """
     from txnkafka.cli.dump_log import LogOptions
 
-    dumper = Dumper(messages, LogOptions(decoder=None if decoder == "none" else decoder, **options))
+    log_options = LogOptions(decoder=None if decoder == "none" else decoder, **options)
+    dumper = Dumper(messages, log_options, dict(storage_options))
     rows = dumper.rows(files)
     if output_format == "json":
         _write_array(rows)
@@ -69,10 +80,11 @@ def dump(
 class Dumper:
     """The rows of one file after the other, and the exit status they lead to."""
 
-    def __init__(self, messages: Messages, options: LogOptions) -> None:
+    def __init__(self, messages: Messages, options: LogOptions, storage_options: dict[str, Any]) -> None:
         self.status = 0
         self._messages = messages
         self._options = options
+        self._storage_options = storage_options
 
     def rows(self, paths: tuple[str, ...]) -> Iterator[Row]:
         """All rows; what cannot be read is said on stderr."""
@@ -91,14 +103,14 @@ class Dumper:
 
     def _rows_of(self, path: str) -> Iterator[Row]:
         from txnkafka.cli.dump_files import file_rows
-        from txnkafka.env import LocalFileSystem, open_file_system
+        from txnkafka.env import open_file_system
         from txnkafka.errors import LogDirError
 
-        file_system, (path,) = open_file_system([path])
+        file_system, (path,) = open_file_system([path], self._storage_options)
         if file_system.is_directory(path):
-            raise LogDirError(f"{path} is a directory; dump takes files, as in {os.path.join(path, '*.log')}")
-        whole = os.path.abspath(path) if isinstance(file_system, LocalFileSystem) else path
-        parent = os.path.basename(os.path.dirname(whole))
+            example = file_system.join(path, "*.log")
+            raise LogDirError(f"{path} is a directory; dump takes files, as in {example}")
+        parent = file_system.split(file_system.split(path)[0])[1]
         for row in file_rows(file_system, path, parent, self._options):
             if row["type"] == "finding":
                 self.status = max(self.status, FINDINGS)

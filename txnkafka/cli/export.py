@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
 from txnkafka.cli.wanted import Wanted, wanted_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.model import TopicPartition
 
 __all__ = ["export"]
@@ -31,7 +33,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
         return value
 
 
-@click.command(short_help="Write records to Parquet, JSON, CSV, Delta or Iceberg.")
+@click.command(cls=Command, short_help="Write records to Parquet, JSON, CSV, Delta or Iceberg.")
 @target_options
 @click.option(
     "--to",
@@ -97,9 +99,10 @@ def export(
     /,
     *,
     logdir: tuple[str, ...],
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     io: str,
+    storage_options: StorageOptions,
     output: str,
     engine: str,
     jobs: int | None,
@@ -120,10 +123,13 @@ def export(
     from txnkafka.cli.export_run import Runner, export_options, report_export
 
     wanted = Wanted.of(given)
-    paths, output = _separate(logdir, output)
-    options = export_options(wanted, paths=paths, topic=topic, partition=partition, **given)
-    log_dir = open_log_dir(paths, io, messages)
-    chosen = _without_internal(chosen_partitions(log_dir, topic, partition), topic)
+    output = _target(output)
+    given["topic"], given["partition"] = tuple(sorted(topic)), tuple(sorted(map(str, partition)))
+    export_options(wanted, paths=logdir, **given)  # what makes no sense is said before anything is opened
+    log_dir = open_log_dir(logdir, io, messages, storage_options)
+    _check_apart(log_dir.paths, output)
+    options = export_options(wanted, paths=tuple(log_dir.paths), **given)
+    chosen = _without_internal(chosen_partitions(log_dir, topic, partition), named=bool(topic or partition))
     runner = Runner(log_dir, messages, wanted)
     report = runner.run(
         chosen,
@@ -136,20 +142,29 @@ def export(
     return report_export(report, output, messages, output_format)
 
 
-def _separate(logdir: tuple[str, ...], output: str) -> tuple[tuple[str, ...], str]:
-    """Absolute paths: another run, or another machine, may stand elsewhere. Nothing is ever written into a
-    directory that is read."""
-    if "://" in output:
-        raise click.UsageError(f"--output {output}: only a directory can be written to; mount the storage")
-    target = os.path.realpath(output)
-    for path in logdir:
-        if os.path.commonpath([target, os.path.realpath(path)]) == os.path.realpath(path):
+def _target(output: str) -> str:
+    """The real path of a directory of this machine."""
+    from txnkafka.env import is_remote, open_file_system
+
+    if is_remote(output):
+        raise click.UsageError(
+            f"--output {output}: only a directory of this machine can be written to; "
+            "mount the storage, or export here and copy"
+        )
+    _, (path,) = open_file_system([output])
+    return os.path.realpath(path)
+
+
+def _check_apart(paths: list[str], output: str) -> None:
+    """Nothing is ever written into a directory that is read."""
+    for path in paths:
+        real = os.path.realpath(path)
+        if "://" not in path and os.path.commonpath([output, real]) == real:
             raise click.UsageError(f"--output {output} lies in {path}, which is only read")
-    return tuple(os.path.abspath(path) for path in logdir), target
 
 
-def _without_internal(chosen: list[TopicPartition], topic: str | None) -> list[TopicPartition]:
+def _without_internal(chosen: list[TopicPartition], *, named: bool) -> list[TopicPartition]:
     """Kafka's own topics are its bookkeeping: only who names one, or gives nothing else, gets it."""
-    if topic is not None:
+    if named:
         return chosen
     return [each for each in chosen if not each.topic.startswith("__")] or chosen

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.output import FORMATS, write_json, write_table, write_text
-from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
+from txnkafka.cli.target import chosen_partitions, is_chosen, open_log_dir, target_options
 from txnkafka.cli.times import iso_time
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir, PartitionView, Segment
     from txnkafka.model import TopicPartition
 
@@ -45,7 +47,7 @@ SEGMENT_COLUMNS = {
 SEGMENT_COLUMNS_WIDE = {**SEGMENT_COLUMNS, "indexes": "files", "file": "file"}
 
 
-@click.command(short_help="List topics, partitions and segments.")
+@click.command(cls=Command, short_help="List topics, partitions and segments.")
 @target_options
 @click.option("--segments", "with_segments", is_flag=True, help="List segments instead of partitions.")
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
@@ -55,9 +57,10 @@ def ls(
     /,
     *,
     logdir: tuple[str, ...],
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     io: str,
+    storage_options: StorageOptions,
     with_segments: bool,
     output_format: str,
 ) -> int:
@@ -68,7 +71,7 @@ def ls(
 
     Exit status: 2 when a partition could not be read.
     """
-    log_dir = open_log_dir(logdir, io, messages)
+    log_dir = open_log_dir(logdir, io, messages, storage_options)
     lister = Lister(log_dir, messages, with_segments=with_segments)
     rows = lister.rows(chosen_partitions(log_dir, topic, partition))
     others = list(_other_directories(log_dir, topic, partition))
@@ -155,11 +158,11 @@ def _segment_row(segment: Segment) -> Row:
     }
 
 
-def _other_directories(log_dir: LogDir, topic: str | None, partition: int | None) -> Iterator[Row]:
+def _other_directories(log_dir: LogDir, topics: Topics, partitions: Partitions) -> Iterator[Row]:
     """Directories of partitions that are moved, deleted or were found not to belong here."""
     for path, directory in log_dir.other_directories:
         name, number = directory.topic_partition
-        if topic in (None, name) and partition in (None, number):
+        if is_chosen(directory.topic_partition, topics, partitions):
             yield {"topic": name, "partition": number, "state": directory.state, "path": path}
 
 

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.output import FORMATS, write_json
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
 from txnkafka.cli.times import Timestamp
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir
+    from txnkafka.logdir.clock import DirectoryClock
     from txnkafka.logdir.lso import LsoReport
-    from txnkafka.logdir.verdict import Circumstances
     from txnkafka.model import TopicPartition
 
 __all__ = ["lso"]
@@ -24,9 +26,9 @@ FINDINGS, COULD_NOT = 1, 2
 MINUTE_MS = 60_000
 
 
-@click.command(short_help="Say why the last stable offset stands where it stands.")
+@click.command(cls=Command, short_help="Say why the last stable offset stands where it stands.")
 @target_options
-@click.option("--now", type=Timestamp(), help="The clock for timeouts; default: the machine's.")
+@click.option("--now", type=Timestamp(), help="Judge timeouts by this time, not as above.")
 @click.option(
     "--max-transaction-timeout",
     "max_minutes",
@@ -43,9 +45,10 @@ def lso(
     /,
     *,
     logdir: tuple[str, ...],
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     io: str,
+    storage_options: StorageOptions,
     now: int | None,
     max_minutes: int,
     output_format: str,
@@ -56,16 +59,19 @@ def lso(
     one broker. Whose transaction is open, and whether it hangs, stands in the partitions of
     __transaction_state: without them the answer may be unknown.
 
-    Exit status: 1 when a partition is stuck (its transaction hangs, is overdue, or waits for its end marker),
-    2 when a partition could not be read.
+    Timeouts are judged by the newest time that a broker left in LOGDIR, or by this machine's clock while a
+    broker holds it; --now is another time, such as that of the copy.
+
+    Exit status: 1 when a partition is stuck (a transaction hangs, is overdue, or waits for its end marker) or
+    records wait for a transaction of which too little is known here, 2 when a partition could not be read.
     """
     from txnkafka.env import SystemClock
-    from txnkafka.logdir.verdict import Circumstances
+    from txnkafka.logdir.clock import DirectoryClock
 
-    log_dir = open_log_dir(logdir, io, messages)
+    log_dir = open_log_dir(logdir, io, messages, storage_options)
     chosen = chosen_partitions(log_dir, topic, partition)
-    circumstances = Circumstances(SystemClock().now_ms() if now is None else now, max_minutes * MINUTE_MS)
-    reporter = Reporter(log_dir, messages, circumstances)
+    clock = DirectoryClock(log_dir, SystemClock().now_ms(), now)
+    reporter = Reporter(log_dir, messages, clock, max_minutes * MINUTE_MS)
     _write(reporter.reports(chosen), output_format)
     return reporter.status
 
@@ -73,11 +79,14 @@ def lso(
 class Reporter:
     """Reports of partitions. What cannot be read is said on stderr, the others go on."""
 
-    def __init__(self, log_dir: LogDir, messages: Messages, circumstances: Circumstances) -> None:
+    def __init__(
+        self, log_dir: LogDir, messages: Messages, clock: DirectoryClock, max_transaction_timeout_ms: int
+    ) -> None:
         self.status = 0
         self._log_dir = log_dir
         self._messages = messages
-        self._circumstances = circumstances
+        self._clock = clock
+        self._max_transaction_timeout_ms = max_transaction_timeout_ms
 
     def reports(self, partitions: list[TopicPartition]) -> Iterator[LsoReport]:
         """The report of each partition that can be read."""
@@ -92,16 +101,19 @@ class Reporter:
                 self.status = COULD_NOT
                 self._messages.error(f"{topic_partition}: {error}")
                 continue
-            if report.verdict.is_stuck:
+            if report.is_stuck:
                 self.status = max(self.status, FINDINGS)
             yield report
 
     def _report(self, topic_partition: TopicPartition) -> LsoReport:
         from txnkafka.logdir.lso import lso_report
+        from txnkafka.logdir.verdict import Circumstances
 
         view = self._log_dir.partition(*topic_partition)
         try:
-            report = lso_report(view, self._log_dir.coordinator, self._circumstances)
+            now_ms, origin = self._clock.at(view)
+            circumstances = Circumstances(now_ms, self._max_transaction_timeout_ms, now_origin=origin)
+            report = lso_report(view, self._log_dir.coordinator, circumstances)
             for finding in view.tail_findings:
                 self._messages.finding(finding)
         finally:

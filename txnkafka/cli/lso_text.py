@@ -69,27 +69,29 @@ def _lines(report: LsoReport) -> Iterator[str]:
     )
     if report.waiting.segments:
         yield f"  {_held_segments(report.waiting)}"
-    yield from _transactions(report.open_transactions)
+    yield from _transactions(report)
 
 
-def _transactions(open_transactions: tuple[OpenTransaction, ...]) -> Iterator[str]:
-    """What to do is said once; after that only the commands differ."""
+def _transactions(report: LsoReport) -> Iterator[str]:
+    """What to do is said once; after that only the commands differ, each behind its condition."""
     said: set[str] = set()
-    for each in open_transactions:
+    for each in report.open_transactions:
         if not said:
             yield f"  It is held by {_described(each)}."
             yield f"  Why: {each.reason}."
+            yield f"  Judged at {iso_time(report.judged.now_ms)}, {report.judged.now_origin}."
         else:
             yield f"  Open too, {each.verdict.value}: {_described(each)}; {each.reason}."
-        advice, command, risk = each.repair
+        advice, command, risk, condition = each.repair
         first = advice not in said
         said.add(advice)
         if first:
             yield f"  What to do: {advice}."
-        if command is not None:
-            yield f"    {command}"
         if first and risk is not None:
             yield f"  Risk: {risk}."
+        if command is not None:
+            yield f"  Only if {condition}:"
+            yield f"    {command}"
 
 
 def _amount(waiting: Waiting) -> str:

@@ -8,25 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.output import printable, write_json, write_text
+from txnkafka.cli.target import chosen_partitions, partition_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from txnkafka.cli.target import Partitions, Topics
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
+    from txnkafka.storage.deed import Deed
     from txnkafka.storage.recovery import Repair
 
 __all__ = ["repair"]
 
 REPAIRED = 1
-SOUND, DONE, REFUSED = "sound", "repaired", "refused"
+NOTHING, DONE, PLANNED, REFUSED = "nothing-to-do", "repaired", "would-be-repaired", "refused"
+WORDS = {NOTHING: "with nothing to do", DONE: "repaired", PLANNED: "would be repaired", REFUSED: "refused"}
+AS_A_START = "What a broker looks at when it starts was looked at; 'txnkafka verify' checks everything."
+IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also finds what no repair can mend."
 
 
-@click.command(short_help="Recover a stopped broker's log directory.")
+@click.command(cls=Command, short_help="Recover a stopped broker's log directory.")
 @click.argument("logdir", metavar="LOGDIR")
-@click.option("--topic", help="Only this topic.")
-@click.option("--partition", type=click.IntRange(min=0), help="Only this partition; needs --topic.")
+@partition_options
 @click.option("--dry-run", is_flag=True, help="Change nothing, say what would be done.")
 @click.option(
     "--full",
@@ -42,8 +48,8 @@ SOUND, DONE, REFUSED = "sound", "repaired", "refused"
 def repair(
     *,
     logdir: str,
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     dry_run: bool,
     full: bool,
     truncate_corrupt: bool,
@@ -55,17 +61,21 @@ def repair(
 
     Nothing that was durable is thrown away: a partition that is damaged there is refused and stays as it is,
     unless --truncate-corrupt says otherwise. A directory that a broker holds is refused. Make a copy first.
+    "Nothing to do" does not say that the logs are sound: 'txnkafka verify' does.
 
     Exit status: 0 there was nothing to do, 1 something was repaired or refused, 2 it could not be done.
     """
+    from txnkafka.storage.deed import Deed
     from txnkafka.storage.recovery import Repair
 
     wanted = Repair(full=full, truncate_corrupt=truncate_corrupt)
-    directory = _open(logdir, _chosen(logdir, topic, partition), wanted, dry_run=dry_run)
+    path = _local(logdir)
+    directory = _open(path, _chosen(path, topic, partition), wanted, dry_run=dry_run)
     directory.close()
-    rows, repairs = _rows(directory), directory.repairs_of_directory
+    deeds = list(directory.repairs_of_directory)
     if not directory.was_clean:
-        repairs.append("it was not stopped cleanly: what was not durable is durable now")
+        deeds.append(Deed("what was not durable", "made durable", "it was not stopped cleanly"))
+    rows, repairs = _rows(directory, dry_run), _told(deeds, dry_run)
     if format == "json":
         write_json({"dry_run": dry_run, "repairs": repairs, "partitions": rows})
     elif format == "jsonl":
@@ -73,7 +83,8 @@ def repair(
             write_json(row)
     else:
         _write_lines(rows, repairs, dry_run)
-    return REPAIRED if repairs or any(row["status"] != SOUND for row in rows) else 0
+        write_text(IN_FULL if full else AS_A_START)
+    return REPAIRED if repairs or any(row["status"] != NOTHING for row in rows) else 0
 
 
 def _open(
@@ -97,9 +108,22 @@ def _open(
     )
 
 
-def _chosen(path: str, topic: str | None, partition: int | None) -> Collection[TopicPartition] | None:
+def _local(address: str) -> str:
+    """The path of a directory of this machine; raises LogDirError for an address of another storage."""
+    from txnkafka.env import is_remote, open_file_system
+    from txnkafka.errors import LogDirError
+
+    if is_remote(address):
+        raise LogDirError(
+            f"{address}: repair changes files in place, which can be done on a disk of this machine only; "
+            "copy the directory here, repair the copy, and copy it back ('txnkafka verify' reads addresses)"
+        )
+    _, (path,) = open_file_system([address])
+    return path
+
+
+def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[TopicPartition] | None:
     """The partitions that are wanted; None: all. Raises LogDirError when this is no log directory."""
-    from txnkafka.cli.target import chosen_partitions
     from txnkafka.env import LocalFileSystem
     from txnkafka.errors import LogDirError
     from txnkafka.logdir import LogDir
@@ -107,27 +131,32 @@ def _chosen(path: str, topic: str | None, partition: int | None) -> Collection[T
 
     files = LocalFileSystem()
     if not files.is_directory(path):
-        raise LogDirError(f"{path} is no directory")
+        raise LogDirError(f"{path} {'is no directory' if files.exists(path) else 'does not exist'}")
     names = [each.name for each in files.list(path) if each.is_directory]
     if not any(map(parse_partition_directory, names)):
         raise LogDirError(
             f"{path} has no partition directories; name the log directory of a broker (its log.dirs), "
             "not a partition"
         )
-    if topic is None and partition is None:
+    if not topic and not partition:
         return None
     return frozenset(chosen_partitions(LogDir(path), topic, partition))
 
 
-def _rows(directory: DataDirectory) -> list[dict[str, Any]]:
+def _told(deeds: list[Deed], dry_run: bool) -> list[str]:
+    return [each.planned if dry_run else str(each) for each in deeds]
+
+
+def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
+    done = PLANNED if dry_run else DONE
     rows = [
         {
             "topic": partition.topic,
             "partition": partition.partition,
-            "status": DONE if log.repairs else SOUND,
+            "status": done if log.repairs else NOTHING,
             "log_start_offset": log.log_start_offset,
             "log_end_offset": log.log_end_offset,
-            "repairs": log.repairs,
+            "repairs": _told(log.repairs, dry_run),
             "error": None,
         }
         for partition, log in directory.logs.items()
@@ -156,6 +185,7 @@ def _write_lines(rows: list[dict[str, Any]], repairs: list[str], dry_run: bool) 
             write_text(f"{where}: {printable(text)}")
         if row["error"] is not None:
             write_text(f"{where}: refused: {printable(row['error'])}")
-    counts = [f"{sum(row['status'] == each for row in rows):,} {each}" for each in (SOUND, DONE, REFUSED)]
+    kinds = (NOTHING, PLANNED if dry_run else DONE, REFUSED)
+    counts = [f"{sum(row['status'] == each for row in rows):,} {WORDS[each]}" for each in kinds]
     ending = "; this was a dry run, nothing was changed" if dry_run else ""
     write_text(f"{len(rows):,} partition{'' if len(rows) == 1 else 's'}: {', '.join(counts)}{ending}")

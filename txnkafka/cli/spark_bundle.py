@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.output import write_text
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["spark_bundle"]
 COULD_NOT = 2
 
 
-@click.command("spark-bundle", short_help="Pack txnkafka for the executors of a Spark cluster.")
+@click.command("spark-bundle", cls=Command, short_help="Pack txnkafka for the executors of a Spark cluster.")
 @click.option("-o", "--output", metavar="FILE", help="Where to write; default: in the current directory.")
 @click.pass_obj
 def spark_bundle(messages: Messages, /, *, output: str | None) -> int:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.output import FORMATS, write_json, write_table
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir
     from txnkafka.logdir.stats import Stats
     from txnkafka.model import TopicPartition
@@ -58,7 +60,7 @@ WIDE = {
 }  # fmt: skip
 
 
-@click.command(short_help="Sizes of batches and transactions, codecs, abort rates.")
+@click.command(cls=Command, short_help="Sizes of batches and transactions, codecs, abort rates.")
 @target_options
 @click.option(
     "--by",
@@ -74,9 +76,10 @@ def stats(
     /,
     *,
     logdir: tuple[str, ...],
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     io: str,
+    storage_options: StorageOptions,
     by: str,
     output_format: str,
 ) -> int:
@@ -89,7 +92,7 @@ def stats(
     """
     from txnkafka.logdir.stats import Stats
 
-    log_dir = open_log_dir(logdir, io, messages)
+    log_dir = open_log_dir(logdir, io, messages, storage_options)
     counted = Stats(by)
     status = _count(counted, log_dir, chosen_partitions(log_dir, topic, partition), messages)
     rows = counted.rows() if by != "producer" else _with_owners(counted.rows(), log_dir)

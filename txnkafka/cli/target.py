@@ -2,68 +2,188 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
+
+from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.logdir import LogDir
-    from txnkafka.model import TopicPartition
 
-__all__ = ["chosen_partitions", "open_log_dir", "target_options"]
+__all__ = [
+    "Partitions",
+    "StorageOptions",
+    "Topics",
+    "chosen_partitions",
+    "is_chosen",
+    "open_log_dir",
+    "partition_options",
+    "storage_option",
+    "target_options",
+]
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Topics = tuple[str, ...]
+Partitions = tuple[int | TopicPartition, ...]
+StorageOptions = tuple[tuple[str, Any], ...]
 
 
-def target_options(function: Function) -> Function:
-    """LOGDIR..., --topic, --partition and --io."""
+class Partition(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
+    """The number of a partition, or a whole name such as orders-3."""
+
+    name = "partition"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        text = str(value)
+        if text.isdecimal():
+            return int(text)
+        topic, _, number = text.rpartition("-")
+        if not topic or not number.isdecimal():
+            self.fail(f"{text!r} is neither a number nor a topic and a number, as in orders-3", param, ctx)
+        return TopicPartition(topic, int(number))
+
+
+class StorageOption(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
+    """KEY=VALUE; true, false and JSON objects are what they say, everything else is text."""
+
+    name = "option"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        key, sign, text = str(value).partition("=")
+        if not key or not sign:
+            self.fail("must be KEY=VALUE, as in allow_http=true", param, ctx)  # it may hold a secret
+        if text not in ("true", "false") and text[:1] != "{":
+            return key, text
+        try:
+            return key, json.loads(text)
+        except ValueError:
+            self.fail(f"the value of {key} is no JSON object", param, ctx)
+
+
+def storage_option(function: Function) -> Function:
+    """--storage-option, for everything that may be an address."""
+    return click.option(
+        "--storage-option",
+        "storage_options",
+        type=StorageOption(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="For addresses: an option of the storage's package, such as allow_http=true. Repeatable.",
+    )(function)
+
+
+def partition_options(function: Function) -> Function:
+    """--topic and --partition."""
     for option in (
         click.option(
-            "--io",
-            type=click.Choice(["auto", "mmap", "pread"]),
-            default="auto",
-            show_default=True,
-            help="How files are read; auto maps them unless a broker holds the directory.",
+            "--partition",
+            type=Partition(),
+            multiple=True,
+            metavar="P",
+            help="Only this partition: its number, with --topic, or a whole name (orders-3). Repeatable.",
         ),
-        click.option("--partition", type=click.IntRange(min=0), help="Only this partition; needs --topic."),
-        click.option("--topic", help="Only this topic."),
-        click.argument("logdir", nargs=-1, required=True, metavar="LOGDIR..."),
+        click.option(
+            "--topic",
+            multiple=True,
+            metavar="T",
+            help="Only this topic, or those that a pattern such as 'orders*' matches. Repeatable.",
+        ),
     ):
         function = option(function)
     return function
 
 
-def open_log_dir(paths: tuple[str, ...], io: str, messages: Messages) -> LogDir:
+def target_options(function: Function) -> Function:
+    """LOGDIR..., --topic, --partition, --io and --storage-option."""
+    function = storage_option(function)
+    function = click.option(
+        "--io",
+        type=click.Choice(["auto", "mmap", "pread"]),
+        default="auto",
+        show_default=True,
+        help="How files are read; auto maps them unless a broker holds the directory.",
+    )(function)
+    function = partition_options(function)
+    return click.argument("logdir", nargs=-1, required=True, metavar="LOGDIR...")(function)
+
+
+def open_log_dir(
+    paths: tuple[str, ...], io: str, messages: Messages, storage_options: StorageOptions
+) -> LogDir:
     """Open the directories; says what of their checkpoints could not be read."""
     from txnkafka.logdir import LogDir
 
-    log_dir = LogDir(paths, io=io)
+    log_dir = LogDir(paths, io=io, storage_options=dict(storage_options))
     for finding in log_dir.findings:
         messages.finding(finding)
     return log_dir
 
 
-def chosen_partitions(log_dir: LogDir, topic: str | None, partition: int | None) -> list[TopicPartition]:
-    """The partitions that --topic and --partition leave; raises an error that says what there is."""
-    if partition is not None and topic is None:
-        raise click.UsageError("--partition needs --topic")
+def is_chosen(each: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
+    """Whether --topic and --partition leave a partition: one that is named whole; one of a topic that is
+    named, and of a number that is named if there is any. Nothing named leaves everything."""
+    if not topics:
+        return not partitions or each in partitions
+    numbers = [number for number in partitions if isinstance(number, int)]
+    of_topic = any(_matches(each.topic, pattern) for pattern in topics)
+    return each in partitions or (of_topic and (not numbers or each.partition in numbers))
+
+
+def _matches(topic: str, pattern: str) -> bool:
+    """As a shell matches files: Kafka's own topics are hidden from a pattern that does not begin like
+    them."""
+    if topic == pattern:
+        return True
+    return fnmatchcase(topic, pattern) and topic.startswith("__") == pattern.startswith("__")
+
+
+def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
+    """The partitions that --topic and --partition leave; raises an error for a word that names none of
+    them."""
     there = log_dir.topic_partitions
-    if topic is None:
-        return there
-    of_topic = [each for each in there if each.topic == topic]
-    if not of_topic:
-        _unknown(f"no topic {topic} in {', '.join(log_dir.paths)}", "topics", list(log_dir.topics))
-    found = [each for each in of_topic if partition in (None, each.partition)]
-    if not found:
-        numbers = [str(each.partition) for each in of_topic]
-        _unknown(f"no partition {partition} of {topic} in {', '.join(log_dir.paths)}", "partitions", numbers)
-    return found
+    numbers = [each for each in partitions if isinstance(each, int)]
+    if numbers and not topics:
+        raise click.UsageError(
+            f"--partition needs --topic, or a whole name as in --partition orders-{numbers[0]}"
+        )
+    for topic in topics:
+        if not any(_matches(each.topic, topic) for each in there):
+            _unknown_topic(log_dir, topic)
+    for partition in partitions:
+        whole = isinstance(partition, TopicPartition)
+        if not any(each == partition if whole else is_chosen(each, topics, (partition,)) for each in there):
+            _unknown_partition(log_dir, topics, partition)
+    return [each for each in there if is_chosen(each, topics, partitions)]
 
 
-def _unknown(what: str, kind: str, names: list[str]) -> None:
+def _unknown_topic(log_dir: LogDir, topic: str) -> NoReturn:
+    if any(str(each) == topic for each in log_dir.topic_partitions):
+        _unknown(log_dir, f"topic {topic}", f"did you mean --partition {topic}?")
+    _unknown(log_dir, f"topic {topic}", _what_there_is("topics", list(log_dir.topics), topic))
+
+
+def _unknown_partition(log_dir: LogDir, topics: Topics, partition: int | TopicPartition) -> NoReturn:
+    name = f"partition {partition} of {' or '.join(topics)}"
+    if isinstance(partition, TopicPartition):
+        name, topics = str(partition), (partition.topic,)
+        if partition.topic not in log_dir.topics:
+            _unknown(log_dir, name, _what_there_is("topics", list(log_dir.topics), partition.topic))
+    there = sorted({each.partition for each in log_dir.topic_partitions if is_chosen(each, topics, ())})
+    _unknown(log_dir, name, _what_there_is("partitions", list(map(str, there)), ""))
+
+
+def _what_there_is(kind: str, names: list[str], wanted: str) -> str:
+    from txnkafka.logdir.names import what_there_is
+
+    return what_there_is(kind, names, wanted)
+
+
+def _unknown(log_dir: LogDir, what: str, there: str) -> NoReturn:
     from txnkafka.errors import UnknownTopicOrPartitionError
 
-    there = f"there are the {kind} {', '.join(names)}" if names else f"there are no {kind}"
-    raise UnknownTopicOrPartitionError(f"{what}; {there}")
+    raise UnknownTopicOrPartitionError(f"no {what} in {', '.join(log_dir.paths)}; {there}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Command
 from txnkafka.cli.output import printable, write_json, write_text
 from txnkafka.cli.target import chosen_partitions, target_options
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import Finding
     from txnkafka.logdir.verify import VerifyReport
 
@@ -25,7 +27,7 @@ PROGRESS_BYTES = 256 << 20
 COLUMNS = 100
 
 
-@click.command(short_help="Check everything and name what is wrong.")
+@click.command(cls=Command, short_help="Check everything and name what is wrong.")
 @target_options
 @click.option(
     "--level",
@@ -42,9 +44,10 @@ def verify(
     /,
     *,
     logdir: tuple[str, ...],
-    topic: str | None,
-    partition: int | None,
+    topic: Topics,
+    partition: Partitions,
     io: str,
+    storage_options: StorageOptions,
     level: str,
     fail_fast: bool,
     format: str,
@@ -55,12 +58,12 @@ def verify(
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
     taken for those of one broker. The codes of findings are explained in docs/findings.md.
 
-    Exit status: 1 when there is an error or a warning, 2 when it, or a partition of it, could not be checked.
+    Exit status: 1 when there is an error or a warning, 2 when something could not be read and checked.
     """
     from txnkafka.logdir import LogDir
     from txnkafka.logdir.verify import verify as verify_log_dir
 
-    log_dir = LogDir(logdir, io=io)
+    log_dir = LogDir(logdir, io=io, storage_options=dict(storage_options))
     chosen = chosen_partitions(log_dir, topic, partition)
     progress = _Progress() if sys.stderr.isatty() and messages.verbosity >= 0 else None
     report = verify_log_dir(

@@ -3,7 +3,7 @@ others in their place."""
 
 from __future__ import annotations
 
-from txnkafka.env.address import open_file_system, without_password
+from txnkafka.env.address import AnyPath, is_remote, list_of_paths, open_file_system, without_password
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
 from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
@@ -14,6 +14,7 @@ from txnkafka.env.randomness import random_below, random_bytes
 
 __all__ = [
     "LINK",
+    "AnyPath",
     "Bytes",
     "Clock",
     "DataFile",
@@ -27,6 +28,8 @@ __all__ = [
     "Process",
     "ReadableFile",
     "SystemClock",
+    "is_remote",
+    "list_of_paths",
     "make_directories",
     "open_file_system",
     "random_below",

@@ -1,7 +1,12 @@
-"""Paths as people give them: plain ones, ``file:`` addresses, and addresses of other file systems."""
+"""Paths as people give them: plain ones, ``file:`` addresses, and addresses of other file systems.
+
+A path of this machine becomes absolute here, so that ``.``, ``./x/``, ``x`` and the whole path are one path:
+the names of the last two directories of a path say which partition it is and where its checkpoints are.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,31 +14,49 @@ from typing import Any
 from txnkafka.env.filesystem import FileSystem, LocalFileSystem
 from txnkafka.errors import LogDirError
 
-__all__ = ["open_file_system", "without_password"]
+__all__ = ["AnyPath", "is_remote", "list_of_paths", "open_file_system", "without_password"]
 
+AnyPath = str | os.PathLike[str]
 _PASSWORD = re.compile(r"(?<=://)([^/?#:@]*):([^/?#]*)@")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z\d+.-]+):(?:(//[^/]*)(?=/|$)|(?=/))")
+
+
+def list_of_paths(paths: object) -> list[str]:
+    """One path, or several in any iterable, as text. Raises TypeError for what is no path."""
+    several = [paths] if isinstance(paths, str | bytes | os.PathLike) else paths
+    if not isinstance(several, Iterable):
+        raise TypeError(f"a path is a str or a pathlib.Path, not {type(paths).__name__}")
+    return list(map(_text, several))
+
+
+def _text(path: object) -> str:
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise TypeError(f"a path is a str or a pathlib.Path, not {type(path).__name__}")
+    return text
 
 
 def open_file_system(
     paths: Iterable[str], storage_options: Mapping[str, Any] | None = None
 ) -> tuple[FileSystem, list[str]]:
-    """The file system on which all ``paths`` are, and the paths as it calls them: without passwords, which
-    only the file system itself knows.
+    """The file system on which all ``paths`` are, and the paths as it calls them: absolute, each once, and
+    without passwords, which only the file system itself knows.
 
     ``storage_options`` are the arguments of fsspec's file system for the scheme of the address. Raises
     LogDirError for paths of several file systems and for addresses that cannot be opened.
     """
     given = list(paths)
+    if not given or not all(given):
+        raise LogDirError("a path is empty" if given else "no path was given")
     remote = [each for each in given if is_remote(each)]
     if not remote:
         if storage_options:
             path = without_password(given[0])
             raise LogDirError(f"storage options are for addresses such as s3://bucket, not for {path}")
-        return LocalFileSystem(), list(map(_local_path, given))
+        return LocalFileSystem(), _unique(map(_local_path, given))
     from txnkafka.env.remote import RemoteFileSystem
 
-    addresses = list(map(_normalized, remote))
+    addresses = _unique(map(_normalized, remote))
     file_system = RemoteFileSystem(addresses[0], storage_options)
     others = [RemoteFileSystem(each, storage_options) for each in addresses[1:]]
     if len(remote) < len(given) or not all(map(file_system.is_same, others)):
@@ -67,12 +90,31 @@ def _normalized(address: str) -> str:
     return f"{scheme.lower()}://{rest.rstrip('/') or rest[:1]}"
 
 
+def _unique(paths: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(paths))
+
+
 def _local_path(path: str) -> str:
-    """The path of a ``file:`` address, or the path itself."""
+    """The path of a ``file:`` address, or the path itself; absolute."""
     address = _ADDRESS.match(path)
     if address is None:
-        return path
+        return _absolute(path)
     if address[2] not in (None, "//", "//localhost"):
         shown = without_password(path)
         raise LogDirError(f"{shown}: files of another machine are not there; mount its disk or copy them")
-    return path[address.end() :]
+    return _absolute(path[address.end() :])
+
+
+def _absolute(path: str) -> str:
+    """``path`` without ``.``, ``..`` and needless slashes. The last name is kept even if it is a link: the
+    name says which partition it is. What ``..`` leads to, only the file system knows: links before it are
+    resolved."""
+    names = path.split("/")
+    try:
+        if ".." in names:
+            end = len(names) - names[::-1].index("..")
+            path = os.path.join(os.path.realpath("/".join(names[:end])), *names[end:])
+        absolute = os.path.abspath(path)
+    except FileNotFoundError:
+        raise LogDirError(f"{path}: the current directory does not exist any more") from None
+    return "/" + absolute.lstrip("/")

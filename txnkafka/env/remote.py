@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from txnkafka.env.address import password_of, without_password
 from txnkafka.env.filesystem import DirectoryEntry
-from txnkafka.env.remote_backend import connect, explained
+from txnkafka.env.remote_backend import connect, explained, is_panic
 from txnkafka.env.remote_file import RemoteFile
 
 __all__ = ["RemoteFileSystem"]
@@ -197,7 +197,9 @@ class RemoteFileSystem:
         """Call the backend; whatever goes wrong there is an OSError about ``path``."""
         try:
             return function(*arguments, **keywords)
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             password = password_of(self._address)
             raise explained(error, path, {**self._options, "password": password}) from error
 

@@ -12,17 +12,19 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from txnkafka.env.address import password_of, without_password
+from txnkafka.env.storage_options import hint, obstore_options
 from txnkafka.errors import LogDirError
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-__all__ = ["connect", "explained"]
+__all__ = ["connect", "explained", "is_panic"]
 
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")
 REFUSALS = ("permission", "credential", "auth", "forbidden")  # in names of exceptions
 SECRET = re.compile("secret|password|token|key|credential|sas", re.IGNORECASE)  # in names of options
 INSTALL = "pip install 'txnkafka[files]'"
+LONGEST_TEXT = 400  # some packages print all that they have tried
 
 
 def connect(address: str, options: Mapping[str, Any]) -> AbstractFileSystem:
@@ -32,11 +34,16 @@ def connect(address: str, options: Mapping[str, Any]) -> AbstractFileSystem:
         raise LogDirError(f"{shown}: addresses within addresses (::) are not supported; unpack it first")
     scheme = address.partition("://")[0]
     _import(shown, scheme)
+    from fsspec import get_filesystem_class
     from fsspec.core import url_to_fs
 
     try:
-        return url_to_fs(address, **options)[0]
-    except Exception as error:
+        is_obstore = get_filesystem_class(scheme).__module__.startswith("obstore.")
+        given = obstore_options(scheme, options) if is_obstore else options
+        return url_to_fs(address, **given)[0]
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         names = f" with the options {', '.join(options)}" if options else ""
         secrets = {**options, "password of the address": password_of(address)}
         raise LogDirError(f"{shown} cannot be opened{names}: {_text(error, secrets)}") from None
@@ -69,7 +76,12 @@ def _register_obstore(scheme: str) -> bool:
     return True
 
 
-def explained(error: Exception, path: str, options: Mapping[str, Any]) -> OSError:
+def is_panic(error: BaseException) -> bool:
+    """Whether a backend in Rust gave up: that is no Exception, and nothing that should end the program."""
+    return type(error).__name__ == "PanicException"
+
+
+def explained(error: BaseException, path: str, options: Mapping[str, Any]) -> OSError:
     """What a backend's error means, as an OSError about ``path`` that says what to do."""
     kind = type(error).__name__.lower()
     if isinstance(error, FileNotFoundError) or "notfound" in kind or "NoSuchBucket" in str(error):
@@ -81,12 +93,13 @@ def explained(error: Exception, path: str, options: Mapping[str, Any]) -> OSErro
     return OSError(getattr(error, "errno", None) or errno.EIO, text, path)
 
 
-def _text(error: Exception, options: Mapping[str, Any]) -> str:
+def _text(error: BaseException, options: Mapping[str, Any]) -> str:
     """What an error says, in one line, without obstore's inner workings, and without secrets."""
     text = " ".join(f"{type(error).__name__}: {error}".split()).partition(" Debug source: ")[0]
     for secret in _secrets(options):
         text = text.replace(secret, "***")
-    return text
+    shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+    return shown + hint(text)
 
 
 def _secrets(options: Mapping[str, Any]) -> Iterator[str]:

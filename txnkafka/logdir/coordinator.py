@@ -56,6 +56,12 @@ class CoordinatorView:
         owners.pop(-1, None)
         return owners
 
+    @property
+    def newest_ms(self) -> int:
+        """When a coordinator last changed a state that is here, by its own clock; -1 when there is none."""
+        states = self.transactions.values()
+        return max((max(each.last_update_timestamp, each.start_timestamp) for each in states), default=-1)
+
     def owner(self, producer_id: int) -> TransactionMetadata | None:
         """The transactional id that has this producer id now, had it last, or gets it next."""
         return self._owners.get(producer_id)

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from txnkafka.env import DirectoryEntry, FileSystem, open_file_system
+from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, open_file_system
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.names import what_there_is
 from txnkafka.logdir.partition import PartitionSource, PartitionView
 from txnkafka.model import TopicPartition
 from txnkafka.storage import (
@@ -63,13 +64,13 @@ class LogDir:
 
     ``io``: ``auto`` maps files unless a broker holds the directory, ``mmap`` and ``pread`` force it.
     Nothing is opened before it is needed, and nothing is ever written. A path may be an address such as
-    ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``. Raises LogDirError for a path
-    that holds no log.
+    ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``; one of this machine becomes
+    absolute in ``paths``. Raises LogDirError for a path that holds no log.
     """
 
     def __init__(
         self,
-        path: str | Iterable[str],
+        path: AnyPath | Iterable[AnyPath],
         *,
         io: str = "auto",
         storage_options: Mapping[str, object] | None = None,
@@ -77,7 +78,7 @@ class LogDir:
     ) -> None:
         if io not in ("auto", "mmap", "pread"):
             raise ValueError(f"io must be auto, mmap or pread, not {io!r}")
-        self.paths = [path] if isinstance(path, str) else [str(each) for each in path]
+        self.paths = list_of_paths(path)
         self.findings: list[Finding] = []
         self.other_directories: list[tuple[str, PartitionDirectory]] = []
         self._io = io
@@ -99,6 +100,11 @@ class LogDir:
         return sorted(self._sources)
 
     @property
+    def sources(self) -> list[PartitionSource]:
+        """Where all partitions lie, sorted by partition."""
+        return [self._sources[each] for each in self.topic_partitions]
+
+    @property
     def topics(self) -> dict[str, TopicView]:
         """Topics by name."""
         found: dict[str, TopicView] = {}
@@ -109,15 +115,20 @@ class LogDir:
         return found
 
     def partition(self, topic: str, partition: int) -> PartitionView:
-        """One partition, as it is now; raises UnknownTopicOrPartitionError that says what there is."""
+        """One partition, as it is now; raises UnknownTopicOrPartitionError that says what there is, and
+        TypeError when ``topic`` is no str or ``partition`` no int."""
+        if not isinstance(topic, str) or not hasattr(partition, "__index__"):
+            raise TypeError(f"a partition is named by a str and an int, not by {topic!r} and {partition!r}")
         source = self._sources.get(TopicPartition(topic, partition))
         if source is not None:
             return PartitionView(source)
         view = self.topics.get(topic)
-        there = f"partitions {view.partitions}" if view else f"topics {sorted(self.topics)}"
-        raise UnknownTopicOrPartitionError(
-            f"no {topic}-{partition} in {', '.join(self.paths)}; there are {there}"
+        there = (
+            what_there_is("partitions", list(map(str, view.partitions)), "")
+            if view
+            else what_there_is("topics", list(self.topics), topic)
         )
+        raise UnknownTopicOrPartitionError(f"no {topic}-{partition} in {', '.join(self.paths)}; {there}")
 
     def partitions(self, topic: str | None = None) -> Iterator[PartitionView]:
         """All partitions, or those of a topic, one after the other."""
@@ -242,18 +253,23 @@ class LogDir:
         parsed = parse_partition_directory(name)
         topic_partition = parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
         directory = _Directory(self, parent, {topic_partition})
-        source = directory.source(path, topic_partition)
+        source = directory.source(path, topic_partition)._replace(is_named=parsed is not None)
         if parsed is not None and parsed.state != "current":
             source = source._replace(state=parsed.state)
         self._register(source._replace(only_base_offset=only_base_offset))
 
     def _register(self, source: PartitionSource) -> None:
         other = self._sources.setdefault(source.topic_partition, source)
-        if other is not source:
+        if other == source:
+            return
+        if other.path == source.path:
             raise LogDirError(
-                f"{source.topic_partition} lies in two places, {other.path} and {source.path}; "
-                "Kafka refuses to start on that too: read them one at a time"
+                f"{source.path} is named by several of its segments; name one of them, or the directory"
             )
+        raise LogDirError(
+            f"{source.topic_partition} lies in two places, {other.path} and {source.path}; "
+            "Kafka refuses to start on that too: read them one at a time"
+        )
 
 
 class _Directory:

@@ -88,6 +88,15 @@ class LsoReport:
     reason: str
     open_transactions: tuple[OpenTransaction, ...]
     waiting: Waiting
+    judged: Circumstances
+
+    @property
+    def is_stuck(self) -> bool:
+        """A transaction hangs, is overdue or waits for its end marker; or records wait behind one of which
+        nobody here knows what became of it."""
+        verdicts = [each.verdict for each in self.open_transactions]
+        unknown = any(each.is_unknown for each in verdicts) and self.waiting.records > 0
+        return unknown or any(each.is_stuck for each in verdicts)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; what is not known is None."""
@@ -99,6 +108,7 @@ class LsoReport:
             "high_watermark": self.high_watermark,
             "last_stable_offset": self.last_stable_offset,
             "verdict": self.verdict.value,
+            "judged_at": self.judged.now_ms if self.open_transactions else None,
             "open_transactions": [each.as_dict() for each in self.open_transactions],
         }
 
@@ -125,6 +135,7 @@ def lso_report(view: PartitionView, coordinator: CoordinatorView, circumstances:
         reason=found.reason,
         open_transactions=open_transactions,
         waiting=waiting_behind(view, boundary),
+        judged=circumstances,
     )
 
 
@@ -133,14 +144,15 @@ def _open_transactions(
 ) -> tuple[OpenTransaction, ...]:
     found = []
     producers: dict[int, ProducerStateEntry] | None = None
+    name = view.topic_partition if view.source.is_named else None
     for transaction in view.open_transactions:
-        judgement = judge(view.topic_partition, transaction, coordinator, circumstances)
+        judgement = judge(name, transaction, coordinator, circumstances)
         owner = coordinator.owner(transaction.producer_id)
         if judgement.verdict.is_hanging and producers is None:
             producers = {each.producer_id: each for each in view.producer_state().entries()}
         repair = repair_of(
             judgement.verdict,
-            view.topic_partition,
+            name,
             transaction,
             transactional_id=None if owner is None else owner.transactional_id,
             producer=(producers or {}).get(transaction.producer_id),

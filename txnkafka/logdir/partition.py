@@ -25,7 +25,7 @@ from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.survey import survey, transactions_between
 from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
-from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.model import IsolationLevel, TopicPartition, check_integers
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
@@ -40,7 +40,11 @@ __all__ = ["PartitionSource", "PartitionView"]
 
 
 class PartitionSource(NamedTuple):
-    """Where a partition lies and what its log directory's checkpoints say of it; None is "not known"."""
+    """Where a partition lies and what its log directory's checkpoints say of it; None is "not known".
+
+    ``is_named``: the name of the directory says which partition it is; otherwise ``topic_partition`` is made
+    up of that name and 0.
+    """
 
     file_system: FileSystem
     path: str
@@ -55,6 +59,7 @@ class PartitionSource(NamedTuple):
     being_written: bool = False
     mapped: bool = True
     only_base_offset: int | None = None
+    is_named: bool = True
 
 
 class PartitionView:
@@ -200,6 +205,7 @@ class PartitionView:
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> Iterator[TransactionRange]:
         """The same one by one: not all of them are in memory at once."""
+        check_integers(start_offset=start_offset, end_offset=end_offset)
         start = self.log_start_offset if start_offset is None else start_offset
         end = self.log_end_offset if end_offset is None else end_offset
         return transactions_between(self.segments, start, end)
@@ -255,7 +261,8 @@ class PartitionView:
         up_to: str = "log-end",
     ) -> tuple[int, int]:
         """Where a reader who wants [start_offset, end_offset) begins and stops. Raises
-        OffsetOutOfRangeError."""
+        OffsetOutOfRangeError, and TypeError for what is no int."""
+        check_integers(start_offset=start_offset, end_offset=end_offset)
         limit = self.end_offset(isolation_level, up_to)
         return self._valid_start(start_offset), limit if end_offset is None else min(end_offset, limit)
 
@@ -370,6 +377,7 @@ class PartitionView:
     ) -> TimestampOffset | None:
         """The first record at or after ``timestamp`` (milliseconds) below the end of the isolation level;
         None when there is none. Raises CorruptRecordError where a damaged batch might hold it."""
+        check_integers(timestamp=timestamp)
         limits = (self.log_start_offset, self.end_offset(isolation_level))
         try:
             return offset_for_timestamp(self.segments, timestamp, *limits, on_corrupt=_handler(on_corrupt))

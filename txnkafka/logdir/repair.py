@@ -22,11 +22,13 @@ TOOL = "kafka-transactions.sh --bootstrap-server HOST:PORT"
 
 
 class Repair(NamedTuple):
-    """Advice in words; the command (None: nothing is to be done by hand) and its risk."""
+    """Advice in words; the command (None: nothing is to be done by hand), its risk, and what must be so
+    before anybody runs it."""
 
     advice: str
     command: str | None = None
     risk: str | None = None
+    condition: str | None = None
 
 
 _WAIT = {
@@ -38,16 +40,25 @@ _WAIT = {
 }
 
 
+_NAMELESS = (
+    "find out which partition this is, and give its directory that name, as in orders-3; then look again, "
+    "with the partitions of __transaction_state"
+)
+
+
 def repair_of(
     verdict: Verdict,
-    topic_partition: TopicPartition,
+    topic_partition: TopicPartition | None,
     transaction: TransactionRange,
     *,
     transactional_id: str | None,
     producer: ProducerStateEntry | None,
 ) -> Repair:
-    """What to do about a transaction with this verdict; ``producer`` is the partition's own state of it."""
-    if verdict.is_hanging:
+    """What to do about a transaction with this verdict; ``producer`` is the partition's own state of it. For
+    a partition of unknown name (None) no command is given: it would name another one."""
+    if topic_partition is None and (verdict.is_hanging or verdict.is_unknown):
+        return Repair(_NAMELESS)
+    if topic_partition is not None and verdict.is_hanging:
         return _abort(topic_partition, transaction, producer)
     if verdict is Verdict.OPEN_OVERDUE and transactional_id is not None:
         return _terminate(transactional_id)
@@ -63,17 +74,20 @@ def _abort(
         begin = producer.current_txn_first_offset
     topic, partition = topic_partition
     return Repair(
-        "abort it in this partition, once it is certain that its producer is gone",
+        "abort it in this partition, once it is certain that its producer is gone and that these files are "
+        "not older than the cluster",
         f"{TOOL} abort --topic {quote(topic)} --partition {partition} --start-offset {begin}",
-        "it writes an ABORT marker into this partition only and the coordinator does not hear of it: "
-        "if the producer still lives, it can go on and even commit, and what it wrote here is lost",
+        "the command below writes an ABORT marker into this partition only, and the coordinator does not "
+        "hear of it: if the producer still lives, it can go on and even commit, and what it wrote here is "
+        "lost",
+        "its producer is gone, and find-hanging on the cluster says the same",
     )
 
 
 def _terminate(transactional_id: str) -> Repair:
     return Repair(
-        "a running coordinator aborts it by itself within seconds; if it does not, or if nobody waits, "
-        "end it for the coordinator (Kafka 4.0 and newer)",
+        "start the coordinator's broker and wait: a running coordinator aborts it by itself within seconds",
         f"{TOOL} forceTerminateTransaction --transactionalId {quote(transactional_id)}",
-        "the producer of that id is fenced and its whole transaction is aborted in every partition",
+        "the command below fences that producer and aborts its whole transaction in every partition",
+        "the coordinator runs and does not abort it (Kafka 4.0 and newer)",
     )

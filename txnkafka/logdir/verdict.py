@@ -48,6 +48,11 @@ class Verdict(enum.StrEnum):
         """Somebody should look at it."""
         return self.is_hanging or self in (Verdict.OPEN_OVERDUE, Verdict.MARKER_PENDING)
 
+    @property
+    def is_unknown(self) -> bool:
+        """Files that are not here would say whether somebody should look at it."""
+        return self is Verdict.UNKNOWN_NO_COORDINATOR_DATA
+
 
 class Judgement(NamedTuple):
     """A verdict and the facts it rests on, in words."""
@@ -62,20 +67,22 @@ class Circumstances(NamedTuple):
     ``settled``: the broker was stopped cleanly, so that all files show the same moment. Otherwise a
     transaction counts as hanging only when its last record is older than ``max_transaction_timeout_ms``,
     as in Kafka's tool: files that were copied one after the other contradict each other for a while.
+    ``now_origin`` says in words where ``now_ms`` comes from.
     """
 
     now_ms: int
     max_transaction_timeout_ms: int = 15 * 60_000
     settled: bool = False
+    now_origin: str = "as the caller says"
 
 
 def judge(
-    topic_partition: TopicPartition,
+    topic_partition: TopicPartition | None,
     transaction: TransactionRange,
     coordinator: CoordinatorView,
     circumstances: Circumstances,
 ) -> Judgement:
-    """Judge a transaction that has no end marker in the partition."""
+    """Judge a transaction that has no end marker in the partition; None is a partition of unknown name."""
     owner = coordinator.owner(transaction.producer_id)
     if owner is None:
         found = _without_owner(transaction.producer_id, coordinator)
@@ -128,12 +135,20 @@ def _incomplete(producer_id: int, coordinator: CoordinatorView) -> str:
 
 
 def _with_owner(
-    topic_partition: TopicPartition, transaction: TransactionRange, owner: TransactionMetadata, now_ms: int
+    topic_partition: TopicPartition | None,
+    transaction: TransactionRange,
+    owner: TransactionMetadata,
+    now_ms: int,
 ) -> Judgement:
     says = f"the coordinator has {owner.transactional_id!r} in state {owner.state.label}"
     other = _other_identity(transaction, owner, says)
     if other is not None:
         return other
+    if topic_partition is None and owner.topic_partitions:
+        return Judgement(
+            Verdict.UNKNOWN_NO_COORDINATOR_DATA,
+            f"{says}, and {_contents(owner)}; whether this is one of them, the directory's name does not say",
+        )
     if topic_partition not in owner.topic_partitions:
         return Judgement(
             Verdict.HANGING_PARTITION_NOT_IN_TXN,

@@ -17,28 +17,37 @@ __all__ = ["CODES", "Findings", "Stopped"]
 LISTED_PER_FILE = 100
 _RESTORE: Final = "restore the file from a replica or a backup"
 _REBUILT: Final = "nothing to do: the broker rebuilds it when it starts"
-_DELETE_DERIVED: Final = "delete it: the broker rebuilds it from the log when it starts"
-_DELETE_WITH_INDEX: Final = "delete it and the segment's .index: then the broker rebuilds both from the log"
-_RECOVER: Final = (
-    "delete .kafka_cleanshutdown and recovery-point-offset-checkpoint: the broker then rebuilds it"
+# 'txnkafka repair' is for the directory of a broker that is stopped; what it is said to mend, it mends
+_REBUILD: Final = "run 'txnkafka repair': it rebuilds the file from the log"
+_REBUILD_FULL: Final = "run 'txnkafka repair --full': it rebuilds the file from the log"
+_TAIL: Final = (
+    "nothing to do if the broker was killed: starting it cuts the tail off, as 'txnkafka repair' does"
 )
+_CUT: Final = (
+    "run 'txnkafka repair' before the broker starts: it cuts the tail off, unless records that were durable "
+    "are missing, which it refuses"
+)
+_DELETE_SNAPSHOT: Final = (
+    "delete the file ('txnkafka repair' does if it is the newest): the log says the same"
+)
+_SNAPSHOT: Final = "run 'txnkafka repair' before the broker starts: it writes the snapshot from the log"
 
 CODES: Final[dict[str, tuple[str, str]]] = {
     # the log
     "corrupt-batch": ("error", _RESTORE),
     "corrupt-tail": ("error", f"{_RESTORE} if what follows is needed"),
     "damaged-segment": ("error", _RESTORE),
-    "garbage-tail": ("warning", "nothing to do if the broker was killed: starting it cuts the tail off"),
+    "garbage-tail": ("warning", _TAIL),
     "misplaced-batch": ("error", f"{_RESTORE}: no checksum covers a batch's base offset"),
     "missing-segment": ("error", "restore the missing segment from a replica or a backup"),
     "offset-overflow": ("warning", "nothing to do: the broker splits the segment when it starts"),
     "record-offset-outside-batch": ("error", f"{_RESTORE}; consumers return such offsets as they are"),
     "repeated-batch": ("warning", "nothing to do: consumers return the records once"),
-    "torn-tail": ("warning", "nothing to do if the broker was killed: starting it cuts the tail off"),
+    "torn-tail": ("warning", _TAIL),
     "undecided-transaction": ("error", "restore the missing segment, or read with read_uncommitted"),
     "unknown-magic": ("error", f"{_RESTORE}: no checksum covers a batch's magic byte"),
     "unreadable-file": ("error", "check permissions and the disk"),
-    "zero-tail": ("warning", "nothing to do if the broker was killed: starting it cuts the tail off"),
+    "zero-tail": ("warning", _TAIL),
     # producers
     "coordinator-epoch-back": ("warning", "compare with a replica; the broker keeps the later marker"),
     "marker-epoch-back": ("warning", "compare with a replica; the broker keeps the later marker"),
@@ -48,26 +57,26 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "sequence-gap": ("warning", "look for records that are missing; compare with a replica"),
     "unknown-control-type": ("error", f"{_RESTORE}: no broker loads a partition with such a batch"),
     # leader epochs
-    "bad-leader-epoch-checkpoint": ("warning", "delete the file: the broker does not start with it"),
+    "bad-leader-epoch-checkpoint": ("warning", f"{_REBUILD}; no broker starts with it"),
     "leader-epoch-mismatch": ("warning", "compare with a replica: no checksum covers a batch's leader epoch"),
     "missing-leader-epoch-checkpoint": ("note", "nothing to do: epochs are noted again with the next append"),
     # indexes
-    "bad-index": ("warning", _DELETE_DERIVED),
-    "bad-timeindex": ("warning", _DELETE_WITH_INDEX),
-    "bad-txnindex": ("warning", _DELETE_WITH_INDEX),
+    "bad-index": ("warning", _REBUILD_FULL),
+    "bad-timeindex": ("warning", _REBUILD_FULL),
+    "bad-txnindex": ("warning", _REBUILD),
     "missing-index": ("note", _REBUILT),
-    "missing-timeindex": ("note", "delete the .index too if lookups by time matter: then both are rebuilt"),
-    "missing-txnindex": ("error", _RECOVER),
+    "missing-timeindex": ("note", f"{_REBUILD}; a broker does so only where the .index is missing, too"),
+    "missing-txnindex": ("error", _REBUILD),
     "orphan-index": ("note", "nothing to do: the broker deletes it when it starts"),
-    "txnindex-contradicts-log": ("error", _DELETE_WITH_INDEX),
-    "txnindex-lacks-entry": ("error", _DELETE_WITH_INDEX),
+    "txnindex-contradicts-log": ("error", _REBUILD_FULL),
+    "txnindex-lacks-entry": ("error", _REBUILD_FULL),
     "txnindex-last-stable-offset": ("note", "nothing to do: a broker may look at more entries than it must"),
-    "txnindex-wrong-entry": ("error", _DELETE_WITH_INDEX),
+    "txnindex-wrong-entry": ("error", f"delete the file, then {_REBUILD}"),
     # snapshots
-    "bad-snapshot": ("warning", "delete the file: the broker takes an older one and the log"),
+    "bad-snapshot": ("warning", _DELETE_SNAPSHOT),
     "missing-snapshot": ("note", _REBUILT),
     "snapshot-beyond-log-end": ("warning", "nothing to do: the broker deletes it when it starts"),
-    "snapshot-contradicts-log": ("error", f"delete the file; if it is the only one: {_RECOVER}"),
+    "snapshot-contradicts-log": ("error", f"delete the file, then {_SNAPSHOT}"),
     "snapshot-lacks-producer": ("note", "nothing to do if the producer was idle until it was forgotten"),
     # the directory
     "bad-clean-shutdown-file": ("note", "nothing to do: that the file exists is what counts"),
@@ -84,6 +93,16 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "recovery-point-beyond-log-end": ("warning", "restore the end of the log: what is missing was flushed"),
     "topic-id-mismatch": ("warning", "correct the file: the broker puts a log with another id aside"),
     "unreadable-partition": ("error", "check permissions, links and the disk: it was not checked"),
+}
+# where another severity than the usual one asks for something else
+REMEDIES: Final[dict[tuple[str, str], str]] = {
+    ("garbage-tail", "error"): _CUT,
+    ("missing-snapshot", "error"): _SNAPSHOT,
+    ("missing-snapshot", "warning"): _SNAPSHOT,
+    ("missing-txnindex", "note"): _REBUILT,
+    ("torn-tail", "error"): _CUT,
+    ("txnindex-lacks-entry", "note"): _REBUILT,
+    ("zero-tail", "error"): _CUT,
 }
 
 
@@ -107,7 +126,9 @@ class Findings:
     ) -> None:
         """Note a finding; ``severity`` where it is not the code's usual one."""
         usual, remedy = CODES[code]
-        self.take(Finding(file, position, severity or usual, code, message, remedy))
+        severity = severity or usual
+        remedy = REMEDIES.get((code, severity), remedy)
+        self.take(Finding(file, position, severity, code, message, remedy))
 
     def take(self, finding: Finding) -> None:
         """Note a finding that somebody else has made."""

@@ -32,7 +32,10 @@ COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "ti
 
 
 def arrow_schema(names: Sequence[str] = COLUMN_NAMES, *, timestamp_unit: str = "ms") -> pa.Schema:
-    """Schema of the named columns; raises ValueError for a name that is none of them."""
+    """Schema of the named columns; raises ValueError for a name that is none of them, and
+    TypeError for a single str."""
+    if isinstance(names, str | bytes):
+        raise TypeError(f"columns are a list of names, as in [{names!r}], not {names!r}")
     import pyarrow as pa
 
     types = {

@@ -31,6 +31,7 @@ from txnkafka.storage.checkpoint import (
     parse_clean_shutdown,
 )
 from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
+from txnkafka.storage.deed import Deed
 from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.identity import identify, make_identity, topic_id_of
 from txnkafka.storage.layout import (
@@ -90,7 +91,7 @@ class DataDirectory:
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.uncleanable: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
-        self.repairs_of_directory: list[str] = []  # those that concern no partition
+        self.repairs_of_directory: list[Deed] = []  # those that concern no partition
         self.tickets = FlushTickets()
         self.broker_epoch = _NO_EPOCH
         self._config = config
@@ -143,11 +144,11 @@ class DataDirectory:
         self.checkpoints.keep_only(self._untouched | self.refused.keys())
         self.checkpoint()
 
-    def _note(self, text: str) -> None:
+    def _note(self, deed: Deed) -> None:
         """Something that concerns no partition was not as it should be, and is now."""
-        LOG.warning("%s", text)
-        self.repairs.append(text)
-        self.repairs_of_directory.append(text)
+        LOG.warning("%s", deed)
+        self.repairs.append(str(deed))
+        self.repairs_of_directory.append(deed)
 
     def _partitions(self, there: Iterable[NamedPartition]) -> Iterator[tuple[TopicPartition, str]]:
         """The partitions that are there, with what keeps them from being opened; what is left of those that

@@ -39,7 +39,9 @@ class _Found(NamedTuple):
     size: int
 
 
-def finish_interrupted(files: DataFiles, directory: str, note: Callable[[str], None]) -> list[DirectoryEntry]:
+def finish_interrupted(
+    files: DataFiles, directory: str, note: Callable[[str, str, str], None]
+) -> list[DirectoryEntry]:
     """Finish or undo it, durably; returns the files that are there then. Running it again, after any part of
     it, comes to the same end. Raises LogDirError, before anything is changed, when a file of a segment is a
     link or cannot be looked at."""
@@ -66,11 +68,16 @@ def finish_interrupted(files: DataFiles, directory: str, note: Callable[[str], N
 
 
 def _finish(
-    files: DataFiles, directory: str, doomed: list[str], swaps: list[_Found], note: Callable[[str], None]
+    files: DataFiles,
+    directory: str,
+    doomed: list[str],
+    swaps: list[_Found],
+    note: Callable[[str, str, str], None],
 ) -> None:
     if swaps:
         files.sync_directory(directory)  # their names, before what they replace goes
-        note(f"compacted segments in {directory} take their places: {', '.join(each.name for each in swaps)}")
+        names = ", ".join(each.name for each in swaps)
+        note(f"a compaction in {directory}", "finished", f"{names} take their places")
     for name in doomed:
         files.remove(files.join(directory, name))
     files.sync_directory(directory)

@@ -121,10 +121,8 @@ def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> Non
             file=path,
         )
     lost = segment.size - found.position + sum(each.size for each in log.segments[number + 1 :])
-    log.note(
-        f"{path} is cut at position {found.position}, offset {found.next_offset}, {lost} bytes go: "
-        f"{found.fault}"
-    )
+    place = f"position {found.position}, offset {found.next_offset}, {lost} bytes go"
+    log.note(path, f"cut at {place}", found.fault)
     if number + 1 < len(log.segments):
         _drop_segments(log, number + 1)
         log.files.sync_directory(log.directory)  # while the damage still shows that they do not follow
@@ -160,7 +158,7 @@ def _refused(reason: str, *, position: int, offset: int, file: str) -> CorruptRe
 
 def _begin_at(log: PartitionLog, offset: int) -> None:
     """The log ends before it begins: nothing of it counts, and no offset below ``offset`` is used again."""
-    log.note(f"the log ends at {log.log_end_offset}, but begins at {offset}: it is empty from there on")
+    log.note("the log", "emptied", f"it ends at {log.log_end_offset}, but begins at {offset}")
     created_ms = log.active.created_ms
     _drop_segments(log, 0)
     log.segments.append(LogSegment(log.files, log.directory, offset, log.config, created_ms=created_ms))
@@ -171,7 +169,7 @@ def _begin_at(log: PartitionLog, offset: int) -> None:
 def _drop_segments(log: PartitionLog, first: int) -> None:
     """Segments behind the place where the log was cut do not follow any more."""
     for segment in reversed(log.segments[first:]):  # a crash in between leaves no hole
-        log.note(f"{segment.path('log')} is removed: the log ends before it")
+        log.note(segment.path("log"), "removed", "the log ends before it")
         segment.remove()
         log.has_unsynced_names = True
     del log.segments[first:]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from txnkafka.env import this_process, write_durably
 from txnkafka.errors import CorruptFileError
 from txnkafka.storage.checkpoint import format_offset_checkpoint, parse_offset_checkpoint
+from txnkafka.storage.deed import Deed
 from txnkafka.storage.layout import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -35,11 +36,11 @@ __all__ = ["OffsetCheckpoints"]
 
 class OffsetCheckpoints:
     """The checkpoints below ``path``, as they were read when the directory was opened and as they are written
-    since, of the partitions that are ``there``: a file may name any number of others. ``on_damage`` gets a
-    line of text for each file that cannot be read. Methods raise OSError."""
+    since, of the partitions that are ``there``: a file may name any number of others. ``on_damage`` is
+    called for each file that cannot be read. Methods raise OSError."""
 
     def __init__(
-        self, files: DataFiles, path: str, there: Container[TopicPartition], on_damage: Callable[[str], None]
+        self, files: DataFiles, path: str, there: Container[TopicPartition], on_damage: Callable[[Deed], None]
     ) -> None:
         self._files = files
         self._path = path
@@ -121,7 +122,7 @@ class OffsetCheckpoints:
         write_durably(self._files, self._files.join(self._path, name), format_offset_checkpoint(offsets))
         self._unwritten.discard(name)
 
-    def _read(self, name: str, on_damage: Callable[[str], None]) -> dict[TopicPartition, int] | None:
+    def _read(self, name: str, on_damage: Callable[[Deed], None]) -> dict[TopicPartition, int] | None:
         path = self._files.join(self._path, name)
         try:
             return parse_offset_checkpoint(self._files.read(path, CHECKPOINT_LIMIT), self._there)
@@ -131,6 +132,6 @@ class OffsetCheckpoints:
             if not concerns_one_partition(error):
                 raise
             reason = error.reason if isinstance(error, CorruptFileError) else error.strerror
-            on_damage(f"{path} is damaged, {reason}: made anew")
+            on_damage(Deed(path, "rebuilt", f"it is damaged, {reason}"))
             self._unwritten.add(name)
             return None

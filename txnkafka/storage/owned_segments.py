@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
+from txnkafka.storage.deed import Deed
 from txnkafka.storage.flush import LogFlush
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class OwnedSegments:
         self.recovery_point = 0
         self.fenced: OSError | None = None
         self.owner = this_process()
-        self.repairs: list[str] = []  # what was not as it should be, and is now
+        self.repairs: list[Deed] = []  # what was not as it should be, and is now
         self.has_unsynced_names = False
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._flushing = False
@@ -184,10 +185,11 @@ class OwnedSegments:
 
     # Failing
 
-    def note(self, text: str) -> None:
-        """Something was not as it should be, and is now."""
-        LOG.warning("%s: %s", self.topic_partition, text)
-        self.repairs.append(text)
+    def note(self, what: str, deed: str = "", why: str = "") -> None:
+        """Something was not as it should be, and is now; see ``Deed``."""
+        done = Deed(what, deed, why)
+        LOG.warning("%s: %s", self.topic_partition, done)
+        self.repairs.append(done)
 
     def fence(self, error: OSError | KafkaError) -> None:
         """Nothing is appended or acknowledged any more."""

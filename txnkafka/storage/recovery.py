@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import CompletedTxn, TopicPartition
+    from txnkafka.storage.deed import Deed
 
 __all__ = ["OpenedLog", "Repair", "Start", "open_log"]
 
@@ -47,10 +48,10 @@ LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
 
 
 class OpenedLog(NamedTuple):
-    """A log, and what had to be done to open it: a line for each thing."""
+    """A log, and what had to be done to open it."""
 
     log: PartitionLog
-    repairs: list[str]
+    repairs: list[Deed]
 
 
 def open_log(
@@ -131,7 +132,7 @@ def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry, now_ms:
 def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
     """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
     path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
-    damage = "is not there or empty"  # as Kafka makes it for a log without epochs
+    damage = "it is not there or empty"  # as Kafka makes it for a log without epochs
     try:
         content = read_derived(log.files, path, EPOCHS_LIMIT)
         if content:
@@ -141,12 +142,12 @@ def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
     except FileNotFoundError:
         pass
     except CorruptFileError as error:
-        damage = f"is damaged, {error.reason}"
+        damage = f"it is damaged, {error.reason}"
     for segment in log.segments:
         for index in segment.windows():
             assign_epochs(log.epochs, index)
     if log.epochs.entries or "damaged" in damage:  # logs of old brokers have none
-        log.note(f"{path} {damage}: made anew from the log")
+        log.note(path, "rebuilt from the log", damage)
     return None
 
 
@@ -183,6 +184,10 @@ def _load_producers(log: PartitionLog, start: Start) -> None:
     log.producers.expire(log.loaded_ms, log.config.producer_id_expiration_ms)
     newest = log.snapshots.newest(log.log_end_offset)
     if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
+        has_producers = len(log.producers) and log.log_start_offset < log.log_end_offset
+        if newest is None and start.clean_shutdown and has_producers:
+            path = log.snapshots.path(log.log_end_offset)
+            log.note(path, "written from the log", "no sound snapshot is there")
         log.snapshots.write(log.log_end_offset, log.producers.snapshot())
     log.producers.on_high_watermark(log.log_end_offset)
 

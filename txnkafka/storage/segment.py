@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
+from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka._core.index_entries import index_entries
@@ -63,7 +64,7 @@ class LogSegment(SegmentFiles):
         self.has_new_indexes = False  # made anew from the log, while it was opened
         self.is_new = True  # no file was there
         self.lacks_index = False  # an index file was not there when it was found
-        self.on_repair: Callable[[str], None] = LOG.warning
+        self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self._loaded = True
         self._bytes_since_entry = 0
 
@@ -237,7 +238,7 @@ class LogSegment(SegmentFiles):
         fault = self._read_indexes()
         if fault:
             if self.size:
-                self.on_repair(f"{fault}: made anew from the log")
+                self.on_repair(f"{self.path('index')} with its .timeindex", "rebuilt from the log", fault)
             self.index_again()
             return
         last = self.time_index.last()

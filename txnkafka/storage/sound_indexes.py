@@ -38,18 +38,18 @@ def _keep_offset_index(
 ) -> None:
     path = segment.path("index")
     if not segment.files.exists(path):
-        log.note(f"{path} is not there: made from the log")
+        log.note(path, "rebuilt from the log", "it is not there")
         return
     try:
         content = read_derived(segment.files, path, INDEX_LIMIT)
     except CorruptFileError as error:
-        log.note(f"{path} is damaged, {error.reason}: made anew from the log")
+        log.note(path, "rebuilt from the log", f"it is damaged, {error.reason}")
         return
     problems = OffsetIndex(content, segment.base_offset).problems(
         segment.size, end_offset=end_offset, last_offsets=last_offsets
     )
     if problems:
-        log.note(f"{path} is damaged, {problems[0].text}: made anew from the log")
+        log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
     else:
         segment.offset_index = IndexFile(OFFSET_ENTRY, content)
 
@@ -57,19 +57,19 @@ def _keep_offset_index(
 def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) -> None:
     path = segment.path("timeindex")
     if not segment.files.exists(path):
-        log.note(f"{path} is not there: made from the log")
+        log.note(path, "rebuilt from the log", "it is not there")
         return
     try:
         content = read_derived(segment.files, path, INDEX_LIMIT)
     except CorruptFileError as error:
-        log.note(f"{path} is damaged, {error.reason}: made anew from the log")
+        log.note(path, "rebuilt from the log", f"it is damaged, {error.reason}")
         return
     problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
     index = IndexFile(TIME_ENTRY, content)
     if problems:
-        log.note(f"{path} is damaged, {problems[0].text}: made anew from the log")
+        log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
     elif _last_timestamp(index) != _last_timestamp(segment.time_index):  # older brokers note other offsets
-        log.note(f"{path} does not end with the newest timestamp: made anew from the log")
+        log.note(path, "rebuilt from the log", "it does not end with the newest timestamp")
     else:
         segment.time_index = index
 

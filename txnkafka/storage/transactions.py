@@ -59,7 +59,7 @@ def _from_file(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
         fault = "an aborted transaction has no data"  # zeros look like one
     if not fault:
         return TxnIndexFile(segment.base_offset, entries)
-    log.note(f"{path} is damaged, {fault}: made anew from the log")
+    log.note(path, "rebuilt from the log", f"it is damaged, {fault}")
     index = TxnIndexFile(segment.base_offset)
     index.replaces_file()
     return index
@@ -77,7 +77,8 @@ def _add_from_log(log: PartitionLog, segment: LogSegment, index: TxnIndexFile) -
     known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
     missing = [each for each in _aborted_in(log, segment) if each.last_offset > known]
     if missing and index.is_saved:
-        log.note(f"{segment.path('txnindex')} lacks {len(missing)} aborted transactions: added from the log")
+        why = f"aborted transactions are missing, {len(missing)} of them"
+        log.note(segment.path("txnindex"), "completed from the log", why)
     add_aborted(segment, index, missing)
 
 
@@ -120,7 +121,7 @@ def check_transactions(log: PartitionLog, segment: LogSegment) -> None:
     aborted = _aborted_in(log, segment) if markers else []
     if listed.keys() <= markers and all(_covers(listed, each) for each in aborted):
         return
-    log.note(f"{segment.path('txnindex')} contradicts the log: made anew from it")
+    log.note(segment.path("txnindex"), "rebuilt from the log", "it contradicts the log")
     segment.txn_index = TxnIndexFile(segment.base_offset)
     segment.txn_index.replaces_file()
     add_aborted(segment, segment.txn_index, aborted)
@@ -153,7 +154,7 @@ def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> 
             table.load(log.snapshots.read(offset), now_ms=log.loaded_ms, expiration_ms=_NEVER)
             return offset
         except CorruptFileError as error:
-            log.note(f"{log.snapshots.path(offset)} is damaged and goes: {error.reason}")
+            log.note(log.snapshots.path(offset), "removed", f"it is damaged, {error.reason}")
             log.snapshots.remove(offset)
     table.clear()
     return log.segments[0].base_offset

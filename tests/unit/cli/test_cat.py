@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_options_that_make_no_sense(run: Run, log_dir: Path, options: str, messa
 
 def test_unknown_names_say_what_there_is(run: Run, log_dir: Path) -> None:
     assert run("cat", log_dir, "--topic", "order") == (
-        2, "", f"txnkafka: error: no topic order in {log_dir}; there are the topics orders\n"
+        2, "", f"txnkafka: error: no topic order in {log_dir}; did you mean orders?\n"
     )  # fmt: skip
     assert run("cat", log_dir, "--topic", "orders", "--partition", 7) == (
         2, "", f"txnkafka: error: no partition 7 of orders in {log_dir}; there are the partitions 0, 1\n"
@@ -191,9 +192,9 @@ def test_a_torn_tail_is_a_warning(run: Run, log_dir: Path) -> None:
 def test_a_directory_that_vanishes(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = cat_module.chosen_partitions
 
-    def vanish(opened: LogDir, topic: str | None, partition: int | None) -> object:
+    def vanish(opened: LogDir, *choice: Any) -> object:
         shutil.rmtree(log_dir / "orders-0")
-        return choose(opened, topic, partition)
+        return choose(opened, *choice)
 
     monkeypatch.setattr(cat_module, "chosen_partitions", vanish)
     answer = run("cat", log_dir)

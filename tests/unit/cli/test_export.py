@@ -95,7 +95,7 @@ def test_other_options_are_refused(run: Run, log_dir: Path, tmp_path: Path) -> N
     run(*command, "jsonl")
     answer = run(*command, "csv", "--topic", "orders")
     assert (answer.status, answer.stdout) == (2, "")
-    assert "other options (to was jsonl, now csv, topic was None, now orders)" in answer.stderr
+    assert "other options (to was jsonl, now csv, topic was [], now ['orders'])" in answer.stderr
 
 
 def test_a_directory_with_other_things_is_refused(run: Run, log_dir: Path, tmp_path: Path) -> None:
@@ -115,7 +115,6 @@ def test_a_directory_with_other_things_is_refused(run: Run, log_dir: Path, tmp_p
         ("--to iceberg --columns key", "name it too"),
         ("--to iceberg --table records", "table must be like kafka.records"),
         ("--to parquet --start-offset 1 --start-time 1", "exclude each other"),
-        ("--to parquet --output s3://bucket/x", "only a directory can be written to"),
     ],
 )
 def test_what_makes_no_sense(run: Run, log_dir: Path, tmp_path: Path, options: str, message: str) -> None:
@@ -123,6 +122,15 @@ def test_what_makes_no_sense(run: Run, log_dir: Path, tmp_path: Path, options: s
     assert (answer.status, answer.stdout) == (2, "")
     assert message in answer.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_the_output_is_a_directory_of_this_machine(run: Run, log_dir: Path, tmp_path: Path) -> None:
+    for address in ("s3://bucket/x", "memory://x", "hdfs:/x"):
+        answer = run("export", log_dir, "--to", "jsonl", "--output", address)
+        assert (answer.status, answer.stdout) == (2, "")
+        assert f"--output {address}: only a directory of this machine can be written to" in answer.stderr
+    assert run("export", log_dir, "--to", "jsonl", "--output", f"file://{tmp_path}/out/").status == 0
+    assert len(files(tmp_path / "out")) == 2
 
 
 def test_nothing_is_written_into_what_is_read(run: Run, log_dir: Path) -> None:

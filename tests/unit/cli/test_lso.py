@@ -39,7 +39,7 @@ def test_damage_in_the_coordinators_log_is_told(tmp_path: Path, run: Run) -> Non
     record = PlainRecord(transaction_key("shop"), b"\0\x63")
     write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})
     result = run("lso", tmp_path, "--topic", "a")
-    assert result.status == 0
+    assert result.status == 1
     assert "UNKNOWN_NO_COORDINATOR_DATA" in result.stdout
     assert "coordinator-log-damaged" in result.stderr
 
@@ -56,9 +56,9 @@ def test_a_wrong_choice_says_what_there_is(log_dir: Path, run: Run) -> None:
         assert text in result.stderr
 
 
-def test_an_open_transaction_of_nobody_known_is_no_finding(log_dir: Path, run: Run) -> None:
+def test_records_that_wait_for_a_transaction_of_nobody_known(log_dir: Path, run: Run) -> None:
     result = run("lso", log_dir)
-    assert (result.status, result.stderr) == (0, "")
+    assert (result.status, result.stderr) == (1, "")
     assert result.lines[0] == "orders-0  UNKNOWN_NO_COORDINATOR_DATA"
     assert "1 record (72 bytes) waits behind it" in result.stdout
     assert "open since 2023-11-14T22:13:26.000Z (1700000006000)" in result.stdout
@@ -88,3 +88,53 @@ def test_how_old_a_hanging_transaction_must_be(tmp_path: Path, run: Run) -> None
     for minutes, status in ((2, 0), (1, 1)):  # the record is of 1000 ms
         arguments = ["--now", 1000 + 2 * 60_000, "--max-transaction-timeout", minutes]
         assert run("lso", tmp_path, *arguments).status == status
+
+
+START, TIMEOUT = 1_700_000_000_000, 60_000
+
+
+def open_for(root: Path, age_ms: int) -> None:
+    """A transaction of a-0 that was open for so long when another one was begun, the last thing to happen."""
+    write_log(root, "a-0", {0: [batch(0, producer_id=7, producer_epoch=0, transactional=True)]})
+    states = {
+        "shop": transaction_value(7, state=1, topics={"a": [0]}, start_ms=START, update_ms=START),
+        "other": transaction_value(8, update_ms=START + age_ms),
+    }
+    records = [PlainRecord(transaction_key(name), value) for name, value in states.items()]
+    write_log(root, "__transaction_state-0", {0: [Batch(records=records).encode()]})
+
+
+def test_what_is_overdue_by_the_directorys_own_clock(tmp_path: Path, run: Run) -> None:
+    open_for(tmp_path, TIMEOUT)
+    young = run("lso", tmp_path, "--topic", "a")
+    assert (young.status, young.lines[0]) == (0, "a-0  OPEN_WITHIN_TIMEOUT")
+    judged = "Judged at 2023-11-14T22:14:20.000Z, the newest time in this directory; --now overrides."
+    assert f"  {judged}" in young.lines
+    assert "kafka-transactions.sh" not in young.stdout
+    overdue = run("lso", tmp_path, "--topic", "a", "--now", START + TIMEOUT + 1)
+    assert (overdue.status, overdue.lines[0]) == (1, "a-0  OPEN_OVERDUE")
+    assert "  Judged at 2023-11-14T22:14:20.001Z, as --now says." in overdue.lines
+    open_for(tmp_path, TIMEOUT + 1)
+    assert run("lso", tmp_path, "--topic", "a").lines[0] == "a-0  OPEN_OVERDUE"
+
+
+def test_a_command_stands_last_and_behind_its_condition(tmp_path: Path, run: Run) -> None:
+    open_for(tmp_path, TIMEOUT + 1)
+    lines = run("lso", tmp_path, "--topic", "a").lines
+    assert [line.split(":")[0].split(" at ")[0].strip() for line in lines[3:]] == [
+        "Why", "Judged", "What to do", "Risk",
+        "Only if the coordinator runs and does not abort it (Kafka 4.0 and newer)",
+        "kafka-transactions.sh --bootstrap-server HOST",
+    ]  # fmt: skip
+    assert "forceTerminateTransaction --transactionalId shop" in lines[-1]
+
+
+def test_a_hanging_transaction_behind_a_healthy_one_is_found(tmp_path: Path, run: Run) -> None:
+    open_for(tmp_path, 1)
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    log = tmp_path / "a-0" / f"{0:020}.log"
+    log.write_bytes(log.read_bytes() + batch(2, producer_id=8, producer_epoch=0, transactional=True))
+    answer = run("lso", tmp_path, "--topic", "a")
+    assert answer.lines[0] == "a-0  OPEN_WITHIN_TIMEOUT"
+    assert "Open too, HANGING_PARTITION_NOT_IN_TXN" in answer.stdout
+    assert answer.status == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from tests.models.log_directory import LogDirectory
 from tests.unit.cli.conftest import Run
 from txnkafka.cli import verify as verify_command
+from txnkafka.env import LocalFileSystem
 
 FIELDS = ["file", "position", "severity", "code", "message", "remedy"]
 
@@ -125,3 +127,35 @@ def test_a_partition_that_cannot_be_read_is_status_2(sound: LogDirectory, run: R
     assert answer.status == 2
     assert "[unreadable-partition]" in answer.stdout
     assert "2 partitions" in answer.stdout
+
+
+def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
+    run: Run, broken: LogDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directory may not be listed, or its log may not be opened."""
+    whole_list, whole_open = LocalFileSystem.list, LocalFileSystem.open
+    for name in ("a-0", "b-0"):
+        shutil.copytree(broken.root / "t-0", broken.root / name)
+
+    def refuse_to_list(self: LocalFileSystem, path: str) -> object:
+        if path.endswith("a-0"):
+            raise PermissionError(13, "Permission denied", path)
+        return whole_list(self, path)
+
+    def refuse_to_open(self: LocalFileSystem, path: str) -> object:
+        if "b-0" in path and path.endswith(".log"):
+            raise PermissionError(13, "Permission denied", path)
+        return whole_open(self, path)
+
+    monkeypatch.setattr(LocalFileSystem, "list", refuse_to_list)
+    monkeypatch.setattr(LocalFileSystem, "open", refuse_to_open)
+    answer = run("verify", broken.root, "--format", "json")
+    assert (answer.status, answer.stderr) == (2, "")
+    findings = json.loads(answer.stdout)["findings"]
+    unreadable = [each for each in findings if each["code"] == "unreadable-partition"]
+    assert {each["file"].split("/")[-1 if each["file"].endswith("a-0") else -2] for each in unreadable} == {
+        "a-0", "b-0"
+    }  # fmt: skip
+    assert all("Permission denied" in each["message"] for each in unreadable)
+    assert any(each["code"] == "corrupt-batch" and "/t-0/" in each["file"] for each in findings)
+    assert run("verify", broken.root, "--topic", "t").status == 1

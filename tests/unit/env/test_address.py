@@ -17,11 +17,21 @@ from txnkafka.env import LocalFileSystem, open_file_system, without_password
 from txnkafka.env.remote import RemoteFileSystem
 
 
-@pytest.mark.parametrize("path", ["/a", "a/b", ".", "a:b/c", "file:/a", "file:///a", "FILE://localhost/a"])
-def test_paths_of_this_machine(path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "absolute"),
+    [
+        ("/a", "/a"), ("/a/", "/a"), ("/a/.", "/a"), ("//a", "/a"), ("/a/../b", "/b"), ("a/b", "{}/a/b"),
+        (".", "{}"), ("./a/", "{}/a"), ("a:b/c", "{}/a:b/c"), ("/", "/"), ("file:/a", "/a"),
+        ("file:///a/./", "/a"), ("FILE://localhost/a", "/a"),
+    ],
+)  # fmt: skip
+def test_paths_of_this_machine(
+    path: str, absolute: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     file_system, paths = open_file_system([path])
     assert isinstance(file_system, LocalFileSystem)
-    assert paths == ["/a" if path.lower().startswith("file") else path]
+    assert paths == [absolute.format(tmp_path)]
 
 
 @pytest.mark.parametrize(

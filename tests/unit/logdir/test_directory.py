@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,10 +46,41 @@ def test_a_partition_directory_and_a_single_segment(tmp_path: Path) -> None:
 def test_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_log(tmp_path, "t-0", LOG)
     monkeypatch.chdir(tmp_path / "t-0")
-    assert LogDir(f"{0:020d}.log").topic_partitions == [TopicPartition("log", 0)]
+    for path in (f"{0:020d}.log", ".", "../t-0/"):
+        assert LogDir(path).topic_partitions == [TopicPartition("t", 0)]
+        assert LogDir(path).paths[0].startswith(str(tmp_path / "t-0"))
     monkeypatch.chdir(tmp_path)
     assert offsets(LogDir("t-0")) == [0, 1, 2, 3]
     assert offsets(LogDir(".")) == [0, 1, 2, 3]
+
+
+def test_what_a_path_may_be(tmp_path: Path) -> None:
+    directory = write_log(tmp_path, "t-0", LOG)
+    assert offsets(LogDir(directory)) == offsets(LogDir([directory])) == [0, 1, 2, 3]
+    assert LogDir(directory).paths == [str(directory)]
+    for wrong in (None, 5, b"t-0", [b"t-0"], [None]):
+        with pytest.raises(TypeError, match=r"a path is a str or a pathlib\.Path, not"):
+            LogDir(wrong)  # type: ignore[arg-type]
+    with pytest.raises(LogDirError, match="no path was given"):
+        LogDir([])
+
+
+def test_what_is_of_the_wrong_type(tmp_path: Path) -> None:
+    log_dir = LogDir(write_log(tmp_path, "t-0", LOG))
+    for wrong in (("t", "0"), ("t", 0.0), ("t", None), (0, 0)):
+        with pytest.raises(TypeError, match="a partition is named by a str and an int"):
+            log_dir.partition(*wrong)  # type: ignore[arg-type]
+    view: Any = log_dir.partition("t", 0)
+    for name in ("start_offset", "end_offset"):
+        for read in (view.read, view.records, view.arrow_batches, view.plan, view.count):
+            with pytest.raises(TypeError, match=f"{name} must be an int, not '5'"):
+                list(read(**{name: "5"}) if read != view.count else [read(**{name: "5"})])
+        with pytest.raises(TypeError, match=f"{name} must be an int"):
+            view.transactions(**{name: "5"})
+    with pytest.raises(TypeError, match="timestamp must be an int, not '2026-01-31'"):
+        view.offset_for_timestamp("2026-01-31")
+    with pytest.raises(TypeError, match=r"columns are a list of names, as in \['key'\], not 'key'"):
+        list(view.arrow_batches("key"))
 
 
 def test_the_parent_of_a_partition_directory_is_asked(tmp_path: Path) -> None:
@@ -99,9 +131,9 @@ def test_what_is_no_log_directory(tmp_path: Path) -> None:
 def test_unknown_partitions_and_offsets_say_what_there_is(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", LOG)
     log_dir = LogDir(str(tmp_path))
-    with pytest.raises(UnknownTopicOrPartitionError, match=r"no t-7 in .*there are partitions \[0\]"):
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"no t-7 in .*there are the partitions 0"):
         log_dir.partition("t", 7)
-    with pytest.raises(UnknownTopicOrPartitionError, match=r"no x-0 in .*there are topics \['t'\]"):
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"no x-0 in .*there are the topics t"):
         log_dir.partition("x", 0)
     with pytest.raises(OffsetOutOfRangeError, match="offset 5 of t-0 is not in the log, which has 0 to 4"):
         list(log_dir.partition("t", 0).records(start_offset=5))

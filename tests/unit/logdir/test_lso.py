@@ -282,6 +282,7 @@ def test_json_has_the_promised_fields(tmp_path: Path) -> None:
         "high_watermark": None,
         "last_stable_offset": 5,
         "verdict": "OPEN_WITHIN_TIMEOUT",
+        "judged_at": NOW,
         "open_transactions": [
             {
                 "producer_id": 7,

@@ -55,7 +55,7 @@ def test_topics_may_be_named_matched_or_all_but_kafkas_own(root: str) -> None:
         ({"topic": ["orders", "nothing"]}, "no topic nothing in "),
         ({"topic_pattern": "^order$"}, "no topic that matches '.order.' in "),
         ({"topic_pattern": "__consumer"}, "no topic that matches '__consumer' in "),
-        ({"assign": {"orders": [0, 7]}}, r"no orders-7 in .* partitions \[0, 1\]"),
+        ({"assign": {"orders": [0, 7]}}, r"no orders-7 in .* partitions 0, 1"),
     ],
 )
 def test_what_is_not_there_is_refused(root: str, keywords: dict[str, Any], message: str) -> None:

@@ -78,7 +78,7 @@ def test_a_log_that_ends_below_what_was_durable(clean: bool) -> None:
     given_up = Start(clean, 6, 0, Repair(truncate_corrupt=True))
     found = opened(files, given_up)
     assert (found.log.log_end_offset, found.log.recovery_point <= 4) == (4, True)
-    assert "the log ends at 4: offsets up to 5 were durable, and are lost" in found.repairs
+    assert "the log ends at 4: offsets up to 5 were durable, and are lost" in map(str, found.repairs)
 
 
 def test_a_recovery_point_that_nobody_knows_protects_closed_segments() -> None:

@@ -22,7 +22,8 @@ PARTITIONINGS = ("topic", "date")
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """The options of an export. None is "not said"; times are in milliseconds.
+    """The options of an export. None is "not said"; times are in milliseconds. ``topic`` and ``partition``
+    are the words that chose partitions, in any order.
 
     ``columns`` are those of Spark's Kafka source, for everything but text; text has the fields of ``cat``.
     ``file_bytes`` is about how much log becomes one file. ``catalog`` are properties of an Iceberg catalog:
@@ -31,8 +32,8 @@ class ExportOptions:
 
     to: str
     paths: tuple[str, ...]
-    topic: str | None = None
-    partition: int | None = None
+    topic: tuple[str, ...] = ()
+    partition: tuple[str, ...] = ()
     isolation_level: str = IsolationLevel.READ_COMMITTED.value
     start_offset: int | None = None
     end_offset: int | None = None

@@ -155,8 +155,8 @@ class _Run:
     def _tasks(self, round: Round, plan: RoundPlan, order: _Order) -> Iterator[UnitTask]:
         for unit in plan.units:
             if order.lacks(unit.number):
-                mapped = self._log_dir.partition(*unit.topic_partition).source.mapped
-                yield UnitTask(unit, self._options, round.staging, mapped)
+                source = self._log_dir.partition(*unit.topic_partition).source
+                yield UnitTask(unit, self._options, round.staging, source.mapped, source.file_system)
 
     def _report(self, round: Round, plan: RoundPlan, new_rows: int) -> ExportReport:
         rows = files = size = 0

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from txnkafka.env import DataFiles, make_directories, unique_name, write_durably
+from txnkafka.env import DataFiles, FileSystem, make_directories, unique_name, write_durably
 from txnkafka.errors import CorruptRecordError, KafkaError
 from txnkafka.logdir.export.files import DataFile, UnitFiles
 from txnkafka.logdir.export.options import ExportOptions
@@ -23,12 +23,14 @@ COPIED = frozenset(("key", "value", "headers"))
 
 
 class UnitTask(NamedTuple):
-    """A unit to be staged in ``folder``. ``mapped``: its segment may be mapped into memory."""
+    """A unit to be staged in ``folder``. ``mapped``: its segment, which is read from ``source``, may be
+    mapped into memory."""
 
     unit: ExportUnit
     options: ExportOptions
     folder: str
     mapped: bool
+    source: FileSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
     when the log is not what it was when it was planned.
     """
     number, unit, mark = task.unit
-    if fingerprint(files, unit) != mark:
+    if fingerprint(task.source, unit) != mark:
         raise KafkaError(
             f"{unit.path} is not what it was when the export was planned: between positions "
             f"{unit.start_position} and {unit.end_position} stands something else; "
@@ -90,7 +92,7 @@ def _write(files: DataFiles, task: UnitTask, folder: str, name: str) -> StagedUn
     left_out: list[str] = []
     stopped_by = None
     end_offset = unit.end_offset
-    segment = segment_of(files, unit)
+    segment = segment_of(task.source, unit)
     segment.mapped = task.mapped
     decoder = _decoder(options)
     output = UnitFiles(files, folder, task.unit.topic_partition, options)
