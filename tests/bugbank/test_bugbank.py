@@ -58,8 +58,10 @@ def test_a_patch_fits_the_package(name: str, tmp_path: Path) -> None:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     patch.apply(tmp_path)
-    for arguments in patch.caught_by:
-        assert (ROOT / arguments.split(" ")[0].partition("::")[0]).is_file(), arguments
+    for witness in patch.caught_by:
+        assert (ROOT / witness.arguments.split(" ")[0].partition("::")[0]).is_file(), witness.arguments
+        if LONG:
+            assert witness.says is not None, "python -m tests.bugbank --record writes what it says"
 
 
 def test_every_bug_is_here_or_has_a_reason_why_it_cannot_be() -> None:

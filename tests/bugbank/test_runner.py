@@ -1,15 +1,20 @@
-"""The runner itself: what is no bug, no patch or no program is never taken for a bug that was noticed."""
+"""The runner: what is no bug, no patch or no program, or what says something else, is not counted as a notice."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.bugbank.patches import Patch, PatchError, parse_patch
+from tests.bugbank.__main__ import record, recorded
+from tests.bugbank.patches import Patch, PatchError, parse_patch, read_patch
 from tests.bugbank.runner import run
+from tests.bugbank.witness import statement_at, words
 
-HEAD = "Bug: b\nBreaks: i\nCaught by: tests/unit/storage/test_layout.py -k test_file_name\n"
+NAMED = "Caught by: tests/unit/storage/test_layout.py -k test_file_name\n"
+SAYS = "Says: ^AssertionError:.* @ assert file_name\n"
+HEAD = f"Bug: b\nBreaks: i\n{NAMED}{SAYS}"
 FILE = "--- a/txnkafka/storage/layout.py\n+++ b/txnkafka/storage/layout.py\n@@\n"
 OLD = '    return f"{base_offset:020d}.{kind}"\n'
 
@@ -29,7 +34,8 @@ def test_a_bug_is_noticed() -> None:
     [
         pytest.param(OLD, "tests passed, the bug was not noticed", id="no bug"),
         pytest.param("    return (\n", "0 tests passed", id="no program"),
-        pytest.param("    return no_such_name\n", "has broken: NameError", id="a name that is not there"),
+        pytest.param("    return no_such_name\n", "says not", id="a name that is not there"),
+        pytest.param("    return {}[kind]\n", "but KeyError: ", id="a key that is not there"),
     ],
 )
 def test_what_is_not_noticed(line: str, text: str) -> None:
@@ -37,6 +43,69 @@ def test_what_is_not_noticed(line: str, text: str) -> None:
     outcome = run(patch(f"-{OLD}", added))
     assert not outcome.is_caught
     assert text in outcome.text
+
+
+def test_words_that_nobody_recorded_are_no_notice() -> None:
+    bug = [f"-{OLD}", f"+{OLD.replace('20', '21')}"]
+    outcome = run(patch(*bug, head=HEAD.replace(SAYS, "")))
+    assert not outcome.is_caught
+    assert "no line Says" in outcome.text
+
+
+def test_recorded_words_make_a_patch_whole(tmp_path: Path) -> None:
+    path = tmp_path / "canary.patch"
+    path.write_text(HEAD.replace(SAYS, "") + FILE + f"-{OLD}+{OLD.replace('20', '21')}")
+    assert "AssertionError" in record(path)
+    once = read_patch(path)
+    assert run(once).is_caught
+    assert once.caught_by[0].says is not None
+    record(path)
+    assert read_patch(path) == once
+
+
+def test_what_broken_code_raises_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "canary.patch"
+    path.write_text(HEAD + FILE + f"-{OLD}+    return {{}}[kind]\n")
+    before = path.read_text()
+    assert "nothing recorded: " in record(path)
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("said", "same", "other"),
+    [
+        ("AssertionError: assert 3 == 4 @ assert n == 4", "AssertionError: assert 5 == 4 @ assert n == 4", "n == 5"),
+        ("LogDirError: /tmp/a: no log (12) @ f()", "LogDirError: /var/b: no log (7) @ f()", "LogDirError: no"),
+        ("ValueError: a|b at 0x7f1 @ f(x[0])", "ValueError: a|b at 0x8ab @ f(x[0])", "ValueError: a @ f(x[0])"),
+        ("KafkaError:  @ g()", "KafkaError: failed @ g()", "LogDirError:  @ g()"),
+    ],
+)  # fmt: skip
+def test_recorded_words_fit_other_numbers_and_paths_only(said: str, same: str, other: str) -> None:
+    assert re.search(recorded(said), said)
+    assert re.search(recorded(said), same)
+    assert not re.search(recorded(said), other)
+
+
+def test_the_words_of_an_error_end_with_the_statement_of_the_test() -> None:
+    with pytest.raises(ValueError, match="no number") as caught:
+        int_of(
+            "no number",
+        )
+    assert words(caught.value).endswith('@ raise ValueError(f"{text} is none") from None')
+    source = "def f():\n    with a(\n        1\n    ):\n        assert (\n            x\n        )\n"
+    assert [statement_at(source, line) for line in (1, 2, 4, 6)] == [
+        "def f():",
+        "with a( 1 ):",
+        "with a( 1 ):",
+        "assert ( x )",
+    ]
+
+
+def int_of(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text} is none") from None
 
 
 def test_no_end_is_no_notice() -> None:
@@ -57,7 +126,7 @@ def test_a_test_that_is_not_there_notices_nothing() -> None:
 
 
 def test_each_test_that_is_named_has_to_notice() -> None:
-    head = HEAD + "Caught by: tests/unit/storage/test_index.py -k test_empty\n"
+    head = HEAD + "Caught by: tests/unit/storage/test_index.py -k test_empty\nSays: .\n"
     outcome = run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head))
     assert not outcome.is_caught
     assert outcome.text.startswith("tests/unit/storage/test_index.py -k test_empty: ")
@@ -95,6 +164,9 @@ def test_code_that_moved_is_found(tmp_path: Path) -> None:
     [
         "Bug: b\nBreaks: i\n" + FILE + "+x\n",
         "Bug: b\nno head\n" + FILE + "+x\n",
+        f"Bug: b\nBreaks: i\n{SAYS}{NAMED}" + FILE + "+x\n",
+        HEAD + SAYS + FILE + "+x\n",
+        HEAD.replace(SAYS, "Says: (\n") + FILE + "+x\n",
         HEAD + "--- a/txnkafka/a.py\n+++ b/txnkafka/a.py\n+x\n",
         HEAD + FILE + "*x\n",
     ],
