@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
+SPARK = tuple(int(number) for number in pyspark.__version__.split(".")[:2])
 TAKES_MINUTES = {"test_recipes.py": "the ways to get the package to a cluster, executors killed under SQL"}
 
 collect_ignore = [] if LONG else list(TAKES_MINUTES)

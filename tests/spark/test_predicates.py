@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.models.builder import Batch, PlainRecord
+from tests.spark.conftest import SPARK
 from tests.unit.logdir.logs import write_log
 from txnkafka.spark import batches, scan
 
@@ -44,7 +45,7 @@ def _batch(base: int) -> bytes:
 @pytest.fixture(params=["true", "false"])
 def pushdown(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[bool]:
     spark.conf.set(PUSHDOWN, request.param)
-    yield request.param == "true"
+    yield request.param == "true" and SPARK >= (4, 1)  # Spark 4.0 pushes no filters to Python sources
     spark.conf.unset(PUSHDOWN)
 
 

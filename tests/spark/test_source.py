@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import InputPartition
 
 from tests.golden.cases import case
 from tests.golden.damage import BATCH_OF_88
 from tests.spark.answers import Json, expected_lines, line
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import TopicPartition
+from txnkafka.spark import TxnKafkaDataSource
 
 INTERLEAVED = case("interleaved")
 PATH = str(INTERLEAVED.logs)
@@ -94,6 +96,23 @@ def test_an_empty_plan_has_no_rows(spark: SparkSession) -> None:
     """Spark makes one partition of an empty list of them."""
     frame = read(spark, PATH, where="offset < 0")
     assert frame.count() == 0
+
+
+@pytest.mark.parametrize("partition", [None, InputPartition(None)], ids=["4.0", "4.1"])
+def test_the_partition_of_an_empty_plan_has_no_rows(partition: InputPartition | None) -> None:
+    """What Spark makes of an empty plan, in each of its versions."""
+    source = TxnKafkaDataSource({"path": PATH})
+    reader = source.reader(source.schema())
+    assert list(reader.read(partition)) == []
+
+
+def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:
+    stream = spark.readStream.format("txnkafka").load(PATH)
+    query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(StreamingQueryException) as caught:
+        query.awaitTermination(120)
+    assert "txnkafka reads log directories in batches only" in str(caught.value)
+    assert "UnboundLocalError" not in str(caught.value)
 
 
 def test_a_hint_makes_more_tasks_with_the_same_rows(spark: SparkSession) -> None:
