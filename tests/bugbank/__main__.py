@@ -46,22 +46,23 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
-def record(path: Path) -> str:
-    """Write the Says lines of a patch, and say what came of it."""
+def record(path: Path) -> tuple[bool, str]:
+    """Write the Says lines of a patch: whether that was possible, and what came of it."""
     patch = read_patch(path)
     try:
         with prepared(patch) as top:
             failures = [first_failure(top, each.arguments, LIMIT_SECONDS) for each in patch.caught_by]
     except PatchError as error:
-        return f"{patch.name}: {error}"
+        return False, f"{patch.name}: {error}"
     for failure in failures:
         if reason := _reason(failure):
-            return f"{patch.name}: nothing recorded: {reason}"
+            return False, f"{patch.name}: nothing recorded: {reason}"
     for witness, failure in zip(patch.caught_by, failures, strict=True):
         witness.says = recorded(next(words for words, broken in failure.errors if not broken))
     path.write_text(with_words(path.read_text(encoding="utf-8"), patch), encoding="utf-8")
     seconds = max(failure.seconds for failure in failures)
-    return "\n".join([f"{patch.name}: {seconds:.1f} s", *(f"  {each.says}" for each in patch.caught_by)])
+    lines = [f"{patch.name}: {seconds:.1f} s", *(f"  {each.says}" for each in patch.caught_by)]
+    return True, "\n".join(lines)
 
 
 def _reason(failure: Failure) -> str:
@@ -93,13 +94,13 @@ def main(arguments: list[str]) -> int:
     if not paths:
         every = sorted(BANK.glob("*.patch"))
         paths = [path for path in every if any(each.says is None for each in read_patch(path).caught_by)]
-    failed = 0
+    done = []
     with ThreadPoolExecutor(AT_ONCE) as executor:
-        for text in executor.map(record, paths):
-            failed += "\n" not in text
+        for is_recorded, text in executor.map(record, paths):
+            done.append(is_recorded)
             print(text, flush=True)
-    print(f"{len(paths) - failed} of {len(paths)} patches recorded")
-    return bool(failed)
+    print(f"{sum(done)} of {len(paths)} patches recorded")
+    return not all(done)
 
 
 if __name__ == "__main__":

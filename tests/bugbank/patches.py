@@ -50,7 +50,7 @@ class Witness:
 
 @dataclass
 class Patch:
-    """One bug. Each of ``caught_by`` must notice it; ``builds`` are the compiled modules that are made anew."""
+    """One bug. Each of ``caught_by`` must notice it; ``builds`` are the modules that are compiled again."""
 
     name: str
     bug: str = ""

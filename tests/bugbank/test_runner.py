@@ -1,4 +1,4 @@
-"""The runner: what is no bug, no patch or no program, or what says something else, is not counted as a notice."""
+"""The runner: what is no bug, no patch or no program, or says something else, is not counted as a notice."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_words_that_nobody_recorded_are_no_notice() -> None:
 def test_recorded_words_make_a_patch_whole(tmp_path: Path) -> None:
     path = tmp_path / "canary.patch"
     path.write_text(HEAD.replace(SAYS, "") + FILE + f"-{OLD}+{OLD.replace('20', '21')}")
-    assert "AssertionError" in record(path)
+    assert record(path)[0]
     once = read_patch(path)
     assert run(once).is_caught
     assert once.caught_by[0].says is not None
@@ -67,19 +67,19 @@ def test_what_broken_code_raises_is_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "canary.patch"
     path.write_text(HEAD + FILE + f"-{OLD}+    return {{}}[kind]\n")
     before = path.read_text()
-    assert "nothing recorded: " in record(path)
+    assert record(path)[0] is False
     assert path.read_text() == before
 
 
 @pytest.mark.parametrize(
     ("said", "same", "other"),
     [
-        ("AssertionError: assert 3 == 4 @ assert n == 4", "AssertionError: assert 5 == 4 @ assert n == 4", "n == 5"),
-        ("LogDirError: /tmp/a: no log (12) @ f()", "LogDirError: /var/b: no log (7) @ f()", "LogDirError: no"),
-        ("ValueError: a|b at 0x7f1 @ f(x[0])", "ValueError: a|b at 0x8ab @ f(x[0])", "ValueError: a @ f(x[0])"),
+        ("AssertionError: assert 3 == 4 @ assert n == 4", "AssertionError: 5 == 4 @ assert n == 4", "n == 5"),
+        ("LogDirError: /tmp/a: no (12) @ f()", "LogDirError: /var/b: no (7) @ f()", "LogDirError: no @ f()"),
+        ("ValueError: a|b 0x7f1 @ f(x[0])", "ValueError: a|b 0x8ab @ f(x[0])", "ValueError: a @ f(x[0])"),
         ("KafkaError:  @ g()", "KafkaError: failed @ g()", "LogDirError:  @ g()"),
     ],
-)  # fmt: skip
+)
 def test_recorded_words_fit_other_numbers_and_paths_only(said: str, same: str, other: str) -> None:
     assert re.search(recorded(said), said)
     assert re.search(recorded(said), same)

@@ -18,7 +18,6 @@ from tests.golden.damage import BATCH_OF_88, DAMAGED
 from tests.models.builder import Batch, PlainRecord, control_batch, legacy_wrapper
 from tests.models.builder import legacy_entry as entry
 from tests.spark.answers import Json, line
-from tests.spark.conftest import SPARK
 from tests.unit.logdir.logs import batch, marker
 from txnkafka import TopicPartition
 from txnkafka.spark import arrow_functions, register
@@ -29,8 +28,6 @@ from txnkafka.spark.functions import (
     try_decode_record_batches,
 )
 from txnkafka.spark.record_batches import RECORD_TYPE, RecordBatchesDecoder
-
-pytestmark = pytest.mark.skipif(SPARK < (4, 1), reason="the functions are Arrow UDFs, which Spark 4.0 has not")
 
 SOUND = [each for each in cases() if each.damage is None]
 RECORDS = 14_694

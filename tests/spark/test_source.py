@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import InputPartition
 
 from tests.golden.cases import case
-from tests.golden.damage import BATCH_OF_88
+from tests.golden.damage import BATCH_OF_88, DAMAGED, TABLE
 from tests.spark.answers import Json, expected_lines, line
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import TopicPartition
@@ -165,11 +166,20 @@ def test_a_topic_that_is_not_there_is_refused_with_those_that_are(spark: SparkSe
 
 
 def test_damage_fails_the_job_with_file_and_position(spark: SparkSession) -> None:
-    path = case("clean_flip_last_payload").logs
+    (damage,) = (each for each in TABLE if str(each) == "clean_flip_last_payload/logs")
+    path = damage.path
     found = read(spark, str(path), **{"isolation.level": "read_uncommitted"})
     with pytest.raises(PySparkException) as caught:
         found.collect()
     assert f"{BATCH_OF_88.file}, position {BATCH_OF_88.position}, offset 88" in str(caught.value)
     assert "failOnDataLoss=false leaves the batch out" in str(caught.value)
     skipping = read(spark, str(path), failOnDataLoss="false", **{"isolation.level": "read_uncommitted"})
-    assert not {row.offset for row in skipping.collect()} & set(BATCH_OF_88.offsets)
+    around = damage.answer.records_around("read_uncommitted")
+    assert lines_of_partition(skipping) == [(row["offset"], row["value"]) for row in around]
+    assert not {row["offset"] for row in around} & set(BATCH_OF_88.offsets)
+    assert len(around) == 70
+
+
+def lines_of_partition(frame: DataFrame) -> list[tuple[int, str | None]]:
+    rows = frame.where(f"topic = '{DAMAGED.topic}' and partition = {DAMAGED.partition}").collect()
+    return [(row.offset, None if row.value is None else b64encode(row.value).decode()) for row in rows]

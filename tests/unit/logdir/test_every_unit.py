@@ -29,7 +29,7 @@ class Written(NamedTuple):
         return self.base + self.count - 1
 
 
-# transactions end in batches of one record, at the end of a segment, of the log, and before a gap in the offsets
+# transactions end in batches of one record: at the end of a segment, of the log, and before a gap
 SEGMENTS = [
     [Written(0, 2, 1), Written(2, 1, -1), Written(3, 1, 1)],
     [Written(4, 3, 2), Written(7, 1, 1)],

@@ -1,5 +1,5 @@
-"""Every comparison with every value around those of a few records, and every pair of comparisons of offset and
-timestamp: the model's records are chosen, and the bounds are as narrow as a comparison allows."""
+"""Every comparison with every value around those of a few records, and every pair of comparisons of offset
+and timestamp: the model's records are chosen, and the bounds are as narrow as a comparison allows."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def test_every_comparison_and_its_negation(operand: Any) -> None:
 @pytest.mark.parametrize("join", ["and", "or"])
 def test_every_pair_of_comparisons_with_offset_and_timestamp(join: str) -> None:
     columns = decoded()
-    offsets = [(operator, "offset", value) for operator in COMPARISONS for value in (BASE, BASE + 2, BASE + 4)]
-    times = [(operator, "timestamp", value) for operator in COMPARISONS for value in (5, 6, 7)]
-    for one, other in combinations_with_replacement([*offsets, *times], 2):
+    around = {"offset": (BASE, BASE + 2, BASE + 4), "timestamp": (5, 6, 7)}
+    found = [(how, column, value) for column in around for how in COMPARISONS for value in around[column]]
+    for one, other in combinations_with_replacement(found, 2):
         check((join, one, other), columns)
         check(("not", (join, one, other)), columns)
 

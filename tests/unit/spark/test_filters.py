@@ -1,4 +1,8 @@
-"""Spark's filters by enumeration: what is taken chooses the rows that Spark would choose, to the microsecond."""
+"""Spark's filters by enumeration: what is taken chooses the rows that Spark would choose, to the microsecond.
+
+Spark 4.0 has no filters, so those here are named and built as in ``pyspark.sql.datasource``: they are known by
+their names.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,6 @@ RECORDS = [
 ]
 
 
-# Spark 4.0 has no filters: these are named and built as those of pyspark.sql.datasource, by whose names they are known
 @dataclass(frozen=True)
 class Filter:
     attribute: tuple[str, ...]
