@@ -21,11 +21,22 @@ from typing import Any, NamedTuple
 from tests.bugbank.patches import Patch, PatchError, Witness
 from tests.bugbank.witness import REPORT
 
-__all__ = ["LIMIT_SECONDS", "ROOT", "Failure", "Outcome", "first_failure", "prepared", "run"]
+__all__ = [
+    "LIMIT_SECONDS",
+    "ROOT",
+    "Failure",
+    "Outcome",
+    "first_failure",
+    "limit_of",
+    "prepared",
+    "run",
+    "wrong_package",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "build" / "bugbank"
 LIMIT_SECONDS = 60
+SPARK_LIMIT_SECONDS = 180  # a session and its workers have to start
 COMPILED = (".pyx", ".pxd", ".h")
 PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "tests.bugbank.witness")
 COPIED = ("txnkafka", "tests")  # tests find the checkout, and give it to Spark's workers, from where they lie
@@ -64,14 +75,19 @@ class Failure(NamedTuple):
     reason: str = ""
 
 
-def run(patch: Patch, *, limit_seconds: float = LIMIT_SECONDS) -> Outcome:
+def limit_of(witness: Witness) -> float:
+    """Seconds within which a test must notice its bug."""
+    return SPARK_LIMIT_SECONDS if witness.arguments.startswith("tests/spark/") else LIMIT_SECONDS
+
+
+def run(patch: Patch, *, limit_seconds: float | None = None) -> Outcome:
     """The first test that must notice the bug and does not, or the last that does."""
     seconds = 0.0
     outcome = Outcome(False, "no test is named")
     try:
         with prepared(patch) as top:
             for witness in patch.caught_by:
-                failure = first_failure(top, witness.arguments, limit_seconds)
+                failure = first_failure(top, witness.arguments, limit_seconds or limit_of(witness))
                 seconds += failure.seconds
                 outcome = _judge(witness, failure)
                 if not outcome.is_caught:
@@ -153,7 +169,8 @@ def _read_report(top: Path, report: Path, notes: Path) -> Failure:
     if not report.exists():
         return Failure("", [], 0.0, "the tests did not run")
     found = json.loads(report.read_text(encoding="utf-8"))
-    if reason := _wrong_package(top, found, notes):
+    noted = notes.read_text(encoding="utf-8") if notes.exists() else ""
+    if reason := wrong_package(top, found, noted):
         return Failure("", [], 0.0, reason)
     for failure in found["failures"]:
         if failure["when"] != "call":
@@ -162,14 +179,16 @@ def _read_report(top: Path, report: Path, notes: Path) -> Failure:
     return Failure("", [], 0.0, f"{found['passed']} tests passed, the bug was not noticed")
 
 
-def _wrong_package(top: Path, found: dict[str, Any], notes: Path) -> str:
+def wrong_package(top: Path, found: dict[str, Any], noted: str) -> str:
     """Why it is not sure that every process had the copy's package; empty when it is.
+
+    ``noted`` has a line "PROCESS PATH" for each process that has imported a package of that name.
 
     A process says by itself where it found the package, but only when it has the copy on its path: of
     Spark's workers one at least must have said so.
     """
-    lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
-    seen = {int(process): Path(origin) for process, origin in (line.split(" ", 1) for line in lines)}
+    lines = (line.split(" ", 1) for line in noted.splitlines())
+    seen = {int(process): Path(origin) for process, origin in lines}
     for package in (Path(found["package"]), *seen.values()):
         if not package.is_relative_to(top):
             return f"{package} was tested, not the patched package"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.bugbank.__main__ import record, recorded
 from tests.bugbank.patches import Patch, PatchError, parse_patch, read_patch
-from tests.bugbank.runner import run
+from tests.bugbank.runner import NOTES, prepared, run, wrong_package
 from tests.bugbank.witness import statement_at, words
 
 NAMED = "Caught by: tests/unit/storage/test_layout.py -k test_file_name\n"
@@ -106,6 +109,43 @@ def int_of(text: str) -> int:
         return int(text)
     except ValueError:
         raise ValueError(f"{text} is none") from None
+
+
+@pytest.mark.parametrize(
+    ("package", "has_workers", "noted", "reason"),
+    [
+        ("/copy/txnkafka/__init__.py", False, "", ""),
+        ("/copy/txnkafka/__init__.py", True, "7 /copy/txnkafka/__init__.py\n", ""),
+        ("/checkout/txnkafka/__init__.py", False, "", "/checkout/txnkafka/__init__.py was tested, not"),
+        ("/copy/txnkafka/__init__.py", True, "", "no Python worker of Spark's had the patched package"),
+        ("/copy/txnkafka/__init__.py", True, "1 /copy/txnkafka/__init__.py\n", "no Python worker of Spark's"),
+        (
+            "/copy/txnkafka/__init__.py",
+            True,
+            "7 /copy/txnkafka/__init__.py\n8 /checkout/txnkafka/__init__.py\n",
+            "/checkout/txnkafka/__init__.py was tested, not the patched package",
+        ),
+    ],
+)
+def test_every_process_must_have_had_the_copy(
+    package: str, has_workers: bool, noted: str, reason: str
+) -> None:
+    found = {"package": package, "process": 1, "has_workers": has_workers}
+    said = wrong_package(Path("/copy"), found, noted)
+    assert said.startswith(reason)
+    assert bool(said) == bool(reason)
+
+
+def test_a_process_of_the_copy_notes_where_its_package_lies(tmp_path: Path) -> None:
+    """As Spark's workers do it: only PYTHONPATH tells them of the copy."""
+    with prepared(parse_patch("canary", HEAD)) as top:
+        notes = tmp_path / "notes"
+        environment = {**os.environ, "PYTHONPATH": str(top), NOTES: str(notes)}
+        program = "import os, txnkafka; print(os.getpid(), txnkafka.__file__)"
+        command = [sys.executable, "-c", program]
+        said = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
+        assert notes.read_text() == said
+        assert Path(said.split()[1]).is_relative_to(top)
 
 
 def test_no_end_is_no_notice() -> None:

@@ -1,7 +1,7 @@
 """Spark's filters by enumeration: what is taken chooses the rows that Spark would choose, to the microsecond.
 
-Spark 4.0 has no filters, so those here are named and built as in ``pyspark.sql.datasource``: they are known by
-their names.
+Spark 4.0 has no filters, so those here are named and built as in ``pyspark.sql.datasource``: they are
+known by their names.
 """
 
 from __future__ import annotations
