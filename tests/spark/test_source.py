@@ -124,7 +124,7 @@ def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> No
 
 def test_a_stream_reader_says_that_there_are_no_streams() -> None:
     source = TxnKafkaDataSource({"path": PATH})
-    with pytest.raises(NotImplementedError, match="in batches only: use spark.read, not spark.readStream"):
+    with pytest.raises(NotImplementedError, match="in batches only: use spark"):
         source.streamReader(source.schema()).initialOffset()
 
 
