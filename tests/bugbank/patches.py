@@ -6,12 +6,13 @@ is. So code that moves needs no new patch, and code that changes says which patc
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Hunk", "Patch", "PatchError", "read_patch"]
+__all__ = ["Hunk", "Patch", "PatchError", "Witness", "parse_patch", "read_patch"]
 
-HEADS = ("Bug", "Breaks", "Caught by", "Builds")
+HEADS = ("Bug", "Breaks", "Caught by", "Says", "Builds")
 
 
 class PatchError(Exception):
@@ -39,14 +40,22 @@ class Hunk:
 
 
 @dataclass
+class Witness:
+    """``arguments`` of pytest, and the regular expression that is found in the words of its first failure;
+    None in a patch where nobody has recorded it yet."""
+
+    arguments: str
+    says: str | None = None
+
+
+@dataclass
 class Patch:
-    """One bug. ``caught_by`` are arguments of pytest, each of which must notice it; ``builds`` are the
-    compiled modules that are made anew."""
+    """One bug. Each of ``caught_by`` must notice it; ``builds`` are the modules that are compiled again."""
 
     name: str
     bug: str = ""
     breaks: str = ""
-    caught_by: list[str] = field(default_factory=list)
+    caught_by: list[Witness] = field(default_factory=list)
     builds: list[str] = field(default_factory=list)
     hunks: list[Hunk] = field(default_factory=list)
 
@@ -82,9 +91,21 @@ def _take_head(patch: Patch, key: str, value: str) -> None:
     elif key == "Breaks":
         patch.breaks = value
     elif key == "Caught by":
-        patch.caught_by.append(value)
+        patch.caught_by.append(Witness(value))
+    elif key == "Says":
+        _take_words(patch, value)
     else:
         patch.builds = value.split()
+
+
+def _take_words(patch: Patch, value: str) -> None:
+    if not patch.caught_by or patch.caught_by[-1].says is not None:
+        raise PatchError(f"{patch.name}: Says belongs below the Caught by that it is about, once")
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise PatchError(f"{patch.name}: {value!r} is no regular expression: {error}") from None
+    patch.caught_by[-1].says = value
 
 
 def _take_diff(patch: Patch, lines: list[str]) -> None:

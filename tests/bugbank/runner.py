@@ -1,10 +1,11 @@
-"""Puts a bug into a copy of the package and lets the tests look at it that must notice it."""
+"""Puts a bug into a copy of the checkout and lets the tests look at it that must notice it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -12,19 +13,48 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tests.bugbank.patches import Patch, PatchError
+from tests.bugbank.patches import Patch, PatchError, Witness
 from tests.bugbank.witness import REPORT
 
-__all__ = ["LIMIT_SECONDS", "Outcome", "run"]
+__all__ = [
+    "LIMIT_SECONDS",
+    "ROOT",
+    "Failure",
+    "Outcome",
+    "first_failure",
+    "limit_of",
+    "prepared",
+    "run",
+    "wrong_package",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "build" / "bugbank"
 LIMIT_SECONDS = 60
+SPARK_LIMIT_SECONDS = 180  # a session and its workers have to start
 COMPILED = (".pyx", ".pxd", ".h")
 PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "tests.bugbank.witness")
+COPIED = ("txnkafka", "tests")  # tests find the checkout, and give it to Spark's workers, from where they lie
+NOTES = "TXNKAFKA_BUGBANK_NOTES"
+# Python runs this at the start of every process that has the copy on its path
+SITECUSTOMIZE = f"""
+import os, sys
+from importlib.machinery import PathFinder
+
+class Noter:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "txnkafka":
+            with open(os.environ["{NOTES}"], "a") as notes:
+                notes.write(f"{{os.getpid()}} {{PathFinder.find_spec(name).origin}}\\n")
+
+sys.meta_path.insert(0, Noter)
+"""
 
 
 class Outcome(NamedTuple):
@@ -35,77 +65,143 @@ class Outcome(NamedTuple):
     seconds: float = 0.0
 
 
-def run(patch: Patch, *, limit_seconds: float = LIMIT_SECONDS) -> Outcome:
+class Failure(NamedTuple):
+    """The first failure of a run of pytest: the test, and for each of its errors the words and whether the
+    program seems to be broken. Without a test ``reason`` tells why there is none."""
+
+    test: str
+    errors: list[tuple[str, bool]]
+    seconds: float
+    reason: str = ""
+
+
+def limit_of(witness: Witness) -> float:
+    """Seconds within which a test must notice its bug."""
+    return SPARK_LIMIT_SECONDS if witness.arguments.startswith("tests/spark/") else LIMIT_SECONDS
+
+
+def run(patch: Patch, *, limit_seconds: float | None = None) -> Outcome:
     """The first test that must notice the bug and does not, or the last that does."""
+    seconds = 0.0
+    outcome = Outcome(False, "no test is named")
+    try:
+        with prepared(patch) as top:
+            for witness in patch.caught_by:
+                failure = first_failure(top, witness.arguments, limit_seconds or limit_of(witness))
+                seconds += failure.seconds
+                outcome = _judge(witness, failure)
+                if not outcome.is_caught:
+                    break
+    except PatchError as error:
+        return Outcome(False, f"the patch does not apply: {error}")
+    return outcome._replace(seconds=seconds)
+
+
+def _judge(witness: Witness, failure: Failure) -> Outcome:
+    if not failure.test:
+        return Outcome(False, f"{witness.arguments}: {failure.reason}")
+    heard = "\n".join(words for words, _ in failure.errors)
+    where = f"{witness.arguments}: {failure.test}"
+    if witness.says is None:
+        return Outcome(False, f"{where}: no line Says what it must say; it said {heard}")
+    if not any(re.search(witness.says, words) for words, _ in failure.errors):
+        return Outcome(False, f"{where} says not {witness.says!r} but {heard}")
+    return Outcome(True, f"{where}: {heard[:300]}")
+
+
+# The copy
+
+
+@contextmanager
+def prepared(patch: Patch) -> Iterator[Path]:
+    """A copy of the checkout with the bug in it; its other rooms are links. Raises PatchError."""
     with tempfile.TemporaryDirectory(prefix="txnkafka-bug-") as directory:
-        top = Path(directory)
-        shutil.copytree(ROOT / "txnkafka", top / "txnkafka", copy_function=shutil.copy2)
-        try:
-            patch.apply(top)
-            _build(patch, top)
-        except PatchError as error:
-            return Outcome(False, f"the patch does not apply: {error}")
-        seconds = 0.0
-        outcome = Outcome(False, "no test is named")
-        for arguments in patch.caught_by:
-            outcome = _test(top, arguments, limit_seconds)
-            seconds += outcome.seconds
-            if not outcome.is_caught:
-                break
-        return outcome._replace(seconds=seconds)
+        top = Path(directory).resolve()
+        for each in ROOT.iterdir():
+            if each.name in COPIED:
+                shutil.copytree(each, top / each.name, copy_function=shutil.copy2)
+            elif not each.name.startswith("."):
+                (top / each.name).symlink_to(each)
+        (top / "sitecustomize.py").write_text(SITECUSTOMIZE, encoding="utf-8")
+        patch.apply(top)
+        _build(patch, top)
+        yield top
 
 
 # Testing
 
 
-def _test(top: Path, arguments: str, limit_seconds: float) -> Outcome:
-    report, output = top / "report.json", top / "output"
+def first_failure(top: Path, arguments: str, limit_seconds: float) -> Failure:
+    """Run pytest in the copy, with the copy's package in all of its processes."""
+    report, output, notes = (top / f"bugbank.{name}" for name in ("json", "output", "notes"))
     report.unlink(missing_ok=True)
-    command = [sys.executable, *PYTEST, f"--override-ini=pythonpath={top}", *shlex.split(arguments)]
+    notes.unlink(missing_ok=True)
+    command = [sys.executable, *PYTEST, *shlex.split(arguments)]
     began = time.monotonic()
     with output.open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=_environment(top, report), stdout=out, stderr=out, start_new_session=True
+            command,
+            cwd=top,
+            env=_environment(top, report, notes),
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
         )
         try:
             process.wait(limit_seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            return Outcome(False, f"{arguments}: nothing was noticed in {limit_seconds} s", limit_seconds)
-    seconds = time.monotonic() - began
-    is_caught, text = _judge(top, report)
-    if not is_caught:
-        text += "\n" + output.read_text(encoding="utf-8", errors="replace")[-2000:]
-    return Outcome(is_caught, f"{arguments}: {text}", seconds)
+            return Failure("", [], limit_seconds, f"nothing was noticed in {limit_seconds} s")
+    failure = _read_report(top, report, notes)._replace(seconds=time.monotonic() - began)
+    tail = "" if failure.test else "\n" + output.read_text(encoding="utf-8", errors="replace")[-2000:]
+    return failure._replace(reason=failure.reason + tail)
 
 
-def _environment(top: Path, report: Path) -> dict[str, str]:
-    """The patched package first; as much work as in ``make test``."""
+def _environment(top: Path, report: Path, notes: Path) -> dict[str, str]:
+    """The copy and nothing of the checkout; as much work as in ``make test``."""
     environment = {key: value for key, value in os.environ.items() if key != "TXNKAFKA_LONG"}
-    path = os.pathsep.join([str(top), str(ROOT)])
-    return environment | {"PYTHONPATH": path, REPORT: str(report), "HYPOTHESIS_STORAGE_DIRECTORY": str(top)}
+    ours = {"PYTHONPATH": str(top), REPORT: str(report), NOTES: str(notes)}
+    return environment | ours | {"HYPOTHESIS_STORAGE_DIRECTORY": str(top)}
 
 
-def _judge(top: Path, report: Path) -> tuple[bool, str]:
+def _read_report(top: Path, report: Path, notes: Path) -> Failure:
     if not report.exists():
-        return False, "the tests did not run"
+        return Failure("", [], 0.0, "the tests did not run")
     found = json.loads(report.read_text(encoding="utf-8"))
-    if not Path(found["package"]).is_relative_to(top):
-        return False, f"{found['package']} was tested, not the patched package"
-    for test, error, is_notice in found["failures"]:
-        return (
-            is_notice,
-            f"{test}: {error}" if is_notice else f"{test} has broken: {error}",
-        )
-    return False, f"{found['passed']} tests passed, the bug was not noticed"
+    noted = notes.read_text(encoding="utf-8") if notes.exists() else ""
+    if reason := wrong_package(top, found, noted):
+        return Failure("", [], 0.0, reason)
+    for failure in found["failures"]:
+        if failure["when"] != "call":
+            return Failure("", [], 0.0, f"{failure['test']} failed in its {failure['when']}")
+        return Failure(failure["test"], [(words, broken) for words, broken in failure["errors"]], 0.0)
+    return Failure("", [], 0.0, f"{found['passed']} tests passed, the bug was not noticed")
+
+
+def wrong_package(top: Path, found: dict[str, Any], noted: str) -> str:
+    """Why it is not sure that every process had the copy's package; empty when it is.
+
+    ``noted`` has a line "PROCESS PATH" for each process that has imported a package of that name.
+
+    A process says by itself where it found the package, but only when it has the copy on its path: of
+    Spark's workers one at least must have said so.
+    """
+    lines = (line.split(" ", 1) for line in noted.splitlines())
+    seen = {int(process): Path(origin) for process, origin in lines}
+    for package in (Path(found["package"]), *seen.values()):
+        if not package.is_relative_to(top):
+            return f"{package} was tested, not the patched package"
+    if found["has_workers"] and not seen.keys() - {found["process"]}:
+        return "no Python worker of Spark's had the patched package"
+    return ""
 
 
 # Building
 
 
 def _build(patch: Patch, top: Path) -> None:
-    """Make the compiled modules anew that the patch names. Raises PatchError."""
+    """Compile the modules that the patch names. Raises PatchError."""
     touched = [hunk.file for hunk in patch.hunks if hunk.file.endswith(COMPILED)]
     if touched and not patch.builds:
         raise PatchError(f"{touched[0]} is compiled, but no line says 'Builds: ...'")
@@ -114,10 +210,11 @@ def _build(patch: Patch, top: Path) -> None:
     core = top / "txnkafka" / "_core"
     made = BUILT / _key(patch, core)
     if not made.is_dir():
-        _compile(patch, top, core)
-        fresh = Path(tempfile.mkdtemp(dir=_parent(made)))
-        for name in patch.builds:
-            shutil.copy2(_library(core, name), fresh)
+        with tempfile.TemporaryDirectory(prefix="txnkafka-bug-") as workshop:
+            libraries = _compile(patch, top, Path(workshop))
+            fresh = Path(tempfile.mkdtemp(dir=_parent(made)))
+            for library in libraries:
+                shutil.copy2(library, fresh)
         fresh.rename(made)
     for library in made.iterdir():
         shutil.copy2(library, core)
@@ -132,17 +229,21 @@ def _key(patch: Patch, core: Path) -> str:
     return digest.hexdigest()[:32]
 
 
-def _compile(patch: Patch, top: Path, core: Path) -> None:
+def _compile(patch: Patch, top: Path, workshop: Path) -> list[Path]:
+    """The compiled modules. They are built away from ``top``, whose build directory is the checkout's."""
+    shutil.copytree(top / "txnkafka", workshop / "txnkafka")
+    shutil.copy2(ROOT / "setup.py", workshop)
+    core = workshop / "txnkafka" / "_core"
     for source in core.glob("*.pyx"):
         if source.stem not in patch.builds:
             source.unlink()
     for name in patch.builds:
         _library(core, name).unlink()
-    shutil.copy2(ROOT / "setup.py", top)
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
-    done = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=workshop, capture_output=True, text=True, check=False)
     if done.returncode:
         raise PatchError(f"it cannot be compiled: {(done.stdout + done.stderr)[-2000:]}")
+    return [_library(core, name) for name in patch.builds]
 
 
 def _library(core: Path, name: str) -> Path:

@@ -1,15 +1,23 @@
-"""The runner itself: what is no bug, no patch or no program is never taken for a bug that was noticed."""
+"""The runner: what is no bug, no patch or no program, or says something else, is not counted as a notice."""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.bugbank.patches import Patch, PatchError, parse_patch
-from tests.bugbank.runner import run
+from tests.bugbank.__main__ import record, recorded
+from tests.bugbank.patches import Patch, PatchError, parse_patch, read_patch
+from tests.bugbank.runner import NOTES, prepared, run, wrong_package
+from tests.bugbank.witness import statement_at, words
 
-HEAD = "Bug: b\nBreaks: i\nCaught by: tests/unit/storage/test_layout.py -k test_file_name\n"
+NAMED = "Caught by: tests/unit/storage/test_layout.py -k test_file_name\n"
+SAYS = "Says: ^AssertionError:.* @ assert file_name\n"
+HEAD = f"Bug: b\nBreaks: i\n{NAMED}{SAYS}"
 FILE = "--- a/txnkafka/storage/layout.py\n+++ b/txnkafka/storage/layout.py\n@@\n"
 OLD = '    return f"{base_offset:020d}.{kind}"\n'
 
@@ -29,7 +37,8 @@ def test_a_bug_is_noticed() -> None:
     [
         pytest.param(OLD, "tests passed, the bug was not noticed", id="no bug"),
         pytest.param("    return (\n", "0 tests passed", id="no program"),
-        pytest.param("    return no_such_name\n", "has broken: NameError", id="a name that is not there"),
+        pytest.param("    return no_such_name\n", "says not", id="a name that is not there"),
+        pytest.param("    return {}[kind]\n", "but KeyError: ", id="a key that is not there"),
     ],
 )
 def test_what_is_not_noticed(line: str, text: str) -> None:
@@ -37,6 +46,106 @@ def test_what_is_not_noticed(line: str, text: str) -> None:
     outcome = run(patch(f"-{OLD}", added))
     assert not outcome.is_caught
     assert text in outcome.text
+
+
+def test_words_that_nobody_recorded_are_no_notice() -> None:
+    bug = [f"-{OLD}", f"+{OLD.replace('20', '21')}"]
+    outcome = run(patch(*bug, head=HEAD.replace(SAYS, "")))
+    assert not outcome.is_caught
+    assert "no line Says" in outcome.text
+
+
+def test_recorded_words_make_a_patch_whole(tmp_path: Path) -> None:
+    path = tmp_path / "canary.patch"
+    path.write_text(HEAD.replace(SAYS, "") + FILE + f"-{OLD}+{OLD.replace('20', '21')}")
+    assert record(path)[0]
+    once = read_patch(path)
+    assert run(once).is_caught
+    assert once.caught_by[0].says is not None
+    record(path)
+    assert read_patch(path) == once
+
+
+def test_what_broken_code_raises_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "canary.patch"
+    path.write_text(HEAD + FILE + f"-{OLD}+    return {{}}[kind]\n")
+    before = path.read_text()
+    assert record(path)[0] is False
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("said", "same", "other"),
+    [
+        ("AssertionError: assert 3 == 4 @ assert n == 4", "AssertionError: 5 == 4 @ assert n == 4", "n == 5"),
+        ("LogDirError: /tmp/a: no (12) @ f()", "LogDirError: /var/b: no (7) @ f()", "LogDirError: no @ f()"),
+        ("ValueError: a|b 0x7f1 @ f(x[0])", "ValueError: a|b 0x8ab @ f(x[0])", "ValueError: a @ f(x[0])"),
+        ("KafkaError:  @ g()", "KafkaError: failed @ g()", "LogDirError:  @ g()"),
+    ],
+)
+def test_recorded_words_fit_other_numbers_and_paths_only(said: str, same: str, other: str) -> None:
+    assert re.search(recorded(said), said)
+    assert re.search(recorded(said), same)
+    assert not re.search(recorded(said), other)
+
+
+def test_the_words_of_an_error_end_with_the_statement_of_the_test() -> None:
+    with pytest.raises(ValueError, match="no number") as caught:
+        int_of(
+            "no number",
+        )
+    assert words(caught.value).endswith('@ raise ValueError(f"{text} is none") from None')
+    source = "def f():\n    with a(\n        1\n    ):\n        assert (\n            x\n        )\n"
+    assert [statement_at(source, line) for line in (1, 2, 4, 6)] == [
+        "def f():",
+        "with a( 1 ):",
+        "with a( 1 ):",
+        "assert ( x )",
+    ]
+
+
+def int_of(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text} is none") from None
+
+
+@pytest.mark.parametrize(
+    ("package", "has_workers", "noted", "reason"),
+    [
+        ("/copy/txnkafka/__init__.py", False, "", ""),
+        ("/copy/txnkafka/__init__.py", True, "7 /copy/txnkafka/__init__.py\n", ""),
+        ("/checkout/txnkafka/__init__.py", False, "", "/checkout/txnkafka/__init__.py was tested, not"),
+        ("/copy/txnkafka/__init__.py", True, "", "no Python worker of Spark's had the patched package"),
+        ("/copy/txnkafka/__init__.py", True, "1 /copy/txnkafka/__init__.py\n", "no Python worker of Spark's"),
+        (
+            "/copy/txnkafka/__init__.py",
+            True,
+            "7 /copy/txnkafka/__init__.py\n8 /checkout/txnkafka/__init__.py\n",
+            "/checkout/txnkafka/__init__.py was tested, not the patched package",
+        ),
+    ],
+)
+def test_every_process_must_have_had_the_copy(
+    package: str, has_workers: bool, noted: str, reason: str
+) -> None:
+    found = {"package": package, "process": 1, "has_workers": has_workers}
+    said = wrong_package(Path("/copy"), found, noted)
+    assert said.startswith(reason)
+    assert bool(said) == bool(reason)
+
+
+def test_a_process_of_the_copy_notes_where_its_package_lies(tmp_path: Path) -> None:
+    """As Spark's workers do it: only PYTHONPATH tells them of the copy."""
+    with prepared(parse_patch("canary", HEAD)) as top:
+        notes = tmp_path / "notes"
+        environment = {**os.environ, "PYTHONPATH": str(top), NOTES: str(notes)}
+        program = "import os, txnkafka; print(os.getpid(), txnkafka.__file__)"
+        command = [sys.executable, "-c", program]
+        said = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
+        assert notes.read_text() == said
+        assert Path(said.split()[1]).is_relative_to(top)
 
 
 def test_no_end_is_no_notice() -> None:
@@ -57,7 +166,7 @@ def test_a_test_that_is_not_there_notices_nothing() -> None:
 
 
 def test_each_test_that_is_named_has_to_notice() -> None:
-    head = HEAD + "Caught by: tests/unit/storage/test_index.py -k test_empty\n"
+    head = HEAD + "Caught by: tests/unit/storage/test_index.py -k test_empty\nSays: .\n"
     outcome = run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head))
     assert not outcome.is_caught
     assert outcome.text.startswith("tests/unit/storage/test_index.py -k test_empty: ")
@@ -95,6 +204,9 @@ def test_code_that_moved_is_found(tmp_path: Path) -> None:
     [
         "Bug: b\nBreaks: i\n" + FILE + "+x\n",
         "Bug: b\nno head\n" + FILE + "+x\n",
+        f"Bug: b\nBreaks: i\n{SAYS}{NAMED}" + FILE + "+x\n",
+        HEAD + SAYS + FILE + "+x\n",
+        HEAD.replace(SAYS, "Says: (\n") + FILE + "+x\n",
         HEAD + "--- a/txnkafka/a.py\n+++ b/txnkafka/a.py\n+x\n",
         HEAD + FILE + "*x\n",
     ],

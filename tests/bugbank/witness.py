@@ -1,24 +1,30 @@
-"""A plugin of pytest that tells the runner which package was tested, and what failed how.
+"""A plugin of pytest that reports to the runner what failed, with which words, and which package was tested.
 
-A bug is noticed when a test fails because something is not so: an assertion, an error that was expected and
-did not come, a refusal of the package. A test that fails because the patched package is no program any more
-has noticed nothing.
+The words of a failure are one line, ``TYPE: MESSAGE @ STATEMENT``: the exception, and the innermost statement
+of the tests that it passed through. A patch names them with ``Says``, because an exception alone proves
+nothing: broken code raises exceptions, too.
 """
 
 from __future__ import annotations
 
+import ast
 import json
+import linecache
 import os
-from collections.abc import Generator
+import sys
+import traceback
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 REPORT = "TXNKAFKA_BUGBANK_REPORT"
-BROKEN = (ImportError, SyntaxError, NameError, AttributeError, TypeError)
+# code that is no program any more; nobody writes a test that says these
+BROKEN = (ImportError, SyntaxError, NameError, AttributeError, TypeError, LookupError)
+LONGEST_MESSAGE = 2000
 
-_failures: list[tuple[str, str, bool]] = []
+_failures: list[dict[str, object]] = []
 _passed: list[str] = []
 
 # the same examples each time; nobody reads the smallest one
@@ -42,23 +48,67 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     if call.excinfo is not None:
-        error = call.excinfo.value
-        notices = call.when == "call" and is_notice(error)
-        _failures.append((item.nodeid, f"{type(error).__name__}: {error}"[:300], notices))
+        found = [(words(each), is_broken(each)) for each in single_errors(call.excinfo.value)]
+        _failures.append({"test": item.nodeid, "when": call.when, "errors": found})
     elif call.when == "call":
         _passed.append(item.nodeid)
     return (yield)
 
 
-def is_notice(error: BaseException) -> bool:
-    """Whether an error says that something is not so."""
+def single_errors(error: BaseException) -> Iterator[BaseException]:
+    """The errors of a group, or the one that is none."""
     if isinstance(error, BaseExceptionGroup):
-        return any(is_notice(each) for each in error.exceptions)
-    return isinstance(error, (Exception, pytest.fail.Exception)) and not isinstance(error, BROKEN)
+        for each in error.exceptions:
+            yield from single_errors(each)
+    else:
+        yield error
+
+
+def is_broken(error: BaseException) -> bool:
+    """Whether an error is likely to come from code that does not work at all."""
+    return isinstance(error, BROKEN) or not isinstance(error, (Exception, pytest.fail.Exception))
+
+
+def words(error: BaseException) -> str:
+    """``TYPE: MESSAGE @ STATEMENT`` in one line."""
+    message = " ".join(str(error).split())[:LONGEST_MESSAGE]
+    return f"{type(error).__name__}: {message} @ {_statement(error)}"
+
+
+def _statement(error: BaseException) -> str:
+    """Source of the innermost statement in the tests that an error passed through."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if "tests" in Path(frame.filename).parts and frame.lineno is not None:
+            return statement_at("".join(linecache.getlines(frame.filename)), frame.lineno)
+    return ""
+
+
+def statement_at(source: str, line: int) -> str:
+    """The statement on a line, of a compound one the head, with single spaces."""
+    found = (line, line)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None) or getattr(node, "cases", None)
+            last = getattr(body[0], "lineno", line + 1) - 1 if body else node.end_lineno or node.lineno
+            if node.lineno <= line <= last:
+                found = (node.lineno, last)
+    return " ".join(" ".join(source.splitlines()[found[0] - 1 : found[1]]).split())
 
 
 def pytest_sessionfinish() -> None:
     import txnkafka
 
-    report = {"package": txnkafka.__file__, "failures": _failures, "passed": len(_passed)}
+    report = {
+        "package": txnkafka.__file__,
+        "failures": _failures,
+        "passed": len(_passed),
+        "process": os.getpid(),
+        "has_workers": _has_workers(),
+    }
     Path(os.environ[REPORT]).write_text(json.dumps(report), encoding="utf-8")
+
+
+def _has_workers() -> bool:
+    """Whether Spark was started, whose Python workers are processes of their own."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    return getattr(context, "_gateway", None) is not None

@@ -38,16 +38,20 @@ def executor_python() -> Path:
 
 
 def pip_python(folder: Path) -> Path:
-    """The same with txnkafka installed from a wheel."""
+    """The same with txnkafka installed from a wheel: that which is tested, or one of the checkout."""
     python = _environment(folder)
     site = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[0])"], text=True)
     libraries = executor_python().parent.parent / Path(site.strip()).relative_to(folder)
     (Path(site.strip()) / "libraries.pth").write_text(f"{libraries}\n")
+    _pip(python, "--quiet", "--no-deps", os.environ.get("TXNKAFKA_WHEEL") or str(_wheel(folder)))
+    return python
+
+
+def _wheel(folder: Path) -> Path:
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
     subprocess.run([sys.executable, "-m", "pip", "wheel", *options, ROOT], check=True)
     (wheel,) = folder.glob("txnkafka-*.whl")
-    _pip(python, "--quiet", "--no-deps", str(wheel))
-    return python
+    return wheel
 
 
 def empty_python(folder: Path) -> Path:

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
+SPARK = tuple(int(number) for number in pyspark.__version__.split(".")[:2])
 TAKES_MINUTES = {"test_recipes.py": "the ways to get the package to a cluster, executors killed under SQL"}
 
-collect_ignore = [] if LONG else list(TAKES_MINUTES)
+NEEDS_ARROW_UDFS = {"test_functions.py": "the functions are Arrow UDFs, which Spark has from 4.1 on"}
+LEFT_OUT = {
+    name: f"without TXNKAFKA_LONG: {name}, {what}" for name, what in TAKES_MINUTES.items() if not LONG
+}
+if SPARK < (4, 1):
+    LEFT_OUT |= {name: f"on Spark 4.0: {name}, {what}" for name, what in NEEDS_ARROW_UDFS.items()}
+
+collect_ignore = list(LEFT_OUT)
 
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -49,5 +58,5 @@ def spark_session(directory: Path, settings: Mapping[str, str] | None = None) ->
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for name, what in TAKES_MINUTES.items() if not LONG else ():
-        terminalreporter.write_line(f"left out without TXNKAFKA_LONG: {name}, {what}")
+    for why in LEFT_OUT.values():
+        terminalreporter.write_line(f"left out {why}")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import InputPartition
 
 from tests.golden.cases import case
-from tests.golden.damage import BATCH_OF_88
+from tests.golden.damage import BATCH_OF_88, DAMAGED, TABLE
 from tests.spark.answers import Json, expected_lines, line
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import TopicPartition
+from txnkafka.spark import TxnKafkaDataSource
 
 INTERLEAVED = case("interleaved")
+CONNECT = "Python worker failed to connect back"
 PATH = str(INTERLEAVED.logs)
 (PARTITION, *_) = [each for each in INTERLEAVED.partitions() if not each.topic.startswith("__")]
 
@@ -96,6 +100,34 @@ def test_an_empty_plan_has_no_rows(spark: SparkSession) -> None:
     assert frame.count() == 0
 
 
+@pytest.mark.parametrize("partition", [None, InputPartition(None)], ids=["4.0", "4.1"])
+def test_the_partition_of_an_empty_plan_has_no_rows(partition: InputPartition | None) -> None:
+    """What Spark makes of an empty plan, in each of its versions."""
+    source = TxnKafkaDataSource({"path": PATH})
+    reader = source.reader(source.schema())
+    assert list(reader.read(partition)) == []
+
+
+def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:
+    said = CONNECT
+    for attempt in range(5):  # Spark waits but ten seconds for its worker, which a busy machine exceeds
+        if CONNECT not in said:
+            break
+        stream = spark.readStream.format("txnkafka").load(PATH).writeStream.format("noop")
+        query = stream.option("checkpointLocation", str(tmp_path / str(attempt))).start()
+        with pytest.raises(StreamingQueryException) as caught:
+            query.awaitTermination(120)
+        said = str(caught.value)
+    assert "txnkafka reads log directories in batches only" in said
+    assert "UnboundLocalError" not in said
+
+
+def test_a_stream_reader_says_that_there_are_no_streams() -> None:
+    source = TxnKafkaDataSource({"path": PATH})
+    with pytest.raises(NotImplementedError, match="in batches only: use spark"):
+        source.streamReader(source.schema()).initialOffset()
+
+
 def test_a_hint_makes_more_tasks_with_the_same_rows(spark: SparkSession) -> None:
     one, many = read(spark, PATH), read(spark, PATH, minPartitions="5")
     assert one.rdd.getNumPartitions() == 1
@@ -146,11 +178,20 @@ def test_a_topic_that_is_not_there_is_refused_with_those_that_are(spark: SparkSe
 
 
 def test_damage_fails_the_job_with_file_and_position(spark: SparkSession) -> None:
-    path = case("clean_flip_last_payload").logs
+    (damage,) = (each for each in TABLE if str(each) == "clean_flip_last_payload/logs")
+    path = damage.path
     found = read(spark, str(path), **{"isolation.level": "read_uncommitted"})
     with pytest.raises(PySparkException) as caught:
         found.collect()
     assert f"{BATCH_OF_88.file}, position {BATCH_OF_88.position}, offset 88" in str(caught.value)
     assert "failOnDataLoss=false leaves the batch out" in str(caught.value)
     skipping = read(spark, str(path), failOnDataLoss="false", **{"isolation.level": "read_uncommitted"})
-    assert not {row.offset for row in skipping.collect()} & set(BATCH_OF_88.offsets)
+    around = damage.answer.records_around("read_uncommitted")
+    assert lines_of_partition(skipping) == [(row["offset"], row["value"]) for row in around]
+    assert not {row["offset"] for row in around} & set(BATCH_OF_88.offsets)
+    assert len(around) == 70
+
+
+def lines_of_partition(frame: DataFrame) -> list[tuple[int, str | None]]:
+    rows = frame.where(f"topic = '{DAMAGED.topic}' and partition = {DAMAGED.partition}").collect()
+    return [(row.offset, None if row.value is None else b64encode(row.value).decode()) for row in rows]

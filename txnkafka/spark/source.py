@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from txnkafka.record.predicate import conjunction
 from txnkafka.spark.source_options import parse_source_options
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from txnkafka.spark.source_options import SourceOptions
 
 __all__ = ["TxnKafkaDataSource"]
+
+BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, not spark.readStream"
 
 
 class TxnKafkaDataSource(DataSource):
@@ -48,6 +50,10 @@ class TxnKafkaDataSource(DataSource):
         options = parse_source_options(self.options)
         kind = _PushingReader if options.table == "records" and _filters_are_pushed() else _Reader
         return kind(options, find_table(options.table).arrow_schema(schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
+        """A reader that refuses to start: see ``_NoStreamReader``."""
+        return _NoStreamReader()
 
 
 def _filters_are_pushed() -> bool:
@@ -71,9 +77,9 @@ class _Reader(DataSourceReader):
         with settled():
             return [_Partition(task) for task in plan(self._options.paths, self._options.reading, 1)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # Spark makes one partition with None of an empty plan
-        tasks = [] if partition.value is None else [partition.value]
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        # of an empty plan Spark makes one partition, which holds None; in Spark 4.0 it is None
+        tasks = [] if partition is None or partition.value is None else [partition.value]
         return find_table(self._options.table).rows(tasks, self._schema, self._options.reading)
 
 
@@ -87,3 +93,14 @@ class _PushingReader(_Reader):
         where = conjunction([self._options.reading.where, taken])
         self._options = self._options._replace(reading=replace(self._options.reading, where=where))
         return left
+
+
+class _NoStreamReader(DataSourceStreamReader):
+    """Says that there are no streams, when Spark asks where one begins: an error from ``streamReader`` itself
+    would be hidden behind one of Spark's own."""
+
+    def initialOffset(self) -> dict[str, object]:  # noqa: N802  (Spark's name)
+        raise NotImplementedError(BATCH_ONLY)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError(BATCH_ONLY)
