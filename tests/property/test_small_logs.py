@@ -1,4 +1,4 @@
-"""Every small log: all interleavings of a few producers, and all offsets at which a reader may begin and stop.
+"""Every small log: all interleavings of a few producers, and all offsets at which a reader begins and stops.
 
 What a reader sees is that of the consumer's rules (tests/models/fetch_filter.py), and where the last stable
 offset stands, and which producers are known, follows from the whole log (tests/models/producer_state.py),
