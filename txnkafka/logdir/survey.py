@@ -20,6 +20,7 @@ from txnkafka.storage.segment_view import Segment
 
 __all__ = ["Survey", "survey", "transactions_between"]
 
+NEVER = (1 << 63) - 1
 TXN_INDEX_LIMIT = 64 << 20  # two million aborted transactions; beyond that the log alone decides
 
 
@@ -165,9 +166,18 @@ def _txn_index(segment: Segment) -> list[tuple[str, AbortedTxn]]:
 
 def _contradictions(transactions: list[TransactionRange], result: Survey) -> None:
     """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
-    log contradicts."""
-    aborted = {(each.producer_id, each.last_offset) for each in transactions if each.outcome == "aborted"}
-    strange = [item for item in result.named if (item[1].producer_id, item[1].last_offset) not in aborted]
+    log contradicts. An entry contradicts when the log has no such ABORT marker, or when it begins before
+    the transaction that the marker ended: a consumer would drop what lies between."""
+    first_offsets = {
+        (each.producer_id, each.last_offset): each.first_offset
+        for each in transactions
+        if each.outcome == "aborted"
+    }
+    strange = [
+        item
+        for item in result.named
+        if item[1].first_offset < first_offsets.get((item[1].producer_id, item[1].last_offset), NEVER)
+    ]
     for path, entry in strange:
         for each in transactions:
             if (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.conftest import LONG
@@ -54,6 +56,18 @@ def visible(files: MemoryFiles, folder: str = OUTPUT) -> dict[str, bytes]:
     return found
 
 
+def in_the_books(files: MemoryFiles) -> set[str]:
+    """The files of the units that count."""
+    found: set[str] = set()
+    top = f"{OUTPUT}/_txnkafka"
+    for round_ in files.list(top) if files.exists(top) else ():
+        units = f"{top}/{round_.name}/units"
+        for each in files.list(units) if files.exists(units) else ():
+            record = json.loads(files.read(f"{units}/{each.name}", 1 << 20))
+            found |= {f"{OUTPUT}/{path}" for path, *_ in record["files"]}
+    return found
+
+
 def check(
     state: CrashState, before: dict[str, bytes], expected: dict[str, bytes], report: ExportReport
 ) -> None:
@@ -62,6 +76,7 @@ def check(
     seen = visible(files)
     assert seen.items() >= before.items(), state.name
     assert seen == {path: expected.get(path) for path in seen}, state.name
+    assert {*seen} <= in_the_books(files), state.name
     incremental = bool(before)
     again = run(files, incremental=incremental)
     assert visible(files) == expected, state.name
