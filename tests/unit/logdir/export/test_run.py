@@ -123,6 +123,24 @@ def test_a_log_that_changed_below_the_plan_is_refused(tmp_path: Path, change: st
     assert visible(tmp_path / "out") == {}
 
 
+def test_a_log_that_changed_in_the_middle_of_a_unit_is_refused(tmp_path: Path) -> None:
+    """Its first and last bytes are those of the plan. That is no damaged batch, behind which an export may
+    stop."""
+    data = tmp_path / "data"
+    batches = [batch(500 * i, 500) for i in range(5)]
+    path = write_log(data, "t-0", {0: batches}) / f"{0:020}.log"
+    with pytest.raises(KeyboardInterrupt):
+        run_export(data, tmp_path / "out", engine=interrupted)
+    content = bytearray(b"".join(batches))
+    length = len(batches[0]) + len(batches[1]) + 8
+    assert 4096 < length < len(content) - 4096
+    content[length : length + 4] = bytes(4)
+    path.write_bytes(content)
+    with pytest.raises(KafkaError, match="not what it was when the read was planned"):
+        run_export(data, tmp_path / "out")
+    assert visible(tmp_path / "out") == {}
+
+
 def interrupted(tasks: Iterable[UnitTask]) -> list[StagedUnit]:
     raise KeyboardInterrupt
 
