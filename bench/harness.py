@@ -105,6 +105,7 @@ class SideResult:
     cpu: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     peak_bytes: int = 0
+    is_compared: bool = False  # its digest was held against that of another side
 
     def add(self, timing: Timing) -> None:
         self.cpu.append(timing.cpu)
@@ -164,7 +165,7 @@ def run_contest(contest: Contest) -> Outcome:
         for side in sides:
             side.warm()
         results = _rounds(contest, sides)
-        digests = _digests(contest, sides)
+        digests = _digests(contest, sides, results)
     return Outcome(contest, contest.units(), results, digests)
 
 
@@ -186,7 +187,7 @@ def _rounds(contest: Contest, sides: Sequence[Side]) -> dict[str, SideResult]:
     return results
 
 
-def _digests(contest: Contest, sides: Sequence[Side]) -> dict[str, str]:
+def _digests(contest: Contest, sides: Sequence[Side], results: dict[str, SideResult]) -> dict[str, str]:
     seen: dict[str, tuple[str, object]] = {}
     for side in sides:
         digest = side.digest()
@@ -195,4 +196,6 @@ def _digests(contest: Contest, sides: Sequence[Side]) -> dict[str, str]:
         name, expected = seen.setdefault(side.output, (side.name, digest))
         if digest != expected:
             raise DisagreementError(f"{contest.name}: {side.name} saw {digest}, {name} saw {expected}")
+        if name != side.name:
+            results[name].is_compared = results[side.name].is_compared = True
     return {output: str(digest) for output, (_, digest) in seen.items()}

@@ -66,7 +66,8 @@ def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         wall = _short(_rate(outcome, statistics.median(side.wall)))
         peak = f"{side.peak_bytes / 1e6:.0f} MB" if side.peak_bytes else ""
         unit = _unit(outcome, statistics.median(side.cpu))
-        yield outcome.contest.name, side.name, median, spread, unit, wall, peak
+        name = side.name if side.is_compared else f"{side.name} (data not compared)"
+        yield outcome.contest.name, name, median, spread, unit, wall, peak
 
 
 def _short(value: float) -> str:
@@ -112,8 +113,8 @@ def as_markdown(outcomes: Sequence[Outcome], machine: dict[str, str], command: s
         "",
         f"Written by `{command}`. Ratios are CPU time of the other side divided by ours on the same bytes,",
         "taken within each round (sides take turns); the median of the rounds stands first. A run whose",
-        "sides disagree on the data fails. CPU time of Java is that of the reading thread alone: its",
-        "compiler and collector threads are not counted.",
+        "sides disagree on the data fails; what only one side has seen is not compared. CPU time of Java is",
+        "that of the reading thread alone: its compiler and collector threads are not counted.",
         "",
         *_table(("machine", ""), list(machine.items())),
         "",

@@ -170,6 +170,26 @@ def builtin_open(path: PurePath, text: str) -> Iterator[Finding]:
             yield node.lineno, "open() outside txnkafka/env"
 
 
+def early_return(path: PurePath, text: str) -> Iterator[Finding]:
+    """A test that returns before it has asserted anything passes for rows that it says nothing about."""
+    if path.suffix != ".py" or path.parts[:1] != ("tests",):
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            for line in first_returns(node.body):
+                yield line, f"{node.name} returns here before it asserts anything: filter its parameters"
+
+
+def first_returns(body: list[ast.stmt]) -> Iterator[int]:
+    """Lines of ``return`` statements that begin the block they stand in."""
+    if body and isinstance(body[0], ast.Return):
+        yield body[0].lineno
+    for statement in body:
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for block in ("body", "orelse", "finalbody"):
+                yield from first_returns(getattr(statement, block, []))
+
+
 RULES: list[Rule] = [
     file_length,
     line_length,
@@ -181,6 +201,7 @@ RULES: list[Rule] = [
     abbreviation,
     loose_end,
     builtin_open,
+    early_return,
 ]
 
 
@@ -239,6 +260,7 @@ PLANTED = [
     (loose_end, "ci/a", "cd /" + "home/somebody\n", 1),
     (loose_end, "txnkafka/a.py", "x = f()  # type: " + "ignore\n", 1),
     (builtin_open, "txnkafka/storage/a.py", "with open('x') as f: ...\n", 1),
+    (early_return, "tests/a.py", "def test_a(b):\n    if b:\n        return\n    assert b\n", 3),
 ]
 
 
@@ -254,6 +276,8 @@ ALLOWED = [
     (layer, "txnkafka/_core/a.pyx", "from txnkafka._core.b cimport c\nfrom libc.stdint cimport int8_t\n"),
     (layer, "txnkafka/record/a.py", "from txnkafka._core.scan import scan\nimport txnkafka.errors\n"),
     (builtin_open, "txnkafka/env/filesystem.py", "open('x')\n"),
+    (early_return, "tests/a.py", "def test_a(b):\n    if b:\n        assert b\n        return\n    f(b)\n"),
+    (early_return, "tests/a.py", "def test_a():\n    def f():\n        return 1\n    assert f()\n"),
     (loose_end, "docs/a.md", "https://example.org/home/page and ./work/x and except ValueError:\n    pass\n"),
 ]
 

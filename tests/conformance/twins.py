@@ -11,6 +11,11 @@ What differs by design stands in DIVERGENCES.md; it is the only thing that is pu
   of a hash map; producers in it that are idle for long;
 - an empty ``.txnindex``, which Kafka leaves where everything was cut off;
 - the epoch of a leader that has written nothing yet.
+
+What Kafka forgets when it loads its files is not compared for as long as that can show, and no longer: the
+last stable offset until the high watermark has passed what was there; the epoch of a coordinator, where Kafka
+has none, must be one that Kafka said earlier. Never compared are the append time of a duplicate after a
+restart (Kafka answers that of the producer's last batch) and of one that Kafka does not remember.
 """
 
 from __future__ import annotations
@@ -69,6 +74,8 @@ class Twins:
         self._theirs_at, self._ours_at = directory / "theirs" / str(PARTITION), directory / "ours"
         self._restarts = 0
         self._was_reloaded = False
+        self._reloaded_end = 0  # the log's end when Kafka loaded its files last
+        self._coordinator_epochs: dict[int, set[int]] = {}  # that Kafka told, by producer
         self._verified: set[int] = set()
         self._appended: dict[bytes, Answer] = {}  # by what tells a batch from others
         if log:
@@ -116,7 +123,7 @@ class Twins:
         if ours.code == 0 and theirs.code in FORGOTTEN:
             # found in the log, below what Kafka remembers
             assert ours[:3] == self._appended[_identity(batch)][:3]
-        elif not is_written:
+        elif not is_written and self._was_reloaded:
             # after a restart Kafka takes the time of the producer's last batch for it
             assert ours[:3] == theirs[:3], self.theirs
         else:
@@ -192,7 +199,7 @@ class Twins:
         for producer_id in self._verifying - {*self.theirs["verifying"]}:
             # Kafka forgets them for the batches that it replays
             self.ours.verification.on_append(producer_id, -1, is_control=False)
-        self._was_reloaded = True
+        self._reloaded()
         # until it is told again, Kafka's last stable offset waits for transactions below the high watermark
         self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
         self.expire()  # those that Kafka has replayed
@@ -292,10 +299,10 @@ class Twins:
 
     def _reopen(self, *, clean: bool, recovery_point: int) -> None:
         log_start = self.theirs["start"]
-        self._was_reloaded = True
         self._open_theirs(clean=clean, recovery_point=recovery_point, log_start=log_start)
         self._directory = self._open_ours()
         assert self._directory.refused == {}
+        self._reloaded()
         self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
         # Kafka does not load idle producers; here those that are replayed go at the next opportunity
         self.expire()
@@ -316,9 +323,16 @@ class Twins:
     def _open_ours(self) -> DataDirectory:
         return DataDirectory(LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms)
 
-    def _is_open_at_lso(self) -> bool:
+    def _reloaded(self) -> None:
+        self._was_reloaded = True
+        self._reloaded_end = self.ours.log_end_offset
+
+    def _may_be_ahead(self) -> bool:
+        """Whether Kafka's last stable offset may be above ours: when it loads a snapshot it forgets
+        transactions that ended at or above the high watermark."""
         first = self.ours.producers.first_undecided_offset
-        return first is not None and first <= self.ours.last_stable_offset
+        is_open = first is not None and first <= self.ours.last_stable_offset
+        return self.ours.high_watermark < self._reloaded_end and not is_open
 
     def _agree(self, step: str) -> None:
         ours = self.ours
@@ -344,11 +358,13 @@ class Twins:
         }
         theirs = {name: self.theirs[name] for name in state}
         theirs["producers"] = sorted(theirs["producers"])
-        if self._was_reloaded and ours.last_stable_offset < theirs["lso"] and not self._is_open_at_lso():
-            # Kafka forgets transactions that ended above the high watermark when it loads a snapshot
+        if ours.last_stable_offset < theirs["lso"] and self._may_be_ahead():
             state["lso"] = theirs["lso"]
         for mine, other in zip(state["producers"], theirs["producers"], strict=False):
-            if self._was_reloaded and other[0] == mine[0] and other[4] == -1:
+            told = self._coordinator_epochs.setdefault(other[0], set())
+            if other[4] != -1:
+                told.add(other[4])
+            elif self._was_reloaded and other[0] == mine[0] and mine[4] in told:
                 other[4] = mine[4]  # Kafka forgets it for who was idle when the snapshot was loaded
         assert state == theirs, step
 

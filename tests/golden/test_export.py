@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +42,31 @@ def run(directory: object, output: Path, *arguments: object) -> tuple[int, dict[
 
 def parquet_rows(output: Path) -> list[Json]:
     """Rows in the form of the expected lines, by partition and offset; no leader epochs."""
-    found = ds.dataset(output, partitioning="hive").to_table()
-    rows = [] if found.num_rows == 0 else found.to_pylist()
-    rows.sort(key=lambda row: (row["topic"], row["partition"], row["offset"]))
-    return [line(row) for row in rows]
+    options = {"partitioning": "hive", "partition_base_dir": str(output)}
+    files = [ds.dataset(str(path), **options) for path in data_files(output)]
+    return in_order([file.to_table().to_pylist() for file in files], line)
+
+
+def data_files(output: Path) -> list[Path]:
+    """The files that readers see, which have the partition and the first offset in their names."""
+    hidden = ("_", ".")
+    return [
+        path
+        for path in sorted(output.rglob("*-*.*"))
+        if not any(part.startswith(hidden) for part in path.relative_to(output).parts)
+    ]
+
+
+def in_order(files: list[list[Json]], line: Callable[[Json], Json]) -> list[Json]:
+    """The rows of all files, which hold one partition each, in the order of the log."""
+    for rows in files:
+        keys = [(row["topic"], row["partition"], row["offset"]) for row in rows]
+        assert keys == sorted(set(keys))
+        assert len({key[:2] for key in keys}) == 1
+    return [
+        line(row)
+        for row in heapq.merge(*files, key=lambda row: (row["topic"], row["partition"], row["offset"]))
+    ]
 
 
 def line(row: dict[str, Json]) -> dict[str, Json]:
@@ -97,10 +120,9 @@ def test_broken_directories(row: Row, isolation_level: str, tmp_path: Path) -> N
         output = tmp_path / choice
         arguments = (*chosen, "--to", "jsonl", "--encoding", "base64", "--on-corrupt", choice)
         first = run(row.path, output, *arguments, "--file-bytes", 1)
-        content = "".join(path.read_text() for path in output.rglob("*.jsonl"))
-        lines = [json.loads(line) for line in content.splitlines()]
-        wanted = rows_of(DAMAGED, expected(isolation_level))
-        assert sorted(lines, key=lambda each: each["offset"]) == wanted
+        files = [path.read_text().splitlines() for path in data_files(output)]
+        lines = in_order([list(map(json.loads, file)) for file in files], dict)
+        assert lines == rows_of(DAMAGED, expected(isolation_level))
         status, summary = first
         if row.answer.meets_damage(isolation_level):
             assert status == 1

@@ -22,18 +22,45 @@ from txnkafka.storage import (
 
 # The broker believed these, and had another state than the log gives (DIVERGENCES.md).
 MISLED = {"clean_bad_index", "clean_lying_index", "clean_torn_tail", "clean_no_snapshot"}
-# Deletion or compaction took batches that only snapshots remember.
-FORGETFUL = {"deleted", "deleted_restarted", "compacted"}
-# Not rewritten by the broker when batches went or when somebody damaged them.
-OTHER_TXN_INDEX = FORGETFUL | {"kafka_2_8", "kafka_3_3", "kafka_3_9", "clean_bad_log_start"}
-OTHER_TXN_INDEX |= {"clean_lying_txnindex", "clean_missing_segment", "clean_no_txnindex", "crash_no_txnindex"}
+# Records were deleted here, and with them batches that only snapshots remember.
+DELETED = {("deleted", "gone"), ("deleted", "sized"), ("deleted_restarted", "gone")}
+DELETED |= {("deleted_restarted", "sized")}
+# The cleaner took batches of producers that only snapshots remember.
+FORGETFUL = DELETED | {("compacted", "drop"), ("compacted", "soon")}
+# Records were deleted; ``.txnindex`` still names transactions as they were before.
+TRIMMED = DELETED | {(f"kafka_{version}", "trimmed") for version in ("2_8", "3_3", "3_9")}
+# Aborted transactions (producer, first offset, last offset, last stable offset) that only the log or only
+# ``.txnindex`` has, because somebody damaged the one or the other, or the cleaner took the first batches.
+BELOW_RECOVERY_POINT = [(3, 5, 14, 15), (3, 35, 36, 31), (1, 38, 39, 40)]
+REBUILT = [(4, 51, 54, 43), (2, 50, 63, 43), (1, 52, 70, 43), (1, 73, 74, 43), (4, 59, 79, 43)]
+REBUILT += [(3, 43, 80, 64), (3, 81, 85, 64), (3, 86, 87, 64)]
+Aborted = tuple[int, int, int, int]
+ONLY_ONE_HAS: dict[tuple[str, str], tuple[list[Aborted], list[Aborted]]] = {
+    ("clean_bad_log_start", "crash"): ([], [(3, 5, 14, 15)]),  # all its data lies below offset 10
+    ("clean_lying_txnindex", "crash"): ([], [(2, 23, 28, 29)]),
+    ("clean_missing_segment", "crash"): ([], [(2, 50, 63, 43), (1, 52, 70, 43)]),
+    ("clean_no_txnindex", "crash"): (BELOW_RECOVERY_POINT + REBUILT, []),
+    ("crash_no_txnindex", "crash"): (BELOW_RECOVERY_POINT, []),
+    ("compacted", "stuck"): ([(1, 90, 93, 94)], [(1, 87, 93, 94)]),
+}
 NEVER = 2**62
 
-partitions = pytest.mark.parametrize(
-    ("case", "partition"),
-    [(each, partition) for each in cases() for partition in each.partitions()],
-    ids=lambda value: value.name if isinstance(value, Case) else str(value),
-)
+PARTITIONS = [(each, partition) for each in cases() for partition in each.partitions()]
+WITH_SNAPSHOTS = [
+    (each, partition)
+    for each, partition in PARTITIONS
+    if each.name not in MISLED
+    and "describe_producers" in each.facts(partition)
+    and list((each.answered / str(partition)).glob("*.snapshot"))
+]
+
+
+def each_of(found: list[tuple[Case, TopicPartition]]) -> pytest.MarkDecorator:
+    ids = [f"{each.name}-{partition}" for each, partition in found]
+    return pytest.mark.parametrize(("case", "partition"), found, ids=ids)
+
+
+partitions = each_of(PARTITIONS)
 
 
 class Partition:
@@ -96,11 +123,11 @@ def test_from_headers_alone(case: Case, partition: TopicPartition) -> None:
     facts, producers = answer(case, partition)
     state = Partition(case.answered / str(partition)).state(facts["log_start_offset"])
     found = described(state, producers, case.recorded_at_ms)
-    if case.name in FORGETFUL:
+    if (case.name, partition.topic) in FORGETFUL:
         assert {each["producer_id"] for each in found} <= {each["producer_id"] for each in producers}
     elif "describe_producers" in facts:
         assert (found == producers) == (case.name not in MISLED)
-    if (case.name, partition.topic) not in {("deleted", "sized"), ("deleted_restarted", "sized")}:
+    if partition.topic != "sized":
         _assert_last_stable_offset(case, facts, state)
 
 
@@ -114,25 +141,39 @@ def _assert_last_stable_offset(case: Case, facts: dict[str, Any], state: Produce
         assert last_stable_offset == facts["lso"]
 
 
-@partitions
+def test_most_partitions_have_snapshots() -> None:
+    assert (len(PARTITIONS), len(WITH_SNAPSHOTS)) == (204, 181)
+
+
+@each_of(WITH_SNAPSHOTS)
 def test_from_every_snapshot(case: Case, partition: TopicPartition) -> None:
-    facts, producers = answer(case, partition)
+    _, producers = answer(case, partition)
     files = Partition(case.answered / str(partition))
-    for offset in files.snapshots if "describe_producers" in facts and case.name not in MISLED else ():
+    assert files.snapshots
+    for offset in files.snapshots:
         assert described(files.state_from(offset), producers, case.recorded_at_ms) == producers
 
 
 @partitions
 def test_aborted_transactions(case: Case, partition: TopicPartition) -> None:
+    """In the order of their end markers, each with every field."""
     files = Partition(case.answered / str(partition))
-    completed = files.state(case.facts(partition)["log_start_offset"]).completed_transactions
-    found = {
-        (0, each.producer_id, each.first_offset, each.last_offset, each.last_stable_offset)
-        for each in completed
-        if each.is_aborted
-    }
-    if case.name not in OTHER_TXN_INDEX:
-        assert found == set(files.aborted)
+    log_start = case.facts(partition)["log_start_offset"]
+    aborted = (each for each in files.state(log_start).completed_transactions if each.is_aborted)
+    found = [
+        (each.producer_id, each.first_offset, each.last_offset, each.last_stable_offset) for each in aborted
+    ]
+    noted = [entry[1:] for entry in files.aborted]
+    if (case.name, partition.topic) in TRIMMED:
+        # the same markers, and where a transaction began, as far as its data is still there
+        assert [each[::2] for each in found] == [each[::2] for each in noted if each[2] >= log_start]
+        assert all(ours[1] >= theirs[1] for ours, theirs in zip(found[::-1], noted[::-1], strict=False))
+        return
+    only_log, only_noted = ONLY_ONE_HAS.get((case.name, partition.topic), ([], []))
+    assert [each for each in found if each not in only_log] == [
+        each for each in noted if each not in only_noted
+    ]
+    assert (set(found) - set(noted), set(noted) - set(found)) == (set(only_log), set(only_noted))
 
 
 @partitions

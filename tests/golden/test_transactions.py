@@ -66,11 +66,13 @@ def test_the_whole_list_is_that_of_the_transaction_indexes(directory: Directory)
 @each_answered
 def test_the_list_of_each_fetch(directory: Directory) -> None:
     ends = {(each.producer_id, each.first_offset): each for each in indexed(directory)}
+    whole = ours(directory)
     for fetch in directory.case.facts(directory.partition).get("fetch", []):
         if fetch.get("aborted_transactions") is None or "last_batch_last_offset" not in fetch:
             continue
         start, end = fetch["offset"], fetch["last_batch_last_offset"] + 1
         found = ours(directory, start, end)
+        assert found <= {each for each in whole if each.first_offset < end and each.last_offset >= start}
         sent = {ends[each["producer_id"], each["first_offset"]] for each in fetch["aborted_transactions"]}
         assert found <= sent, (start, end)
         for transaction in sent - found:

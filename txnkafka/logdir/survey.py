@@ -25,6 +25,7 @@ from txnkafka.storage.segment_view import Segment
 
 __all__ = ["Survey", "survey", "transactions_between"]
 
+NEVER = (1 << 63) - 1
 LISTED_PER_FILE = 100  # contradictions; what they hide is hidden, listed or not
 
 
@@ -178,13 +179,16 @@ def _txn_index(segment: Segment) -> Iterator[AbortedTxn]:
 
 def _contradictions(segments: list[Segment], ended: list[TransactionRange], result: Survey) -> None:
     """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
-    log contradicts."""
-    aborted = {(each.producer_id, each.last_offset) for each in ended if each.outcome == "aborted"}
+    log contradicts. An entry contradicts when the log has no such ABORT marker, or when it begins before
+    the transaction that the marker ended: a consumer would drop what lies between."""
+    first_offsets = {
+        (each.producer_id, each.last_offset): each.first_offset for each in ended if each.outcome == "aborted"
+    }
     committed: _Committed | None = None
     for segment in segments:
         count = 0
         for entry in _txn_index(segment):
-            if (entry.producer_id, entry.last_offset) in aborted:
+            if entry.first_offset >= first_offsets.get((entry.producer_id, entry.last_offset), NEVER):
                 continue
             committed = committed or _Committed(ended)
             contradicted = committed.overlapping(entry)

@@ -103,3 +103,15 @@ def test_a_limit_is_nanoseconds_a_unit(limit: float, verdict: str) -> None:
     outcome = run_contest(limited)
     assert as_text(outcome).endswith(verdict)
     assert outcome.missed == (verdict == "MISSED")
+
+
+def test_a_side_whose_data_nobody_compares_says_so() -> None:
+    sides = [
+        FakeSide("ours", [1, 1, 1], []),
+        FakeSide("theirs", [1, 1, 1], []),
+        FakeSide("silent", [1, 1, 1], [], digest=None),
+    ]
+    outcome = run_contest(contest(sides))
+    assert [each.is_compared for each in outcome.sides.values()] == [True, True, False]
+    assert "silent (data not compared)" in as_text(outcome)
+    assert "ours (data not compared)" not in as_text(outcome)

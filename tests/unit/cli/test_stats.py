@@ -54,3 +54,9 @@ def test_a_partition_without_a_batch(run: Run, tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", {0: []})
     (row,) = json.loads(run("stats", tmp_path, "--format", "json").stdout)
     assert (row["batches"], row["batch_bytes"]["p50"], row["codecs"]) == (0, None, {})
+
+
+def test_a_misplaced_batch_is_not_counted(run: Run, tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", {0: [batch(0), batch(2 + 64), batch(4, 3)]})
+    (row,) = json.loads(run("stats", tmp_path, "--format", "json").stdout)
+    assert (row["batches"], row["records"]) == (2, 5)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.models.builder import Batch, PlainRecord, end_marker
 from tests.models.fetch_filter import AbortedTxn, aborted_in, fetch, scan_log
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.read_committed import HiddenRanges, TransactionScan, contained, merged, select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.logdir import HiddenRange
@@ -116,6 +117,34 @@ def test_a_repeated_batch_is_passed_over() -> None:
     assert [each.records for each in transactions.ended] == [1]
     assert transactions.open_transactions() == []
     assert list(select(scan(again))) == [1, 0, 0]
+
+
+def emptied(base_offset: int) -> bytes:
+    """What the cleaner leaves of a batch of three records: its offsets and sequences, and no record."""
+    return Batch(
+        records=[], base_offset=base_offset, last_offset_delta=2, base_sequence=base_offset,
+        transactional=True, producer_id=1, producer_epoch=0,
+    ).encode()  # fmt: skip
+
+
+def test_a_batch_that_the_cleaner_emptied_opens_no_transaction() -> None:
+    """Its marker may be gone too. Behind data it belongs to the transaction that is open."""
+    transactions = TransactionScan()
+    transactions.feed(scan(emptied(0)))
+    assert (transactions.open_transactions(), transactions.next_offset) == ([], 3)
+    data = Batch(
+        records=[PlainRecord(b"", b"")], base_offset=3, transactional=True, producer_id=1, producer_epoch=0
+    )
+    transactions.feed(scan(data.encode() + emptied(4)))
+    (found,) = transactions.open_transactions()
+    assert (found.first_offset, found.last_offset, found.batches, found.records) == (3, 6, 2, 1)
+
+
+def test_a_batch_that_the_cleaner_emptied_keeps_its_sequences() -> None:
+    table = ProducerTable()
+    table.replay(scan(emptied(0)), 0, [])
+    (entry,) = table.entries()
+    assert (entry.last_sequence, entry.last_offset, entry.offset_delta) == (2, 2, 2)
 
 
 def test_over_a_hole_only_a_marker_of_the_next_epoch_decides() -> None:

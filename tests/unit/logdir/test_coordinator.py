@@ -125,6 +125,17 @@ def test_damage_is_left_out_and_told(tmp_path: Path) -> None:
     assert not coordinator.is_current("b")
 
 
+def test_a_log_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
+    """A link to nothing in the place of a segment: what is left of the topic is read."""
+    transaction_log(tmp_path, 0, [state("a", 1)])
+    folder = write_log(tmp_path, "__transaction_state-1", {})
+    (folder / f"{0:020d}.log").symlink_to(tmp_path / "nothing")
+    coordinator = LogDir(str(tmp_path)).coordinator
+    assert sorted(coordinator.transactions) == ["a"]
+    assert [each.code for each in coordinator.findings] == ["coordinator-log-damaged"]
+    assert coordinator.damaged_partitions == {1}
+
+
 def test_a_lost_segment_is_damage(tmp_path: Path) -> None:
     first, last = batch(0, [state("a", 1)]), batch(9, [state("c", 3)])
     write_log(tmp_path, "__transaction_state-0", {0: [first], 9: [last]})

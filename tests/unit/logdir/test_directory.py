@@ -160,6 +160,14 @@ def test_an_interrupted_swap_is_seen_as_completed(tmp_path: Path) -> None:
     assert offsets(LogDir(str(tmp_path))) == [0, 1, 2, 3, 4, 5]
 
 
+def test_an_interrupted_swap_of_a_segment_that_was_split_is_seen_as_completed(tmp_path: Path) -> None:
+    """All segments from the first of the new ones to the end of the last are replaced."""
+    directory = write_log(tmp_path, "t-0", {2 * i: [batch(2 * i)] for i in range(5)})
+    (directory / f"{0:020d}.log.swap").write_bytes(batch(0, 1) + batch(1, 1))
+    (directory / f"{4:020d}.log.swap").write_bytes(batch(5, 1) + batch(7, 1))
+    assert offsets(LogDir(str(tmp_path))) == [0, 1, 5, 7, 8, 9]
+
+
 def test_a_fifo_in_the_place_of_a_segment_does_not_block(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     os.mkfifo(tmp_path / "t-0" / f"{0:020d}.log")

@@ -101,6 +101,36 @@ def test_a_batch_that_jumped_is_left_out(tmp_path: Path) -> None:
     assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 4, 5]
 
 
+@pytest.mark.parametrize("claimed", [4, 6, 1000])
+def test_a_batch_that_claims_offsets_of_the_next_segment_is_left_out(tmp_path: Path, claimed: int) -> None:
+    view = partition(tmp_path, {0: [batch(0), batch(claimed)], 4: SEGMENTS[4]})
+    assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 4, 5, 6, 7]
+    with pytest.raises(CorruptRecordError, match="offsets do not fit between those of its neighbours"):
+        list(view.records())
+
+
+def test_a_misplaced_batch_may_have_held_what_lies_between_its_neighbours(tmp_path: Path) -> None:
+    """Who wants none of these offsets does not hear of it."""
+    view = partition(tmp_path, {0: [batch(0), batch(2 + 64), batch(4), batch(6)]})
+    (damaged,) = view.plan()[0].damage
+    assert (damaged.position, damaged.offset, damaged.next_offset) == (len(batch(0)), 2, 4)
+    assert [record.offset for record in view.records(start_offset=4)] == [4, 5, 6, 7]
+    assert [record.offset for record in view.records(end_offset=2)] == [0, 1]
+    with pytest.raises(CorruptRecordError):
+        list(view.records(start_offset=3))
+
+
+def test_recovery_goes_on_behind_a_batch_of_an_unknown_magic(tmp_path: Path) -> None:
+    """Such a batch stays in the log, for readers to meet; the first wrong CRC behind it is the cut."""
+    unknown = bytearray(batch(2))
+    unknown[16] = 9
+    log = [batch(0), bytes(unknown), batch(4), batch(6), flipped(batch(8)), batch(10)]
+    view = partition(tmp_path, {0: log}, clean=False)
+    assert (view.log_end_offset, codes(view)) == (8, ["corrupt-tail"])
+    assert view.tail_findings[0].position == 4 * len(batch(0))
+    assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 4, 5, 6, 7]
+
+
 def test_a_batch_from_behind_the_wanted_offsets_does_not_come_in_by_a_wrong_one(tmp_path: Path) -> None:
     """Found by flipping every bit: the batch of 47 moved to 43, where only a marker had been."""
     log = [

@@ -12,7 +12,7 @@ from tests.unit.logdir.logs import write_log
 from txnkafka import LogDir, TopicPartition
 from txnkafka._core.read_committed import TransactionRange
 from txnkafka.logdir.coordinator import CoordinatorView
-from txnkafka.logdir.lso import LsoReport, lso_report
+from txnkafka.logdir.lso import LsoReport, OpenTransaction, lso_report
 from txnkafka.logdir.repair import repair_of
 from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
 from txnkafka.storage import ProducerStateEntry
@@ -186,6 +186,16 @@ def test_after_an_unclean_stop_only_what_is_old_hangs() -> None:
         assert verdict(view, old).verdict is Verdict.HANGING_PARTITION_NOT_IN_TXN
 
 
+def test_what_does_not_hang_is_told_whatever_the_files_may_have_missed() -> None:
+    """Only a verdict that nothing will ever come needs files of one moment and a whole coordinator's log."""
+    overdue = owner(start_timestamp=NOW - 60_001)
+    recent = transaction()._replace(last_timestamp=NOW)
+    assert verdict(coordinator(overdue), recent, settled=False).verdict is Verdict.OPEN_OVERDUE
+    pending = owner(TransactionState.PREPARE_COMMIT)
+    damaged = coordinator(pending, damaged=frozenset([HOME]))
+    assert verdict(damaged, recent, settled=False).verdict is Verdict.MARKER_PENDING
+
+
 def test_what_is_stuck() -> None:
     assert {each.value for each in Verdict if each.is_stuck} == {
         "OPEN_OVERDUE",
@@ -296,6 +306,15 @@ def test_json_has_the_promised_fields(tmp_path: Path) -> None:
             }
         ],
     }
+
+
+@pytest.mark.parametrize(("first", "start", "since"), [(0, 5, 0), (-1, 0, 0), (-1, -1, None), (-1, 7, 7)])
+def test_when_a_transaction_began(first: int, start: int, since: int | None) -> None:
+    """By its first record, else by the coordinator; a time of 0 is one."""
+    found = transaction()._replace(first_timestamp=first)
+    no_repair = repair_of(Verdict.MARKER_PENDING, PARTITION, found, transactional_id=None, producer=None)
+    judged = OpenTransaction(found, owner(start_timestamp=start), Verdict.MARKER_PENDING, "", no_repair)
+    assert judged.since_ms == since
 
 
 def test_high_watermark_behind_a_log_without_open_transactions(tmp_path: Path) -> None:

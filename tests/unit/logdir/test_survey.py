@@ -140,6 +140,32 @@ def test_the_index_may_hide_more_but_never_less(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_an_index_entry_that_begins_too_early_hides_what_it_names(tmp_path: Path, first: int) -> None:
+    """Its ABORT marker is right. A consumer drops everything of the producer from its beginning on."""
+    segments = {0: [data(0, 1), marker(2, "commit", 1), data(3, 1), marker(5, "abort", 1), batch(6)]}
+    partition(tmp_path, segments)
+    index = tmp_path / "t-0" / f"{0:020d}.txnindex"
+    index.write_bytes(txn_index((1, first, 5, 6)))
+    view = partition(tmp_path, segments)
+    findings: list = []
+    view.plan(findings=findings)
+    assert [finding.code for finding in findings] == ["txnindex-contradicts-log"]
+    assert offsets(view) == ([6, 7] if first == 0 else [0, 1, 6, 7])
+    assert offsets(view, isolation_level="read_uncommitted") == [0, 1, 3, 4, 6, 7]
+
+
+def test_an_index_entry_of_a_deleted_beginning_is_right(tmp_path: Path) -> None:
+    """Only the index knows where the transaction began; nothing of the log contradicts."""
+    segments = {4: [data(4, 2), data(6, 1), marker(8, "abort", 1), marker(9, "commit", 2), batch(10)]}
+    partition(tmp_path, segments)
+    (tmp_path / "t-0" / f"{4:020d}.txnindex").write_bytes(txn_index((1, 1, 8, 4)))
+    view = partition(tmp_path, segments)
+    findings: list = []
+    view.plan(findings=findings)
+    assert (findings, offsets(view)) == ([], [4, 5, 10, 11])
+
+
 def test_the_high_watermark_of_the_checkpoint_is_a_limit_on_request(tmp_path: Path) -> None:
     (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nt 0 4\n")
     view = partition(tmp_path, {0: [batch(0), batch(2), batch(4)]})

@@ -211,3 +211,22 @@ def test_only_the_chosen_partitions(directory: LogDirectory) -> None:
         0,
         [],
     )
+
+
+@pytest.mark.parametrize(("last", "told"), [(2**31 - 1, False), (2**31, True)])
+def test_the_largest_offset_of_a_segment(directory: LogDirectory, last: int, told: bool) -> None:
+    one = Batch(records=[PlainRecord(None, b"v", TIME)], base_offset=last).encode()
+    directory.segments = {0: [data(0)]}
+    directory.write(clean=False).file(0).write_bytes(data(0) + one)
+    assert ("offset-overflow" in {each.code for each in found(directory)}) is told
+
+
+def test_without_a_readable_version_nobody_expects_a_topic_id(directory: LogDirectory) -> None:
+    directory.write()
+    (directory.partition / "partition.metadata").unlink()
+    codes = {each.code for each in found(directory)}
+    (directory.root / "meta.properties").write_bytes(b"version=x\n")
+    damaged = {each.code for each in found(directory)}
+    assert "missing-partition-metadata" in codes
+    assert "missing-partition-metadata" not in damaged
+    assert damaged - codes == {"bad-meta-properties"}

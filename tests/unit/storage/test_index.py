@@ -136,3 +136,12 @@ def test_a_lookup_in_a_full_index_reads_only_what_it_needs() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20_000
+
+
+def test_every_problem_is_named_and_nothing_else() -> None:
+    """The first entry lies at the first offset that it may have, the last one at the last position."""
+    index = OffsetIndex(offset_file([(0, 0), (9, 1544), (9, 1544)]), BASE)
+    assert index.problems(1545, end_offset=BASE + 10) == [
+        (2, f"offset {BASE + 9} follows {BASE + 9}"),
+        (2, "position 1544 follows 1544"),
+    ]

@@ -52,6 +52,7 @@ def test_spellings_of_the_same(data: bytes) -> None:
         (b"version=1\nnode.id=1\n", "'cluster.id' is missing"),
         (b"version=1\ncluster.id=c\n", "'node.id' is missing"),
         (b"version=1\ncluster.id=c\nnode.id=2147483648\n", "line 3: 'node.id' must be a number"),
+        (b"version=1\ncluster.id=c\nnode.id=-2147483649\n", "line 3: 'node.id' must be a number"),
         (b"version=1\ncluster.id=c\nnode.id=1\ndirectory.id=x\n", "line 4: not an id"),
         (b"broker.id=\\u00zz\n", "line 1: cannot read"),
     ],

@@ -149,6 +149,12 @@ def test_a_message_can_begin_in_the_middle() -> None:
             "00000003" + "00" * 16,
             "a: 3 elements do not fit into the 16 bytes left (byte 0)",
         ),
+        (
+            Array(Array(INT64)),
+            PLAIN,
+            "00000002" + "00000001" + "00" * 8 + "00000002" + "00" * 8,
+            "a[1]: 2 elements do not fit into the 8 bytes left (byte 16)",
+        ),
         (Array(STRING), PLAIN, "000000020001610003", "a[1]: needs 3 bytes, 0 are left (byte 9)"),
         (Array.of(Field("b", STRING)), PLAIN, "000000010005", "a[0].b: needs 5 bytes, 0 are left (byte 6)"),
     ],

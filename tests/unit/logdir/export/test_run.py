@@ -123,6 +123,29 @@ def test_a_log_that_changed_below_the_plan_is_refused(tmp_path: Path, change: st
     assert visible(tmp_path / "out") == {}
 
 
+@pytest.mark.parametrize(
+    ("changed", "text"), [("length", "when the read was planned"), ("end", "when the export was planned")]
+)
+def test_a_large_unit_that_changed_is_refused(tmp_path: Path, changed: str, text: str) -> None:
+    """At its end, or where only reading it tells. That is no damaged batch, at which an export may stop."""
+    data = tmp_path / "data"
+    batches = [batch(500 * i, 500) for i in range(5)]
+    path = write_log(data, "t-0", {0: batches}) / f"{0:020}.log"
+    with pytest.raises(KeyboardInterrupt):
+        run_export(data, tmp_path / "out", engine=interrupted)
+    content = bytearray(b"".join(batches))
+    length = len(batches[0]) + len(batches[1]) + 8
+    assert 4096 < length < len(content) - 4096
+    if changed == "length":
+        content[length : length + 4] = bytes(4)
+    else:
+        content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(KafkaError, match=f"not what it was {text}"):
+        run_export(data, tmp_path / "out")
+    assert visible(tmp_path / "out") == {}
+
+
 def interrupted(tasks: Iterable[UnitTask]) -> list[StagedUnit]:
     raise KeyboardInterrupt
 
