@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.fuzz.appending import APPEND
 from tests.fuzz.codecs import GZIP, LZ4, SNAPPY, ZSTD
+from tests.fuzz.compacting import COMPACT
 from tests.fuzz.decoding import BATCH
 from tests.fuzz.derived_files import CHECKPOINT, INDEX, SNAPSHOT, TIME_INDEX, TXN_INDEX
 from tests.fuzz.directory import DIRECTORY
@@ -16,6 +17,8 @@ from tests.fuzz.encoding import CHANGE, COLUMNS
 from tests.fuzz.engine import Limits, Report, Target
 from tests.fuzz.isolation import fuzz_isolated
 from tests.fuzz.log_records import LOG_RECORD
+from tests.fuzz.owning import OWNER, REPAIR
+from tests.fuzz.places import PLACE
 from tests.fuzz.producers import PRODUCERS
 from tests.fuzz.text import TEXT
 
@@ -23,14 +26,14 @@ __all__ = ["CORPUS", "FINDINGS", "TARGETS", "corpus_of", "describe", "run"]
 
 CORPUS = Path(__file__).with_name("corpus")
 FINDINGS = Path(__file__).resolve().parents[2] / "build" / "fuzz"
-_RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS, PRODUCERS, APPEND)
-_FILES = (INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT, CHECKPOINT, LOG_RECORD, DIRECTORY)
+_RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS, PRODUCERS, APPEND, COMPACT)
+_FILES = (INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT, CHECKPOINT, LOG_RECORD, DIRECTORY, OWNER, REPAIR, PLACE)
 TARGETS = {target.name: target for target in (*_RECORDS, *_FILES)}
 
 
 def corpus_of(target: Target) -> list[bytes]:
     """The committed inputs, in the order of their names."""
-    return [path.read_bytes() for path in sorted((CORPUS / target.name).iterdir())]
+    return [path.read_bytes() for path in sorted((CORPUS / (target.corpus or target.name)).iterdir())]
 
 
 def run(target: Target, *, seed: int, iterations: int, seconds: float | None = None) -> Report:

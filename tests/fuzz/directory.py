@@ -26,7 +26,7 @@ from txnkafka.logdir.verdict import Circumstances
 from txnkafka.logdir.verify import verify
 from txnkafka.record.batch import Record
 
-__all__ = ["DIRECTORY", "packed", "unpacked"]
+__all__ = ["DIRECTORY", "NOW_MS", "check_partition", "mutate_directory", "packed", "unpacked"]
 
 NOW_MS = 1_700_000_000_000
 Files = dict[str, bytes]
@@ -43,7 +43,7 @@ MUTATE: Mapping[str, Callable[[Random, bytes, Sequence[bytes]], bytes]] = {
 def packed(files: Mapping[str, bytes]) -> bytes:
     """An input."""
     return b"".join(
-        struct.pack(">HI", len(name.encode()), len(content)) + name.encode() + content
+        struct.pack(">HI", len(raw := name.encode("utf-8", "surrogateescape")), len(content)) + raw + content
         for name, content in files.items()
     )
 
@@ -55,7 +55,7 @@ def unpacked(content: bytes) -> Files:
     while position + 6 <= len(content):
         name_size, size = struct.unpack_from(">HI", content, position)
         position += 6
-        name = content[position : position + name_size].decode("utf-8", "replace")
+        name = content[position : position + name_size].decode("utf-8", "surrogateescape")
         position += name_size
         files[name] = content[position : position + size]
         position += size

@@ -44,13 +44,14 @@ def require(condition: object, text: object) -> None:
 class Target:
     """One kind of input. ``mutate(random, content, pool)`` changes one; ``needed`` are beginnings of labels
     that a run must reach, each at least once in a hundred inputs: a fuzzer whose mutants are all refused at
-    the door tests the door."""
+    the door tests the door. ``corpus`` names the target whose corpus it shares."""
 
     name: str
     check: Check
     mutate: Mutate
     needed: tuple[str, ...] = ("accepted", "refused")
     iterations: int = 1000
+    corpus: str = ""
 
 
 @dataclass(frozen=True)

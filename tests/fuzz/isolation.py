@@ -9,23 +9,23 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import resource
 import signal
 import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from tests.fuzz.engine import MAX_INPUT_BYTES, Failure, Limits, Report, Target, fuzz
 
-__all__ = ["MEMORY_LIMIT_BYTES", "SECONDS_AN_INPUT", "fuzz_isolated"]
+__all__ = ["MEMORY_AN_INPUT", "SECONDS_AN_INPUT", "fuzz_isolated"]
 
-SECONDS_AN_INPUT = 30.0
-# A batch may become 256 MiB; the address sanitizer keeps as much of freed memory.
-MEMORY_LIMIT_BYTES = 1 << 30
+CPU_SECONDS_AN_INPUT = 10.0  # of a process with sanitizers, which is several times slower
+SECONDS_AN_INPUT = 60.0  # for what waits and computes nothing
+MEMORY_AN_INPUT = 384 << 20  # 256 MiB is what a batch may become; the sanitizer keeps some freed memory
 
 _NOTE = struct.Struct("<qq")
-KILOBYTE = 1024  # the unit of ru_maxrss on Linux
+KILOBYTE = 1024
 
 
 class TooMuchMemoryError(Exception):
@@ -33,23 +33,44 @@ class TooMuchMemoryError(Exception):
 
 
 class _Watch:
-    """Notes each input, and gives it a time and a memory limit."""
+    """Notes each input before it is tried, and limits its time and memory; the input before has ended."""
 
     def __init__(self, notes: mmap.mmap, seconds: float, memory: int) -> None:
         self._notes = notes
         self._seconds = seconds
-        self._most = _memory() + memory
+        self._memory = memory
+        self._before: int | None = None
 
     def __call__(self, iteration: int, content: bytes) -> None:
-        if _memory() > self._most:
-            raise TooMuchMemoryError("the input before this one made the process too large")
+        self.check_memory()
         self._notes[_NOTE.size : _NOTE.size + len(content)] = content
         self._notes[: _NOTE.size] = _NOTE.pack(iteration, len(content))
+        _forget_peak()
+        self._before = _kilobytes("VmRSS")
         signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        signal.setitimer(signal.ITIMER_PROF, min(self._seconds, CPU_SECONDS_AN_INPUT))
+
+    def check_memory(self) -> None:
+        """Raises TooMuchMemoryError when the input that was noted last took more than it may."""
+        if self._before is not None:
+            grown = (_kilobytes("VmHWM") - self._before) * KILOBYTE
+            if grown > self._memory:
+                raise TooMuchMemoryError(
+                    f"the input made the process {grown >> 20} MiB larger, {self._memory >> 20} are allowed"
+                )
 
 
-def _memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KILOBYTE
+def _kilobytes(name: str) -> int:
+    """A line of /proc/self/status; 0 where there is none, and so no limit."""
+    with suppress(FileNotFoundError), open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name))
+    return 0
+
+
+def _forget_peak() -> None:
+    """From now on VmHWM is the most that the process has had since now; see proc(5)."""
+    with suppress(OSError), open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")
 
 
 def fuzz_isolated(
@@ -59,7 +80,7 @@ def fuzz_isolated(
     limits: Limits,
     *,
     seconds_an_input: float = SECONDS_AN_INPUT,
-    memory: int = MEMORY_LIMIT_BYTES,
+    memory: int = MEMORY_AN_INPUT,
 ) -> Report:
     """As ``fuzz``, in a child; if the child dies, the failure is the input it was at."""
     notes = mmap.mmap(-1, _NOTE.size + max([MAX_INPUT_BYTES, *map(len, corpus)]))
@@ -68,7 +89,7 @@ def fuzz_isolated(
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _child(lambda: fuzz(target, corpus, seed, limits, watch), writer)
+        _child(lambda: _watched(watch, lambda: fuzz(target, corpus, seed, limits, watch)), writer)
     os.close(writer)
     with open(reader, "rb") as answers:
         answer = answers.read()
@@ -80,16 +101,24 @@ def fuzz_isolated(
     return Report(iteration, failure=Failure(iteration, content, _death(status, answer.decode())))
 
 
+def _watched(watch: _Watch, run: Callable[[], Report]) -> Report:
+    report = run()
+    watch.check_memory()  # of the last input
+    return report
+
+
 def _child(run: Callable[[], Report], writer: int) -> NoReturn:
     """Everything ends here: the child must not go on as a second test run."""
     status = 1
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
         answer, status = _packed(run()), 0
     except BaseException as error:
         answer = f"{type(error).__name__}: {error}".encode()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         with open(writer, "wb") as answers:
             answers.write(answer)
         os._exit(status)
@@ -97,7 +126,7 @@ def _child(run: Callable[[], Report], writer: int) -> NoReturn:
 
 def _death(status: int, answer: str) -> str:
     code = os.waitstatus_to_exitcode(status)
-    if code == -signal.SIGALRM:
+    if code in (-signal.SIGALRM, -signal.SIGPROF):
         return "took too long"
     if code < 0:
         return f"killed the process: {signal.Signals(-code).name}"

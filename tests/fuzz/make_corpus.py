@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from tests.damage.image import SEGMENTS, image, log
+from tests.damage.image import PARTITION, ROOT, SEGMENTS, image, log
 from tests.fuzz import directory, log_records
 from tests.fuzz.appending import append_seeds
 from tests.fuzz.campaign import CORPUS
@@ -197,6 +197,24 @@ def directory_seeds() -> Seeds:
         yield f"golden-{name}", directory.packed(files)
 
 
+def place_seeds() -> Seeds:
+    """A directory with each kind of file that is none where one should be."""
+    files = image("clean")
+    segment, index, victim = f"{PARTITION}/{0:020}.log", f"{PARTITION}/{20:020}.index", b"../../outside/victim"
+    yield "plain", directory.packed(files)
+    yield "lock-fifo", directory.packed(files | {f"{ROOT}/.lock|fifo": b""})
+    yield "lock-link", directory.packed(files | {f"{ROOT}/.lock|link": b"../outside/missing"})
+    yield "log-link", directory.packed(_without(files, segment) | {f"{segment}|link": victim})
+    yield "index-link", directory.packed(_without(files, index) | {f"{index}|link": victim})
+    yield "partition-link", directory.packed(files | {f"{ROOT}/t-1|link": b"../outside"})
+    yield "loop", directory.packed(files | {f"{ROOT}/loop|link": b"loop"})
+    yield "log-directory", directory.packed(files | {f"{PARTITION}/{60:020}.log|directory": b""})
+
+
+def _without(files: dict[str, bytes], name: str) -> dict[str, bytes]:
+    return {each: content for each, content in files.items() if each != name}
+
+
 def all_seeds() -> dict[str, Seeds]:
     """Names and contents by target."""
     codecs = {name: codec_seeds(codec) for name, codec in CODECS.items()}
@@ -215,6 +233,7 @@ def all_seeds() -> dict[str, Seeds]:
             "checkpoint": checkpoint_seeds(),
             "log-record": log_record_seeds(),
             "directory": directory_seeds(),
+            "place": place_seeds(),
         }
     )
 

@@ -100,6 +100,11 @@ def hang() -> None:
     time.sleep(60)
 
 
+def spin() -> None:
+    while True:
+        pass
+
+
 HARM = {kill: "SIGKILL", leave: "status 1", hang: "took too long", raise_error: "IndexError"}
 
 
@@ -113,12 +118,21 @@ def test_harm_to_the_process_is_a_failure_with_its_input(fault: Callable[[], Non
     assert (report.failure.iteration, report.failure.content) == (expected.iteration, expected.content)
 
 
-def test_memory_out_of_proportion_is_a_failure() -> None:
-    hoard: list[bytearray] = []
-    target = toy(lambda: hoard.append(bytearray(b"x") * (200 << 20)))
+def test_memory_out_of_proportion_is_a_failure_with_its_input() -> None:
+    """Also when it is given back at once."""
+    target = toy(lambda: bytearray(b"x") * (200 << 20) and None)
     report = fuzz_isolated(target, CORPUS, 1, Limits(5000), memory=100 << 20)
     assert report.failure is not None
-    assert "too large" in report.failure.text
+    assert "MiB larger, 100 are allowed" in report.failure.text
+    expected = fuzz(toy(raise_error), CORPUS, 1, Limits(5000)).failure
+    assert expected is not None
+    assert report.failure.content == expected.content
+
+
+def test_computing_without_end_is_a_failure() -> None:
+    report = fuzz_isolated(toy(spin), CORPUS, 1, Limits(5000), seconds_an_input=0.5)
+    assert report.failure is not None
+    assert "took too long" in report.failure.text
 
 
 def test_an_isolated_run_reports_as_any_other() -> None:

@@ -47,7 +47,7 @@ cdef class Batch:
 
     cdef const uint8_t[::1] header, records
     cdef int64_t base_offset, base_timestamp, max_timestamp
-    cdef int32_t count
+    cdef int32_t count, last_delta, previous_delta
     cdef int16_t attributes
 
     def __cinit__(self, const uint8_t[::1] header not None, const uint8_t[::1] records not None):
@@ -59,6 +59,7 @@ cdef class Batch:
         self.base_timestamp = load_i64(&header[BASE_TIMESTAMP])
         self.max_timestamp = load_i64(&header[MAX_TIMESTAMP])
         self.count = load_i32(&header[RECORDS_COUNT])
+        self.last_delta = load_i32(&header[LAST_OFFSET_DELTA])
 
     cdef const uint8_t* begin(self) noexcept:
         return &self.records[0] if self.records.shape[0] else NULL
@@ -74,6 +75,15 @@ cdef class Batch:
             raise CorruptRecordError(f"record {number} of {self.count} in the batch is damaged")
         if number + 1 == self.count and stop != end:
             raise CorruptRecordError(f"bytes are left behind the {self.count} records of the batch")
+        if number == 0:
+            self.previous_delta = -1
+        if not self.previous_delta < r.offset_delta <= self.last_delta:
+            # a later record of another batch may have this offset: dropping one would lose the other
+            raise CorruptRecordError(
+                f"record {number} of the batch has offset delta {r.offset_delta}, which is not between "
+                f"{self.previous_delta + 1} and {self.last_delta}"
+            )
+        self.previous_delta = r.offset_delta
         return stop
 
     cdef int64_t timestamp(self, const record_fields* r) noexcept:

@@ -116,10 +116,18 @@ class BatchReader:
             position=window.position,
         )  # fmt: skip
         found: dict[str, Any] = {name: getattr(columns, name) for name in _COLUMNS}
+        offsets = memoryview(columns.offsets)
         append_time = index.attributes[number] & ATTRIBUTE_LOG_APPEND_TIME and index.magic[number] == 1
-        converted = encode_batch(
-            InputColumns(**found),
-            base_offset=memoryview(columns.offsets)[0],
-            log_append_time=index.max_timestamp[number] if append_time else None,
-        )
+        try:
+            if offsets[-1] > index.last_offset[number]:
+                raise ValueError(f"offset {offsets[-1]} lies behind the entry's own")
+            converted = encode_batch(
+                InputColumns(**found),
+                base_offset=offsets[0],
+                log_append_time=index.max_timestamp[number] if append_time else None,
+            )
+        except ValueError as error:  # offsets that do not grow, timestamps that magic 2 does not have
+            damage = CorruptRecordError(f"the entry cannot be converted to magic 2: {error}")
+            window.locate(damage, number)
+            raise damage from error
         return memoryview(converted)

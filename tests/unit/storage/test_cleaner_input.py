@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.models.builder import legacy_entry
+from tests.models.builder import Batch, PlainRecord, legacy_entry, legacy_wrapper
 from tests.unit.storage.compacted import NOW, CompactedLog
 from txnkafka.errors import CorruptRecordError
 
@@ -118,3 +118,41 @@ def test_the_time_of_a_file_is_kept() -> None:
     log.clean()
     (entry,) = [each for each in log.files.list("/data/t-0") if each.name == f"{0:020d}.log"]
     assert entry.modified_ms == log.log.segments[0].modified_ms == 12_345
+
+
+def test_a_record_offset_outside_its_batch_hides_no_other_record() -> None:
+    """A foreign record with offset 58 in a batch of offsets 1 and 2 would make the map skip offset 3."""
+    log = CompactedLog()
+    log.data(-1, A)
+    wrong = Batch(
+        records=[PlainRecord(b"a", b"2", NOW), PlainRecord(b"b", b"far", NOW)._replace(offset_delta=57)],
+        base_offset=1,
+        last_offset_delta=1,
+    )
+    log.put(wrong.encode())
+    log.data(-1, B)
+    log.roll()
+    before = log.records()
+    with pytest.raises(CorruptRecordError, match="offset delta 57") as caught:
+        log.clean()
+    assert (caught.value.offset, log.records()) == (1, before)
+
+
+@pytest.mark.parametrize(
+    ("entries", "timestamp"),
+    [
+        ([legacy_entry(3, b"a", b"2", magic=0), legacy_entry(258, b"b", b"far", magic=0)], -1),
+        ([legacy_entry(0, b"a", b"2", timestamp=-(1 << 62)), legacy_entry(1, b"b", b"2")], NOW),
+    ],
+    ids=["offset", "timestamp"],
+)
+def test_a_legacy_entry_that_magic_2_cannot_hold_is_damage(entries: list[bytes], timestamp: int) -> None:
+    log = CompactedLog()
+    log.data(-1, A)
+    log.put(legacy_wrapper(entries, 4, codec=1, timestamp=timestamp, magic=0 if timestamp < 0 else 1))
+    log.data(-1, B)
+    log.roll()
+    before = log.content()
+    with pytest.raises(CorruptRecordError, match="cannot be converted to magic 2"):
+        log.clean()
+    assert log.content() == before
