@@ -3,6 +3,7 @@
 Switches (environment variables, off when unset or "0"), each combination in its own directory under build/:
     TXNKAFKA_DEBUG     bounds checks, no optimisation, debug symbols, line tracing for coverage and profilers
     TXNKAFKA_SANITIZE  address and undefined-behaviour sanitizers (ci/fuzz shows how to run such a build)
+    TXNKAFKA_COVERAGE  counts executed lines with gcc's gcov, of the .pyx and .h files (ci/fuzz-coverage shows how)
     TXNKAFKA_ANNOTATE  an HTML page beside each generated C file shows where Python objects are touched
 """
 
@@ -27,13 +28,15 @@ def switch(name: str) -> bool:
     return os.environ.get(f"TXNKAFKA_{name}", "0") not in ("", "0")
 
 
-DEBUG, SANITIZE, ANNOTATE = switch("DEBUG"), switch("SANITIZE"), switch("ANNOTATE")
-FLAVOUR = "-".join(name for name in ("debug", "sanitize", "annotate") if switch(name.upper())) or "release"
+DEBUG, SANITIZE, COVERAGE, ANNOTATE = map(switch, ("DEBUG", "SANITIZE", "COVERAGE", "ANNOTATE"))
+FLAVOURS = ("debug", "sanitize", "coverage", "annotate")
+FLAVOUR = "-".join(name for name in FLAVOURS if switch(name.upper())) or "release"
 BUILD = Path("build", FLAVOUR)
 
 LINK = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
-TRACEABLE = ["-g", "-fno-omit-frame-pointer", "-O0" if DEBUG else "-O1"]
-COMPILE = [*LINK, *TRACEABLE] if DEBUG or SANITIZE else ["-O3", "-g0"]
+LINK += ["--coverage"] if COVERAGE else []
+TRACEABLE = ["-g", "-fno-omit-frame-pointer", "-O0" if DEBUG or COVERAGE else "-O1"]
+COMPILE = [*LINK, *TRACEABLE] if DEBUG or SANITIZE or COVERAGE else ["-O3", "-g0"]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -77,6 +80,7 @@ setup(
         build_dir=str(BUILD / "cython"),
         compiler_directives=DIRECTIVES,
         annotate=ANNOTATE,
+        emit_linenums=COVERAGE,
     ),
     cmdclass={"build_ext": BuildExtensions},
     options={"build": {"build_base": str(BUILD)}},

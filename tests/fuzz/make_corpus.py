@@ -200,7 +200,8 @@ def directory_seeds() -> Seeds:
 def place_seeds() -> Seeds:
     """A directory with each kind of file that is none where one should be."""
     files = image("clean")
-    segment, index, victim = f"{PARTITION}/{0:020}.log", f"{PARTITION}/{20:020}.index", b"../../outside/victim"
+    segment, index = f"{PARTITION}/{0:020}.log", f"{PARTITION}/{20:020}.index"
+    victim = b"../../outside/victim"
     yield "plain", directory.packed(files)
     yield "lock-fifo", directory.packed(files | {f"{ROOT}/.lock|fifo": b""})
     yield "lock-link", directory.packed(files | {f"{ROOT}/.lock|link": b"../outside/missing"})

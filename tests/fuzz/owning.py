@@ -8,6 +8,7 @@ and ``verify`` finds no error in what is left.
 
 from __future__ import annotations
 
+import logging
 import posixpath
 from collections.abc import Iterator, Mapping
 
@@ -28,6 +29,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 __all__ = ["CONFIGS", "OWNER", "REPAIR", "append_to", "stored"]
 
+logging.getLogger("txnkafka").addHandler(logging.NullHandler())  # every input has something to repair
 COMMITTED, ABORTED, PRODUCER_ID = b"committed by the fuzzer", b"aborted by the fuzzer", 1 << 40
 CONFIG = {
     "index_interval_bytes": 100,
