@@ -3,7 +3,7 @@
 Switches (environment variables, off when unset or "0"), each combination in its own directory under build/:
     TXNKAFKA_DEBUG     bounds checks, no optimisation, debug symbols, line tracing for coverage and profilers
     TXNKAFKA_SANITIZE  address and undefined-behaviour sanitizers (ci/fuzz shows how to run such a build)
-    TXNKAFKA_COVERAGE  counts executed lines with gcc's gcov, of the .pyx and .h files (ci/fuzz-coverage shows how)
+    TXNKAFKA_COVERAGE  counts executed lines of .pyx and .h files with gcc's gcov (see ci/fuzz-coverage)
     TXNKAFKA_ANNOTATE  an HTML page beside each generated C file shows where Python objects are touched
 """
 

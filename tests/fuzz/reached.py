@@ -30,7 +30,7 @@ def compiled_lines(build: Path) -> Lines:
     found: Lines = defaultdict(dict)
     counted = sorted(build.rglob("*.gcda"))
     if not counted:
-        raise RuntimeError(f"no counts below {build}: the build is not that of ci/fuzz-coverage, or nothing ran")
+        raise RuntimeError(f"no counts below {build}: ci/fuzz-coverage makes the build that counts")
     command = ["gcov", "--json-format", "--stdout", *map(str, counted)]
     done = subprocess.run(command, cwd=build.parents[1], capture_output=True, check=True)
     for line in done.stdout.splitlines():
@@ -57,7 +57,7 @@ def table(lines: Lines) -> list[str]:
     """One line a file, the least reached first."""
     counts = {name: (sum(each.values()), len(each)) for name, each in lines.items() if each}
     ordered = sorted(counts.items(), key=lambda item: (item[1][0] / item[1][1], item[0]))
-    return [f"{reached:6,} of {total:5,} {reached / total:5.0%}  {name}" for name, (reached, total) in ordered]
+    return [f"{hit:6,} of {total:5,} {hit / total:5.0%}  {name}" for name, (hit, total) in ordered]
 
 
 def _run_targets() -> None:
@@ -75,10 +75,10 @@ def main() -> int:
     for path in BUILD.rglob("*.gcda"):
         path.unlink()
     data = BUILD / "python-lines"
-    sources = ",".join(f"txnkafka.{room}" for room in ROOMS)
-    command = ["-m", "coverage", "run", f"--data-file={data}", f"--source={sources}", "-m", "tests.fuzz.reached"]
-    subprocess.run([sys.executable, *command, "run"], check=True)
-    coverage = Coverage(data_file=data, source=[f"txnkafka.{room}" for room in ROOMS])
+    packages = [f"txnkafka.{room}" for room in ROOMS]
+    watched = ["-m", "coverage", "run", f"--data-file={data}", f"--source={','.join(packages)}"]
+    subprocess.run([sys.executable, *watched, "-m", "tests.fuzz.reached", "run"], check=True)
+    coverage = Coverage(data_file=data, source=packages)
     coverage.load()
     print("lines of the compiled core that the fuzz targets reach", *table(compiled_lines(BUILD)), sep="\n")
     print("lines of the Python modules that they reach", *table(python_lines(coverage)), sep="\n")

@@ -42,9 +42,6 @@ def divide_batch(
     position: int = 0,
     max_headers: int = ...,
 ) -> tuple[BatchIndex, array[int]]: ...
-def next_run(
-    index: BatchIndex, selection: Buffer, start: int, stop: int, max_bytes: int
-) -> tuple[int, int, int]: ...
 def check_crcs(
     source: Buffer,
     index: BatchIndex,

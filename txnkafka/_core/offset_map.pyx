@@ -14,8 +14,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from hashlib import sha256
-
-from txnkafka.env import random_bytes
+from os import urandom
 
 cdef extern from "folded_product.h" nogil:
     uint64_t folded_product(uint64_t a, uint64_t b)
@@ -35,7 +34,7 @@ cdef enum:
 
 cdef uint64_t[4] SEEDS          # others in every process, whatever PYTHONHASHSEED is
 SEEDS[0], SEEDS[1], SEEDS[2], SEEDS[3] = [
-    <uint64_t>int.from_bytes(random_bytes(8), "little") | 1 for _ in range(4)
+    <uint64_t>int.from_bytes(urandom(8), "little") | 1 for _ in range(4)
 ]
 
 

@@ -14,6 +14,7 @@ Source: ``ProducerStateManager``, ``ProducerAppendInfo``, ``ProducerStateEntry``
 ``UnifiedLog.analyzeAndValidateProducerState``; KIP-98, KIP-360, KIP-890.
 """
 from collections import namedtuple
+from os import urandom
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -43,7 +44,6 @@ from txnkafka._core.producer_rules cimport (
 )
 from txnkafka._core.scan cimport BatchIndex, IndexHold
 
-from txnkafka.env import random_bytes
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import CompletedTxn
 
@@ -57,7 +57,7 @@ cdef enum:
     SNAPSHOT_CRC_BEGIN = 6
 
 cdef uint64_t[2] SEED           # another one in every process, whatever PYTHONHASHSEED is
-SEED[0], SEED[1] = [<uint64_t>int.from_bytes(random_bytes(8), "little") | 1 for _ in range(2)]
+SEED[0], SEED[1] = [<uint64_t>int.from_bytes(urandom(8), "little") | 1 for _ in range(2)]
 
 KnownBatch = namedtuple("KnownBatch", [
     "first_sequence", "last_sequence", "first_offset", "last_offset", "timestamp",

@@ -10,7 +10,7 @@ from txnkafka.env.durable import make_directories, remove_tree, unique_name, wri
 from txnkafka.env.file_lock import LINK
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
 from txnkafka.env.process import Process, this_process
-from txnkafka.env.randomness import random_below, random_bytes
+from txnkafka.env.randomness import random_below
 
 __all__ = [
     "LINK",
@@ -33,7 +33,6 @@ __all__ = [
     "make_directories",
     "open_file_system",
     "random_below",
-    "random_bytes",
     "remove_tree",
     "this_process",
     "unique_name",

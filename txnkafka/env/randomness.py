@@ -1,16 +1,10 @@
-"""Random numbers of the machine, for seeds and jitter. They do not depend on PYTHONHASHSEED."""
+"""Random numbers of the machine, for jitter."""
 
 from __future__ import annotations
 
-import os
 import secrets
 
-__all__ = ["random_below", "random_bytes"]
-
-
-def random_bytes(count: int) -> bytes:
-    """``count`` bytes that nobody can foresee."""
-    return os.urandom(count)
+__all__ = ["random_below"]
 
 
 def random_below(limit: int) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from txnkafka.logdir.directory import LogDir, TopicView
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.partition import PartitionSource, PartitionView
+from txnkafka.logdir.partition import PartitionView
+from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import HiddenRange, ReadUnit
 from txnkafka.logdir.read import read_unit
 from txnkafka.storage.segment_view import Segment

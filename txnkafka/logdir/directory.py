@@ -16,7 +16,8 @@ from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, ope
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.names import what_there_is
-from txnkafka.logdir.partition import PartitionSource, PartitionView
+from txnkafka.logdir.partition import PartitionView
+from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.model import TopicPartition
 from txnkafka.storage import (
     CLEAN_SHUTDOWN_FILE,

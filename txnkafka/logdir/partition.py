@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import TransactionRange
-from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptFileError, CorruptRecordError, OffsetOutOfRangeError
 from txnkafka.logdir.count import count_unit
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.log_end import LogEnd, end_of_log
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
+from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.survey import survey, transactions_between
@@ -37,29 +37,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["PartitionSource", "PartitionView"]
-
-
-class PartitionSource(NamedTuple):
-    """Where a partition lies and what its log directory's checkpoints say of it; None is "not known".
-
-    ``is_named``: the name of the directory says which partition it is; otherwise ``topic_partition`` is made
-    up of that name and 0.
-    """
-
-    file_system: FileSystem
-    path: str
-    topic_partition: TopicPartition
-    state: str = "current"
-    topic_id: str | None = None
-    log_start_offset: int | None = None
-    high_watermark: int | None = None
-    recovery_point: int | None = None
-    cleaned_to: int = 0
-    clean_shutdown: bool = False
-    being_written: bool = False
-    mapped: bool = True
-    only_base_offset: int | None = None
-    is_named: bool = True
 
 
 class PartitionView:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import DirectoryEntry
 from txnkafka.errors import CorruptFileError
-from txnkafka.logdir.partition import PartitionSource
 from txnkafka.logdir.partition_files import PartitionFiles
+from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.verify_findings import Findings
 from txnkafka.storage import (
     CLEAN_SHUTDOWN_FILE,

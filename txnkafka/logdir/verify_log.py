@@ -16,8 +16,8 @@ from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError, LogDirError
 from txnkafka.logdir.cleaning import Cleaning
-from txnkafka.logdir.partition import PartitionSource
 from txnkafka.logdir.partition_files import PartitionFiles
+from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.verify_epochs import LeaderEpochCheck
 from txnkafka.logdir.verify_findings import Findings
 from txnkafka.logdir.verify_indexes import OffsetIndexCheck, TimeIndexCheck, read_beside

@@ -24,9 +24,9 @@ from txnkafka._core.decode import (
     decode_batches,
     decode_regions,
     divide_batch,
-    next_run,
 )
 from txnkafka._core.legacy import WrapperPieces, decode_legacy
+from txnkafka._core.runs import next_run
 from txnkafka._core.scan import BatchIndex
 from txnkafka.bounds import MAX_RECORD_HEADERS, PIECE_BYTES
 from txnkafka.errors import CorruptRecordError

@@ -119,11 +119,9 @@ class DataDirectory:
 
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
         found = identify(self.files, self.path, cluster_id, node_id)
-        if found is not None:
-            return found
-        if self._repair is not None:
-            return MetaProperties(0, None, None, None)
-        return make_identity(self.files, self.path, cluster_id, node_id)
+        if found is None and self._repair is None:
+            return make_identity(self.files, self.path, cluster_id, node_id)
+        return found or MetaProperties(0, None, None, None)
 
     def _open_all(self, now_ms: int) -> None:
         found = list(named_partitions(self.files.list(self.path)))

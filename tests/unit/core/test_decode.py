@@ -9,7 +9,8 @@ import pytest
 from tests.models.builder import Batch, PlainRecord, encode_record
 from tests.models.varint import write_varint
 from txnkafka._core.columns import RecordColumns
-from txnkafka._core.decode import check_crcs, corrupt_batch, decode_batches, decode_regions, next_run
+from txnkafka._core.decode import check_crcs, corrupt_batch, decode_batches, decode_regions
+from txnkafka._core.runs import next_run
 from txnkafka._core.scan import scan
 from txnkafka.errors import CorruptRecordError
 

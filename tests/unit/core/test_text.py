@@ -395,7 +395,6 @@ def test_csv_is_exact_in_a_file_and_escaped_on_a_terminal() -> None:
 
 
 def test_a_topic_that_is_no_utf_8() -> None:
-    columns = columns_of(Batch(records=[PlainRecord(b"k", b"v")]))
-    writer = TextWriter("bad\udcff", 0)
-    assert json.loads(b"".join(writer.json_lines(columns)))["topic"] == "bad\\xff"
+    writer, columns = TextWriter("bad\udcff", 0), columns_of(Batch(records=[PlainRecord(b"k", b"v")]))
+    assert b'"topic":"bad\\\\xff"' in b"".join(writer.json_lines(columns))
     assert b"".join(writer.csv_rows(columns)).startswith(b"bad\\xff,0,")
