@@ -1,4 +1,4 @@
-"""Runs of selected batches: which can be decoded in one call, because they are of one kind and small enough."""
+"""Runs of selected batches: which can be decoded in one call, being of one kind and small enough."""
 from libc.stdint cimport int64_t, uint8_t
 
 from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, BatchEntry

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka.errors import CorruptRecordError
+from txnkafka.record.crc import first_invalid_crc
 from txnkafka.storage.order import NO_LIMIT
 from txnkafka.storage.segment import LogSegment
 from txnkafka.storage.segment_check import SegmentEnd, check_segment, walk_tail
@@ -113,7 +114,8 @@ def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> Non
     segment = log.segments[number]
     path = segment.path("log")
     durable = _durable(log, start)
-    if found.next_offset < durable and not (start.repair and start.repair.truncate_corrupt):
+    is_lost = found.next_offset < durable or (found.position == 0 and _begins_below(segment, durable))
+    if is_lost and not (start.repair and start.repair.truncate_corrupt):
         raise _refused(
             f"{found.fault}; the log was durable up to offset {durable}",
             position=found.position,
@@ -127,6 +129,19 @@ def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> Non
         _drop_segments(log, number + 1)
         log.files.sync_directory(log.directory)  # while the damage still shows that they do not follow
     segment.cut_tail(found.position)
+
+
+def _begins_below(segment: LogSegment, durable: int) -> bool:
+    """Whether a segment whose first batch does not belong there begins with a sound batch that was durable:
+    the file has another segment's name, and cutting it would lose what it holds."""
+    view = segment.view()
+    try:
+        for position, data, index in view.windows():
+            sound = len(index) > 0 and first_invalid_crc(data, index, position=position) > 0
+            return sound and index.base_offset[0] < min(durable, segment.base_offset)
+    finally:
+        view.close()
+    return False
 
 
 def _check_end(log: PartitionLog, start: Start) -> None:

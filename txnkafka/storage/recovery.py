@@ -143,6 +143,7 @@ def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
         pass
     except CorruptFileError as error:
         damage = f"it is damaged, {error.reason}"
+        log.has_kept_epochs = False
     for segment in log.segments:
         for index in segment.windows():
             assign_epochs(log.epochs, index)
@@ -161,7 +162,7 @@ def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) 
         # a broker that becomes the leader notes its epoch at the log end: nearly every partition has one to
         # forget, which can wait until something is appended
         log.has_kept_epochs = False
-    elif kept is not None or log.active.size or len(log.segments) > 1:
+    elif kept is not None or log.active.size or len(log.segments) > 1 or not log.has_kept_epochs:
         log.keep_epochs(log.epochs)
 
 

@@ -127,3 +127,34 @@ def test_a_refused_partition_stays_refused_and_others_work() -> None:
         directory.close()
         assert not files.exists("/data/.kafka_cleanshutdown")
     assert directory.logs[names[1]].log_end_offset == 7
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_segment_under_the_name_of_a_later_one_is_refused(clean: bool) -> None:
+    """Nothing of it fits its name; after a crash, too, it is not cut away: it was durable."""
+    files = written(s38=batch(0) + batch(2))
+    before = files.disk()
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError):
+            opened(files, Start(clean_shutdown=clean, recovery_point=4))
+    assert files.disk() == before
+
+
+def test_a_torn_segment_behind_what_was_durable_is_cut() -> None:
+    """It begins with an offset from before: bytes that were never written there, with a wrong checksum."""
+    torn = bytearray(batch(0) + batch(2))
+    torn[30] ^= 1
+    files = written(s0=batch(0) + batch(2), s4=bytes(torn))
+    assert opened(files, Start(recovery_point=4)).log.log_end_offset == 4
+
+
+def test_a_damaged_epoch_file_of_an_empty_log_is_replaced() -> None:
+    """Else it is rebuilt, and told so, at every start."""
+    files = written(s0=b"")
+    path = f"{DIRECTORY}/leader-epoch-checkpoint"
+    files.create(path).write(0, [b"0\n2\n0 0\n"])
+    first = opened(files, Start())
+    assert [each.deed for each in first.log.repairs if each.what == path] == ["rebuilt from the log"]
+    first.log.close()
+    assert files.read(path, 100) == b"0\n0\n"
+    assert opened(files, Start(clean_shutdown=True)).log.repairs == []
