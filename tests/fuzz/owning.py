@@ -43,8 +43,9 @@ CONFIGS = (
     LogConfig(**CONFIG, cleanup_policy="compact", delete_retention_ms=0),
     LogConfig(**CONFIG, preallocate=True, segment_bytes=4000),
 )
-# what batches say whose checksums hold, and segments that are lost: verify reports it, nothing repairs it
-NOT_REPAIRED = {"missing-segment", "corrupt-batch", "unknown-control-type"}
+# what batches and snapshots say whose checksums hold, and segments that are lost: verify reports it, and its
+# remedy is not a repair alone
+NOT_REPAIRED = {"missing-segment", "corrupt-batch", "unknown-control-type", "snapshot-contradicts-log"}
 Offsets = tuple[int, int, int]  # log start, last stable offset, log end
 
 

@@ -57,6 +57,8 @@ def _from_file(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
         fault = error.reason
     if any(each.first_offset == each.last_offset for each in entries):
         fault = "an aborted transaction has no data"  # zeros look like one
+    if entries and entries[-1].last_offset >= log.log_end_offset:
+        fault = "an aborted transaction ends behind the log"  # the next one could not follow it
     if not fault:
         return TxnIndexFile(segment.base_offset, entries)
     log.note(path, "rebuilt from the log", f"it is damaged, {fault}")

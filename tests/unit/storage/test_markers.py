@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import struct
+
+import pytest
+
+from tests.unit.storage.compacted import CompactedLog
 from tests.unit.storage.logs import DIRECTORY, NOW, opened
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka._core.scan import scan
@@ -63,3 +68,18 @@ def test_a_batch_of_no_transaction_ends_no_verification() -> None:
     batch = encode_batch([(None, b"", NOW)], base_sequence=1, transactional=True, **fields)
     assert log.append(batch, now_ms=NOW, guard=guard).first_offset == 1
     assert log.verification.pending(7) is None
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_entry_from_behind_the_log_makes_way_for_the_next_marker(clean: bool) -> None:
+    """A file of another partition, say: an ABORT marker is appended where the file says one was."""
+    log = CompactedLog(cleanup_policy="delete")
+    log.abort(1, (b"a", b"1"))
+    log.log.close()
+    file = log.files.open_to_write(log.log.active.path("txnindex"))
+    file.write(file.size(), [struct.pack(">hqqqq", 0, 9, 2, 50, 51)])
+    log.reopen(clean=clean)
+    assert [entry.producer_id for entry in log.aborted()] == [1]
+    log.abort(2, (b"b", b"2"))
+    assert [(entry.producer_id, entry.last_offset) for entry in log.aborted()] == [(1, 1), (2, 3)]
+    assert log.records() == []
