@@ -2,8 +2,9 @@
 
 An input is a directory as in ``directory.py``; the end of a name says what stands there: ``|link`` a symbolic
 link to what the content names, ``|fifo``, ``|socket``, ``|directory``. Everything that opens a directory is
-tried on it: the reader, ``verify``, an owner that appends and compacts, a repair, also a dry one. Only
-KafkaError comes out, nothing waits, and nothing outside of the directory changes.
+tried on it: the reader, ``verify``, an owner that appends and compacts, a repair, also a dry one. KafkaError
+comes out, or OSError for a file of the directory itself; nothing waits, and nothing outside of the directory
+changes.
 """
 
 from __future__ import annotations
@@ -73,6 +74,9 @@ def check_place(content: bytes) -> str:
                 labels |= way(os.fspath(inside))
             except KafkaError as error:
                 labels.add(_words(error))
+            except OSError as error:  # the directory cannot be opened for a file of its own
+                require(Path(error.filename).parent == inside, error)
+                labels.add(_words(error.strerror))
             require(_everything(outside) == before, f"{way.__name__}: something outside has changed")
     return f"{'refused' if labels else 'accepted'}: {sorted(labels)[:4]}"
 
