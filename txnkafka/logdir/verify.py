@@ -28,7 +28,7 @@ from txnkafka.model import TopicPartition
 
 __all__ = ["LEVELS", "VerifyReport", "verify", "verify_directories", "verify_partition"]
 
-UNREADABLE = "unreadable-partition"
+UNREADABLE_PARTITION, UNREADABLE_FILE = "unreadable-partition", "unreadable-file"
 
 
 class VerifyReport(NamedTuple):
@@ -47,8 +47,8 @@ class VerifyReport(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """False when a partition could not be read, and so was not checked."""
-        return all(finding.code != UNREADABLE for finding in self.findings)
+        """False when a partition or a file could not be read, and so was not checked."""
+        return not any(finding.code in (UNREADABLE_PARTITION, UNREADABLE_FILE) for finding in self.findings)
 
 
 def verify(
@@ -117,7 +117,7 @@ class _Run:
         try:
             self._partition(view)
         except (KafkaError, OSError) as error:
-            self.findings.add(UNREADABLE, view.path, str(error))
+            self.findings.add(UNREADABLE_PARTITION, view.path, str(error))
 
     def _partition(self, view: PartitionView) -> None:
         source, files = view.source, view.files

@@ -83,7 +83,7 @@ def test_what_is_gone_below_the_recovery_point_is_made_from_the_log(ending: str)
     opened_again.log.close()
     after = content(log.files)
     assert {name: after.get(name) for name in found} == {name: before[name] for name in found}
-    told = " ".join(opened_again.repairs)
+    told = " ".join(map(str, opened_again.repairs))
     assert all(name.removesuffix(ending) in told for name in found)
 
 
