@@ -96,10 +96,13 @@ class _PushingReader(_Reader):
 
 
 class _NoStreamReader(DataSourceStreamReader):
-    """Says that there are no streams, when Spark asks where one begins: an error from ``streamReader`` itself
-    would be hidden behind one of Spark's own."""
+    """Says that there are no streams, when Spark asks where one begins or, as Spark 4.0 does first, ends: an
+    error from ``streamReader`` itself would be hidden behind one of Spark's own."""
 
     def initialOffset(self) -> dict[str, object]:  # noqa: N802  (Spark's name)
+        raise NotImplementedError(BATCH_ONLY)
+
+    def latestOffset(self, *_: object) -> dict[str, object]:  # noqa: N802  (Spark's name)
         raise NotImplementedError(BATCH_ONLY)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -205,7 +205,7 @@ def test_a_close_of_which_one_log_raises_what_nobody_foresaw(monkeypatch: pytest
     monkeypatch.setattr(host.directory.logs[FIRST], "close", lambda: int("no number"))
     with pytest.raises(ValueError, match="no number"):
         host.directory.close()
-    assert host.hear()[sound] is None
+    assert host.hear().get(sound, "never told") is None
     assert isinstance(host.told[failed], OSError)
     assert not host.files.exists(MARKER)
     again = Host(host.files)

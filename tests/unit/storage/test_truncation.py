@@ -310,3 +310,20 @@ def test_producers_outlive_their_segments_and_a_power_cut(lost: bool) -> None:
     assert kinds.index("sync_directory") < kinds.index("rename")
     log.restart(clean=False)
     assert log.idempotent(7, 0).is_duplicate
+
+
+def test_a_snapshot_that_was_lost_is_durable_before_the_segments_below_it_go() -> None:
+    log = Log(segment_bytes=len(data(7, 0)))
+    for number in range(3):
+        log.idempotent(7, 2 * number)
+    log.log.flush()
+    log.log.snapshots.remove(2)
+    files = log.log.files
+    assert isinstance(files, MemoryFiles)
+    before = len(files.journal)
+    delete_records(log.log, 2)
+    delete_old_segments(log.log, NOW)
+    changes = [(change.kind, change.path.removeprefix(f"{PATH}/")) for change in files.journal[before:]]
+    kinds = [kind for kind, _ in changes]
+    synced = changes.index(("sync", f"{2:020}.snapshot"))
+    assert synced < kinds.index("sync_directory", synced) < kinds.index("rename", synced)
