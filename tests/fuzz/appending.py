@@ -95,6 +95,7 @@ def _check(content: bytes, prepared: Prepared, config: LogConfig) -> None:
         [each[3:6] for each in sent] == [each[3:6] for each in kept], "keys, values or headers were changed"
     )
     require([each.offset for each in kept] == list(range(len(kept))), "offsets are not 0 to n - 1")
+    require(index.last_offset[0] == len(kept) - 1, "the batch does not end with its last record")
     times = [NOW] * len(kept) if config.log_append_time else [each.timestamp for each in sent]
     require([each.timestamp for each in kept] == times, "times were changed")
     require(index.max_timestamp[0] == max(times), "the largest timestamp is another one")
