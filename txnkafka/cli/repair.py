@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from txnkafka.cli.target import Partitions, Topics
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
-    from txnkafka.storage.deed import Deed
     from txnkafka.storage.recovery import Repair
+    from txnkafka.storage.repair_step import RepairStep
 
 __all__ = ["repair"]
 
@@ -65,17 +65,17 @@ def repair(
 
     Exit status: 0 there was nothing to do, 1 something was repaired or refused, 2 it could not be done.
     """
-    from txnkafka.storage.deed import Deed
     from txnkafka.storage.recovery import Repair
+    from txnkafka.storage.repair_step import RepairStep
 
     wanted = Repair(full=full, truncate_corrupt=truncate_corrupt)
     path = _local(logdir)
     directory = _open(path, _chosen(path, topic, partition), wanted, dry_run=dry_run)
     directory.close()
-    deeds = list(directory.repairs_of_directory)
+    steps = list(directory.repairs_of_directory)
     if not directory.was_clean:
-        deeds.append(Deed("what was not durable", "made durable", "it was not stopped cleanly"))
-    rows, repairs = _rows(directory, dry_run), _told(deeds, dry_run)
+        steps.append(RepairStep("what was not durable", "made durable", "it was not stopped cleanly"))
+    rows, repairs = _rows(directory, dry_run), _told(steps, dry_run)
     if format == "json":
         write_json({"dry_run": dry_run, "repairs": repairs, "partitions": rows})
     elif format == "jsonl":
@@ -143,8 +143,8 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
     return frozenset(chosen_partitions(LogDir(path), topic, partition))
 
 
-def _told(deeds: list[Deed], dry_run: bool) -> list[str]:
-    return [each.planned if dry_run else str(each) for each in deeds]
+def _told(steps: list[RepairStep], dry_run: bool) -> list[str]:
+    return [each.planned if dry_run else str(each) for each in steps]
 
 
 def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:

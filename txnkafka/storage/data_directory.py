@@ -31,7 +31,6 @@ from txnkafka.storage.checkpoint import (
     parse_clean_shutdown,
 )
 from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
-from txnkafka.storage.deed import Deed
 from txnkafka.storage.flush import FlushTickets
 from txnkafka.storage.identity import identify, make_identity, topic_id_of
 from txnkafka.storage.layout import (
@@ -46,6 +45,7 @@ from txnkafka.storage.meta_properties import MetaProperties
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.partition_names import NamedPartition, concerns_one_partition, named_partitions
 from txnkafka.storage.recovery import Repair, Start, open_log
+from txnkafka.storage.repair_step import RepairStep
 from txnkafka.storage.truncation import check_cut, delete_old_segments, delete_records, end_below, truncate_to
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class DataDirectory:
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.uncleanable: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
-        self.repairs_of_directory: list[Deed] = []  # those that concern no partition
+        self.repairs_of_directory: list[RepairStep] = []  # those that concern no partition
         self.tickets = FlushTickets()
         self.broker_epoch = _NO_EPOCH
         self._config = config
@@ -142,11 +142,11 @@ class DataDirectory:
         self.checkpoints.keep_only(self._untouched | self.refused.keys())
         self.checkpoint()
 
-    def _note(self, deed: Deed) -> None:
+    def _note(self, step: RepairStep) -> None:
         """Something that concerns no partition was not as it should be, and is now."""
-        LOG.warning("%s", deed)
-        self.repairs.append(str(deed))
-        self.repairs_of_directory.append(deed)
+        LOG.warning("%s", step)
+        self.repairs.append(str(step))
+        self.repairs_of_directory.append(step)
 
     def _partitions(self, there: Iterable[NamedPartition]) -> Iterator[tuple[TopicPartition, str]]:
         """The partitions that are there, with what keeps them from being opened; what is left of those that

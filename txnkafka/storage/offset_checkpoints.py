@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from txnkafka.env import this_process, write_durably
 from txnkafka.errors import CorruptFileError
 from txnkafka.storage.checkpoint import format_offset_checkpoint, parse_offset_checkpoint
-from txnkafka.storage.deed import Deed
 from txnkafka.storage.layout import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -23,6 +22,7 @@ from txnkafka.storage.layout import (
 )
 from txnkafka.storage.limits import CHECKPOINT_LIMIT
 from txnkafka.storage.partition_names import concerns_one_partition, fits_checkpoint
+from txnkafka.storage.repair_step import RepairStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -40,7 +40,11 @@ class OffsetCheckpoints:
     called for each file that cannot be read. Methods raise OSError."""
 
     def __init__(
-        self, files: DataFiles, path: str, there: Container[TopicPartition], on_damage: Callable[[Deed], None]
+        self,
+        files: DataFiles,
+        path: str,
+        there: Container[TopicPartition],
+        on_damage: Callable[[RepairStep], None],
     ) -> None:
         self._files = files
         self._path = path
@@ -122,7 +126,7 @@ class OffsetCheckpoints:
         write_durably(self._files, self._files.join(self._path, name), format_offset_checkpoint(offsets))
         self._unwritten.discard(name)
 
-    def _read(self, name: str, on_damage: Callable[[Deed], None]) -> dict[TopicPartition, int] | None:
+    def _read(self, name: str, on_damage: Callable[[RepairStep], None]) -> dict[TopicPartition, int] | None:
         path = self._files.join(self._path, name)
         try:
             return parse_offset_checkpoint(self._files.read(path, CHECKPOINT_LIMIT), self._there)
@@ -132,6 +136,6 @@ class OffsetCheckpoints:
             if not concerns_one_partition(error):
                 raise
             reason = error.reason if isinstance(error, CorruptFileError) else error.strerror
-            on_damage(Deed(path, "rebuilt", f"it is damaged, {reason}"))
+            on_damage(RepairStep(path, "rebuilt", f"it is damaged, {reason}"))
             self._unwritten.add(name)
             return None

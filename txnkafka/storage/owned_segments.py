@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
-from txnkafka.storage.deed import Deed
 from txnkafka.storage.flush import LogFlush
+from txnkafka.storage.repair_step import RepairStep
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
@@ -52,7 +52,7 @@ class OwnedSegments:
         self.recovery_point = 0
         self.fenced: OSError | None = None
         self.owner = this_process()
-        self.repairs: list[Deed] = []  # what was not as it should be, and is now
+        self.repairs: list[RepairStep] = []  # what was not as it should be, and is now
         self.has_unsynced_names = False
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._flushing = False
@@ -185,9 +185,9 @@ class OwnedSegments:
 
     # Failing
 
-    def note(self, what: str, deed: str = "", why: str = "") -> None:
-        """Something was not as it should be, and is now; see ``Deed``."""
-        done = Deed(what, deed, why)
+    def note(self, what: str, action: str = "", why: str = "") -> None:
+        """Something was not as it should be, and is now; see ``RepairStep``."""
+        done = RepairStep(what, action, why)
         LOG.warning("%s: %s", self.topic_partition, done)
         self.repairs.append(done)
 

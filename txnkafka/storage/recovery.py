@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import CompletedTxn, TopicPartition
-    from txnkafka.storage.deed import Deed
+    from txnkafka.storage.repair_step import RepairStep
 
 __all__ = ["OpenedLog", "Repair", "Start", "open_log"]
 
@@ -51,7 +51,7 @@ class OpenedLog(NamedTuple):
     """A log, and what had to be done to open it."""
 
     log: PartitionLog
-    repairs: list[Deed]
+    repairs: list[RepairStep]
 
 
 def open_log(

@@ -46,7 +46,7 @@ def test_a_swap_without_batches_replaces_its_own_segment() -> None:
     files = swapped()
     files.remove(f"{DIRECTORY}/00000000000000000000.log.swap")
     files.create(f"{DIRECTORY}/00000000000000000000.log.swap").close()
-    finish_interrupted(files, DIRECTORY, lambda *deed: None)
+    finish_interrupted(files, DIRECTORY, lambda *step: None)
     found = content(files)
     assert found["00000000000000000000.log"] == b""
     assert "00000000000000000000.index" not in found

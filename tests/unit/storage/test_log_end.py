@@ -154,7 +154,7 @@ def test_a_damaged_epoch_file_of_an_empty_log_is_replaced() -> None:
     path = f"{DIRECTORY}/leader-epoch-checkpoint"
     files.create(path).write(0, [b"0\n2\n0 0\n"])
     first = opened(files, Start())
-    assert [each.deed for each in first.log.repairs if each.what == path] == ["rebuilt from the log"]
+    assert [each.action for each in first.log.repairs if each.what == path] == ["rebuilt from the log"]
     first.log.close()
     assert files.read(path, 100) == b"0\n0\n"
     assert opened(files, Start(clean_shutdown=True)).log.repairs == []
