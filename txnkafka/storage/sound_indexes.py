@@ -37,13 +37,8 @@ def _keep_offset_index(
     log: PartitionLog, segment: LogSegment, last_offsets: dict[int, int], end_offset: int
 ) -> None:
     path = segment.path("index")
-    if not segment.files.exists(path):
-        log.note(path, "rebuilt from the log", "it is not there")
-        return
-    try:
-        content = read_derived(segment.files, path, INDEX_LIMIT)
-    except CorruptFileError as error:
-        log.note(path, "rebuilt from the log", f"it is damaged, {error.reason}")
+    content = _content(log, segment, path)
+    if content is None:
         return
     problems = OffsetIndex(content, segment.base_offset).problems(
         segment.size, end_offset=end_offset, last_offsets=last_offsets
@@ -56,13 +51,8 @@ def _keep_offset_index(
 
 def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) -> None:
     path = segment.path("timeindex")
-    if not segment.files.exists(path):
-        log.note(path, "rebuilt from the log", "it is not there")
-        return
-    try:
-        content = read_derived(segment.files, path, INDEX_LIMIT)
-    except CorruptFileError as error:
-        log.note(path, "rebuilt from the log", f"it is damaged, {error.reason}")
+    content = _content(log, segment, path)
+    if content is None:
         return
     problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
     index = IndexFile(TIME_ENTRY, content)
@@ -72,6 +62,18 @@ def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) ->
         log.note(path, "rebuilt from the log", "it does not end with the newest timestamp")
     else:
         segment.time_index = index
+
+
+def _content(log: PartitionLog, segment: LogSegment, path: str) -> bytes | None:
+    """Content of an index file; None, with a note, where there is none that can be read. Raises OSError."""
+    if not segment.files.exists(path):
+        log.note(path, "rebuilt from the log", "it is not there")
+        return None
+    try:
+        return read_derived(segment.files, path, INDEX_LIMIT)
+    except CorruptFileError as error:
+        log.note(path, "rebuilt from the log", f"it is damaged, {error.reason}")
+        return None
 
 
 def _last_timestamp(index: IndexFile) -> int | None:
