@@ -26,6 +26,8 @@ from txnkafka.storage.segment_view import Segment
 __all__ = ["Survey", "survey", "transactions_between"]
 
 NEVER = (1 << 63) - 1
+# a broker that is started without the file after a clean stop shows what was aborted
+_REMEDY = "delete the file, then run 'txnkafka repair' before the broker starts: it rebuilds it from the log"
 LISTED_PER_FILE = 100  # contradictions; what they hide is hidden, listed or not
 
 
@@ -232,7 +234,7 @@ def _more_contradictions(path: str, count: int) -> Finding:
         "error",
         "txnindex-contradicts-log",
         f"{count} more entries of the index contradict COMMIT markers of the log, and are hidden too",
-        "delete the .txnindex and let the broker rebuild it, or read without it",
+        _REMEDY,
     )
 
 
@@ -246,7 +248,7 @@ def _contradiction(path: str, entry: AbortedTxn, committed: TransactionRange) ->
         f"offsets {entry.first_offset} to {entry.last_offset}, "
         f"but the log has a COMMIT marker for {committed.first_offset} to {committed.last_offset}; "
         "hidden from read_committed, as a broker would hide it",
-        "delete the .txnindex and let the broker rebuild it, or read without it",
+        _REMEDY,
     )
 
 

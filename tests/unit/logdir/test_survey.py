@@ -11,13 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.logdir.logs import batch, marker, partition
-from txnkafka.env import LocalFileSystem
+from txnkafka import LogDir
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalDataFiles, LocalFileSystem
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import PartitionView, Segment, header_pass, read_unit
 from txnkafka.logdir.survey import survey
 from txnkafka.logdir.verify import verify_partition
 from txnkafka.record.chunk import ChunkDecoder
 from txnkafka.storage import segment_view
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.recovery import Repair
 
 
 def data(base_offset: int, producer_id: int, epoch: int = 0) -> bytes:
@@ -153,6 +157,26 @@ def test_an_index_entry_that_begins_too_early_hides_what_it_names(tmp_path: Path
     assert [finding.code for finding in findings] == ["txnindex-contradicts-log"]
     assert offsets(view) == ([6, 7] if first == 0 else [0, 1, 6, 7])
     assert offsets(view, isolation_level="read_uncommitted") == [0, 1, 3, 4, 6, 7]
+
+
+def test_the_remedy_for_a_contradicting_index_mends_it(tmp_path: Path) -> None:
+    segments = {0: [data(0, 1), marker(2, "commit", 1), data(3, 1), marker(5, "abort", 1), batch(6)]}
+    partition(tmp_path, segments)
+    index = tmp_path / "t-0" / f"{0:020d}.txnindex"
+    index.write_bytes(txn_index((1, 0, 5, 6)))
+    findings: list = []
+    LogDir(tmp_path).partition("t", 0).plan(findings=findings)
+    assert [finding.remedy.partition(" before")[0] for finding in findings] == [
+        "delete the file, then run 'txnkafka repair'"
+    ]
+    index.unlink()
+    DataDirectory(
+        LocalDataFiles(), str(tmp_path), lambda _: LogConfig(), now_ms=1_700_000_000_000, repair=Repair()
+    ).close()
+    assert index.read_bytes() == txn_index((1, 3, 5, 6))
+    view, findings = LogDir(tmp_path).partition("t", 0), []
+    view.plan(findings=findings)
+    assert (findings, offsets(view)) == ([], [0, 1, 6, 7])
 
 
 def test_an_index_entry_of_a_deleted_beginning_is_right(tmp_path: Path) -> None:
