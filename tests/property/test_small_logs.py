@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from typing import NamedTuple
 
 import pytest
@@ -160,16 +160,20 @@ def state_below(headers: list[BatchHeader], offset: int) -> ProducerStateManager
 
 
 def view_of(
-    batches: list[bytes], headers: list[BatchHeader], split: int, left: Deleted, snapshots: dict[int, bytes]
+    batches: list[bytes],
+    headers: list[BatchHeader],
+    splits: tuple[int, ...],
+    left: Deleted,
+    snapshots: dict[int, bytes],
 ) -> PartitionView:
-    """A log of two segments, the second from batch ``split`` on, and these snapshot files."""
+    """A log whose segments begin with batch 0 and with the batches ``splits``, and these snapshot files."""
     files = MemoryFiles()
     files.make_directory("/data")
     files.make_directory("/data/t-0")
     content = {f"{offset:020}.snapshot": data for offset, data in snapshots.items()}
-    for part, base in ((batches[:split], 0), (batches[split:], headers[split].base_offset)):
-        if base >= left.first and (part or base):
-            content[f"{base:020}.log"] = b"".join(part)
+    for first, end in pairwise(sorted({0, *splits, len(batches)})):
+        if headers[first].base_offset >= left.first:
+            content[f"{headers[first].base_offset:020}.log"] = b"".join(batches[first:end])
     for name, data in content.items():
         files.create(f"/data/t-0/{name}").write(0, [data])
     for name, data in (
@@ -221,19 +225,19 @@ def test_the_last_stable_offset_with_every_snapshot(longer: int) -> None:
             unknown = [{}, *({each: files[each]} for each in offsets if each < log_start)]
             unknown += [{each: damaged(files[each])} for each in kept]
             for snapshots in unknown:
-                view = view_of(batches, headers, split, left, snapshots)
+                view = view_of(batches, headers, (split,), left, snapshots)
                 check(view, headers, left, (steps, left, list(snapshots)), known_from=known_from)
             sets = [{each: files[each]} for each in kept]
             sets += [{older: files[older], newer: files[newer]} for older, newer in pairwise(kept)]
             sets += [{older: files[older], newer: damaged(files[newer])} for older, newer in pairwise(kept)]
             for snapshots in sets:
-                view = view_of(batches, headers, split, left, snapshots)
+                view = view_of(batches, headers, (split,), left, snapshots)
                 check(view, headers, left, (steps, left, list(snapshots)))
                 seen += 1
         if split:
             for offset in (each for each in offsets if each >= second):
                 left = Deleted(second, second)
-                view = view_of(batches, headers, split, left, {offset: files[offset]})
+                view = view_of(batches, headers, (split,), left, {offset: files[offset]})
                 check(view, headers, left, (steps, left, offset))
     assert seen > 1000
 
@@ -247,9 +251,9 @@ def test_the_producers_with_every_snapshot() -> None:
         end = headers[-1].last_offset + 1
         expected = state_below(headers, end).rows()
         offsets = [each.base_offset for each in headers] + [end]
-        for split in range(1, len(batches)):
-            for offset in offsets:
-                content = write_snapshot(state_below(headers, offset).rows())
-                view = view_of(batches, headers, split, Deleted(0, 0), {offset: content})
-                found = [tuple(entry) for entry in view.producer_state().entries()]
-                assert found == expected, (steps, split, offset)
+        segments = [*combinations(range(1, len(batches)), 1), *combinations(range(1, len(batches)), 2)]
+        for splits, offset in product(segments, offsets):
+            content = write_snapshot(state_below(headers, offset).rows())
+            view = view_of(batches, headers, splits, Deleted(0, 0), {offset: content})
+            found = [tuple(entry) for entry in view.producer_state().entries()]
+            assert found == expected, (steps, splits, offset)
