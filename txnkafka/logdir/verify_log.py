@@ -154,8 +154,7 @@ class LogCheck:
             try:
                 for begin, data, index in segment.windows(position, examine=self._check_crcs):
                     yield begin, data, index
-                    reason = index.stop_reason or "the file became shorter while it was checked"
-                    damage = _Damage(index.end_position, index.stop, reason)
+                    damage = _Damage(index.end_position, index.stop, index.stop_reason)
             except CorruptRecordError as error:
                 damage = _Damage(error.position or 0, "garbage", error.reason)
             position = None

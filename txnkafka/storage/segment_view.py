@@ -76,9 +76,8 @@ class Segment:
     def _open(self) -> None:
         try:
             self._file = self.file_system.open(self.path)
-            self.size = min(self.size, self._file.size())
             if self.mapped:
-                self._mapping = self._file.map(self.size)
+                self._mapping = self._file.map(min(self.size, self._file.size()))
                 self.mapped = self._mapping is not None
         except OSError as error:
             raise self._unreadable(error) from error
@@ -150,6 +149,9 @@ class Segment:
             if not self.settled():
                 size = min(size, self._window_bytes)
                 continue
+            if index.stop == "end" and at_end and position + len(data) < end:
+                # cut between two batches it would look like a segment of which compaction left less
+                index.truncate(len(index), "torn", "the file became shorter while it was read")
             # zeros at the end of a window may be the beginning of a batch, those of a whole header are not
             stuck = index.stop == "garbage" or (index.stop == "zeros" and not len(index))
             if at_end or (stuck and len(data) >= MIN_FRAME):

@@ -226,7 +226,7 @@ def test_a_file_that_was_cut_since_the_plan_is_an_error(tmp_path: Path) -> None:
     columns = read_unit(found, unit, ChunkDecoder())
     assert len(next(columns)) == 2
     with pytest.raises(
-        CorruptRecordError, match="not what it was when the read was planned: it has become shorter"
+        CorruptRecordError, match="not what it was when the read was planned: the file became shorter"
     ):
         next(columns)
 

@@ -304,7 +304,7 @@ def test_verify_of_a_file_cut_on_a_boundary(tmp_path: Path, monkeypatch: pytest.
             report = verify(log.log_dir)
         (found,) = [each for each in report.findings if each.code == "torn-tail"]
         assert found.position == end
-        assert "the file became shorter while it was checked" in found.message
+        assert "the file became shorter while it was read" in found.message
 
 
 def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +317,33 @@ def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     cut = before(log_end.first_invalid_crc, 2, lambda: os.truncate(log.path, end))
     monkeypatch.setattr(log_end, "first_invalid_crc", cut)
     assert view.log_end_offset == 20 * COUNT
-    assert [finding.code for finding in view.tail_findings] == []
+    (finding,) = view.tail_findings
+    assert (finding.code, finding.position) == ("torn-tail", end)
+    assert "the file became shorter while it was read" in finding.message
+
+
+@pytest.mark.parametrize("io", ["mmap", "pread"])
+@pytest.mark.parametrize("kept", [0, 1, 20])
+def test_a_closed_segment_cut_between_two_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, io: str, kept: int
+) -> None:
+    """Before its first window is read or between two: what is missing is damage, not what compaction left."""
+    log = Log(tmp_path, "none", io)
+    end = sum(map(len, log.batches[:kept]))
+    if kept:
+        cut = after(segment_view.scan, 2, lambda: os.truncate(log.path, end))
+        monkeypatch.setattr(segment_view, "scan", cut)
+        view = log.view()
+    else:
+        view = log.view()
+        assert view.files.segments[0].size
+        os.truncate(log.path, 0)
+    offsets, reason, position = outcome(by_records(view))
+    assert offsets == list(range(len(offsets)))
+    assert reason is not None
+    assert "became shorter" in reason
+    assert position is not None
+    assert position >= end
 
 
 def test_the_way_around_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
