@@ -21,9 +21,9 @@ from txnkafka._core.encode import encode_batch
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.model import TopicPartition
-from txnkafka.storage.flush import FlushTickets
-from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.recovery import Start, open_log
+from txnkafka.storage.log.flush import FlushTickets
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.recovery.log_loader import Start, open_log
 
 __all__ = ["contests"]
 

@@ -18,7 +18,7 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import LocalFileSystem
-from txnkafka.logdir import PartitionView, ReadUnit, Segment, read_unit
+from txnkafka.logdir import PartitionView, ReadUnit, SegmentReader, read_unit
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 
 __all__ = ["DecodeSide", "How", "ScanSide"]
@@ -56,7 +56,7 @@ class DecodeSide:
         self._how = how
         self._repeat = repeat
         self._decoder = ChunkDecoder(views=how.views)
-        self._planned: tuple[Segment, list[ReadUnit]] | None = None
+        self._planned: tuple[SegmentReader, list[ReadUnit]] | None = None
         self._memory = memoryview(segment.read_bytes() if how.hot else b"")
 
     def warm(self) -> None:

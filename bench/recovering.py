@@ -23,7 +23,7 @@ from bench.java import BUILD, JavaProcess
 from bench.segments import MIB, Input, ready
 from txnkafka._core.encode import encode_batch
 from txnkafka._core.producer_table import ProducerTable
-from txnkafka.storage.checkpoint import format_clean_shutdown
+from txnkafka.storage.formats.checkpoint import format_clean_shutdown
 
 __all__ = ["contests"]
 

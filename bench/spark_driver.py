@@ -137,7 +137,7 @@ def exported(spark: SparkSession, reader: str, address: str) -> tuple[object, ..
 
 def _export(spark: SparkSession, address: str, output: str) -> None:
     from txnkafka import LogDir
-    from txnkafka.logdir.export import ExportOptions, export
+    from txnkafka.export import ExportOptions, export
     from txnkafka.spark.export import SparkEngine
 
     columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")

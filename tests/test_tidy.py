@@ -93,7 +93,7 @@ def layers() -> dict[str, int]:
     """Height of each room, from the list that import-linter uses."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    (floors,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    (floors,) = (each["layers"] for each in contracts if each.get("containers") == ["txnkafka"])
     rooms = ((height, floor.split("|")) for height, floor in enumerate(reversed(floors)))
     return {room.strip(" ()"): height for height, names in rooms for room in names}
 

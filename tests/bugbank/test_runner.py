@@ -15,10 +15,10 @@ from tests.bugbank.patches import Patch, PatchError, parse_patch, read_patch
 from tests.bugbank.runner import NOTES, prepared, run, wrong_package
 from tests.bugbank.witness import statement_at, words
 
-NAMED = "Caught by: tests/unit/storage/test_layout.py -k test_file_name\n"
+NAMED = "Caught by: tests/unit/storage/formats/test_layout.py -k test_file_name\n"
 SAYS = "Says: ^AssertionError:.* @ assert file_name\n"
 HEAD = f"Bug: b\nBreaks: i\n{NAMED}{SAYS}"
-FILE = "--- a/txnkafka/storage/layout.py\n+++ b/txnkafka/storage/layout.py\n@@\n"
+FILE = "--- a/txnkafka/storage/formats/layout.py\n+++ b/txnkafka/storage/formats/layout.py\n@@\n"
 OLD = '    return f"{base_offset:020d}.{kind}"\n'
 
 
@@ -166,16 +166,19 @@ def test_a_test_that_is_not_there_notices_nothing() -> None:
 
 
 def test_each_test_that_is_named_has_to_notice() -> None:
-    head = HEAD + "Caught by: tests/unit/storage/test_index.py -k test_empty\nSays: .\n"
+    head = HEAD + "Caught by: tests/unit/storage/formats/test_index.py -k test_empty\nSays: .\n"
     outcome = run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head))
     assert not outcome.is_caught
-    assert outcome.text.startswith("tests/unit/storage/test_index.py -k test_empty: ")
+    assert outcome.text.startswith("tests/unit/storage/formats/test_index.py -k test_empty: ")
 
 
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
-        (["-    return what_was_there_once\n"], "these lines stand 0 times in txnkafka/storage/layout.py"),
+        (
+            ["-    return what_was_there_once\n"],
+            "these lines stand 0 times in txnkafka/storage/formats/layout.py",
+        ),
         (["-\n", "+x = 1\n"], "these lines stand "),
     ],
 )
@@ -186,7 +189,7 @@ def test_a_patch_that_does_not_fit(lines: list[str], text: str) -> None:
 
 
 def test_a_compiled_module_that_is_not_built() -> None:
-    with_core = HEAD + FILE.replace("storage/layout.py", "_core/crc32c.pyx") + "+x = 1\n"
+    with_core = HEAD + FILE.replace("storage/formats/layout.py", "_core/crc32c.pyx") + "+x = 1\n"
     change = parse_patch("canary", with_core)
     change.hunks[0].old = change.hunks[0].new = "cimport cython\n"
     assert "does not apply" in run(change).text

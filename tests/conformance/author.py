@@ -12,8 +12,8 @@ from txnkafka._core.encode import end_txn_marker
 from txnkafka.env import SystemClock
 from txnkafka.errors import KafkaError
 from txnkafka.record.builder import build_batch
-from txnkafka.storage.append import AppendOrigin
-from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.log.log_validator import AppendOrigin
+from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["CODECS", "EPOCH", "Author"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from txnkafka._core.scan import scan
-from txnkafka.storage import ProducerStateEntry, parse_producer_snapshot
-from txnkafka.storage.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
-from txnkafka.storage.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.model import ProducerStateEntry
+from txnkafka.storage.formats import parse_producer_snapshot
+from txnkafka.storage.formats.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
+from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 
 __all__ = ["differences"]
 

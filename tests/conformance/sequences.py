@@ -11,7 +11,7 @@ from tests.conformance.twins import Answer, Twins
 from txnkafka._core.crc32c import crc32c
 from txnkafka._core.encode import end_txn_marker, set_max_timestamp
 from txnkafka.record.builder import build_batch
-from txnkafka.storage.append import AppendOrigin
+from txnkafka.storage.log.log_validator import AppendOrigin
 
 __all__ = ["Sequence"]
 

@@ -12,7 +12,7 @@ from tests.conformance.kafka_log import KafkaLog
 from tests.conformance.sequences import Sequence
 from tests.conformance.twins import START_MS, Twins
 from txnkafka._core.encode import encode_batch
-from txnkafka.storage.truncation import truncate_to
+from txnkafka.storage.log.truncation import truncate_to
 
 SHARED_MEMORY = Path("/dev/shm")
 SEEDS, STEPS = 14, 300

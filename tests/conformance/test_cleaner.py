@@ -16,9 +16,9 @@ from tests.conformance.kafka_log import KafkaLog
 from tests.conformance.twins import TOPIC_ID, Twins
 from tests.models.builder import legacy_entry, legacy_wrapper
 from tests.models.fetch_filter import scan_log
-from tests.unit.storage.compacted import DIRECTORY, NOW, CompactedLog
+from tests.unit.storage.cleaner.compacted import DIRECTORY, NOW, CompactedLog
 from txnkafka._core.encode import encode_batch, end_txn_marker
-from txnkafka.storage.append import AppendOrigin
+from txnkafka.storage.log.log_validator import AppendOrigin
 
 CONFIG = {
     "segment_bytes": 1 << 20,

@@ -24,8 +24,8 @@ from tests.models.headers import data, encode, marker
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
 from txnkafka._core.scan import BatchHeader
 from txnkafka.errors import InvalidProducerEpochError
-from txnkafka.storage import parse_producer_snapshot
-from txnkafka.storage.verification import NO_GUARD, VerificationState
+from txnkafka.storage.formats import parse_producer_snapshot
+from txnkafka.storage.log.verification import NO_GUARD, VerificationState
 
 PROGRAM = Path(__file__).with_name("KafkaPartition.java")
 SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))

@@ -32,13 +32,13 @@ from txnkafka import TopicPartition
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.errors import KafkaError
-from txnkafka.storage.append import AppendOrigin
-from txnkafka.storage.checkpoint import format_partition_metadata, parse_offset_checkpoint
-from txnkafka.storage.compaction import clean
+from txnkafka.storage.cleaner.compaction import clean
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.layout import PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT, file_name
-from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.truncation import delete_old_segments
+from txnkafka.storage.formats.checkpoint import format_partition_metadata, parse_offset_checkpoint
+from txnkafka.storage.formats.layout import PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT, file_name
+from txnkafka.storage.log.log_validator import AppendOrigin
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.log.truncation import delete_old_segments
 
 __all__ = ["START_MS", "Answer", "Twins"]
 

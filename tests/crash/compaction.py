@@ -11,8 +11,8 @@ from tests.crash.partition_promises import CONFIG, NOW, Partition, opened
 from tests.models.fetch_filter import AbortedTxn, fetch, scan_log
 from txnkafka.env import Clock, DataFiles
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log_read import read
-from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.log.log_read import read
+from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["check_compactions", "compactions"]
 

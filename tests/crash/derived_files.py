@@ -18,7 +18,7 @@ from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import DataFiles
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.layout import file_name, parse_segment_file
+from txnkafka.storage.formats.layout import file_name, parse_segment_file
 
 __all__ = ["check_beside_log", "check_damaged_snapshots", "check_snapshots"]
 

@@ -21,19 +21,19 @@ from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError
 from txnkafka.model import IsolationLevel, TopicPartition
-from txnkafka.storage.append import AppendOrigin
-from txnkafka.storage.checkpoint import parse_offset_checkpoint
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.layout import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT, parse_segment_file
-from txnkafka.storage.leader_epochs import LeaderEpochs
-from txnkafka.storage.log_read import read
-from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.truncation import delete_old_segments
+from txnkafka.storage.formats.checkpoint import parse_offset_checkpoint
+from txnkafka.storage.formats.layout import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT, parse_segment_file
+from txnkafka.storage.log.leader_epochs import LeaderEpochs
+from txnkafka.storage.log.log_read import read
+from txnkafka.storage.log.log_validator import AppendOrigin
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.log.truncation import delete_old_segments
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from txnkafka.storage.txn_index import AbortedTxn
+    from txnkafka.storage.formats.txn_index import AbortedTxn
 
 __all__ = ["CONFIG", "NOW", "PATH", "Partition", "check_logs", "opened"]
 

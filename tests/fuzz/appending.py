@@ -22,7 +22,7 @@ from txnkafka.config import LogConfig
 from txnkafka.errors import KafkaError
 from txnkafka.record.builder import build_batch
 from txnkafka.record.chunk import ChunkDecoder
-from txnkafka.storage.append import AppendOrigin, Prepared, Preparer
+from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
 
 __all__ = ["APPEND", "append_seeds", "check_append"]
 
@@ -69,7 +69,7 @@ def _walk(content: bytes) -> None:
 def _prepare(content: bytes, config: LogConfig, origin: AppendOrigin) -> str:
     batch = bytearray(content)
     try:
-        prepared = Preparer(config).prepare(batch, origin, NOW)
+        prepared = LogValidator(config).prepare(batch, origin, NOW)
     except KafkaError as error:
         require(error.code in CODES, f"{error!r} is no answer of a log")
         require(batch == content, "a batch that is refused was changed")
@@ -79,7 +79,7 @@ def _prepare(content: bytes, config: LogConfig, origin: AppendOrigin) -> str:
     return f"accepted: codec {content[22] & 7}, {config.compression_type}, {config.message_timestamp_type}"
 
 
-def _check(content: bytes, prepared: Prepared, config: LogConfig) -> None:
+def _check(content: bytes, prepared: ValidatedBatch, config: LogConfig) -> None:
     stored = bytes(prepared.batch)
     log = guarded(stored)
     index = scan(log)

@@ -14,7 +14,7 @@ from tests.fuzz.guard import guarded
 from tests.fuzz.log_mutations import mutate_log
 from tests.models.fetch_filter import decode_any
 from tests.models.record_batch import InvalidBatchError
-from tests.unit.storage.compacted import DIRECTORY, CompactedLog
+from tests.unit.storage.cleaner.compacted import DIRECTORY, CompactedLog
 from txnkafka import KafkaError
 from txnkafka._core.compact import note_keys, survivors
 from txnkafka._core.offset_map import OffsetMap

@@ -19,9 +19,9 @@ from tests.models.crc32c import crc32c
 from txnkafka._core.crc32c import crc32c as compiled_crc32c
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage import (
+from txnkafka.model import ProducerStateEntry
+from txnkafka.storage.formats import (
     OffsetIndex,
-    ProducerStateEntry,
     TimeIndex,
     parse_clean_shutdown,
     parse_leader_epoch_checkpoint,

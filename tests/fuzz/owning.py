@@ -21,10 +21,10 @@ from txnkafka.config import LogConfig
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.verify import verify
 from txnkafka.record.builder import build_batch
-from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.recovery import Repair
+from txnkafka.storage.log.log_validator import AppendOrigin
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.recovery.log_loader import Repair
 from txnkafka.testing.memory_files import MemoryFiles
 
 __all__ = ["CONFIGS", "OWNER", "REPAIR", "append_to", "stored"]

@@ -26,7 +26,7 @@ from txnkafka.env import LocalDataFiles, LocalFileSystem
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.logdir.verify import verify
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.recovery import Repair
+from txnkafka.storage.recovery.log_loader import Repair
 
 __all__ = ["PLACE"]
 

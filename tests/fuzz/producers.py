@@ -10,7 +10,8 @@ from tests.fuzz.guard import guarded
 from tests.fuzz.log_mutations import mutate_log
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
 from txnkafka._core.scan import scan
-from txnkafka.storage import CompletedTxn, ProducerState
+from txnkafka.model import CompletedTxn
+from txnkafka.storage.log.producer_state import ProducerState
 
 __all__ = ["PRODUCERS"]
 

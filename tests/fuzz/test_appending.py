@@ -11,17 +11,17 @@ from tests.fuzz.appending import APPEND
 from tests.fuzz.campaign import corpus_of
 from tests.fuzz.engine import Limits, fuzz
 from txnkafka._core.encode import set_max_timestamp
-from txnkafka.storage import append
-from txnkafka.storage.append import Preparer
+from txnkafka.storage.log import log_validator
+from txnkafka.storage.log.log_validator import LogValidator
 
 
 def unchecked(*arguments: Any) -> None:
     """A check that is left out."""
 
 
-def late_check(preparer: Preparer, batch: bytearray, *arguments: Any) -> Any:
+def late_check(validator: LogValidator, batch: bytearray, *arguments: Any) -> Any:
     batch[0] ^= 1
-    return ORIGINAL(preparer, batch, *arguments)
+    return ORIGINAL(validator, batch, *arguments)
 
 
 def one_off(batch: bytearray, position: int, **fields: int) -> None:
@@ -29,17 +29,17 @@ def one_off(batch: bytearray, position: int, **fields: int) -> None:
     set_max_timestamp(batch, position, **fields)
 
 
-ORIGINAL: Callable[..., Any] = Preparer.prepare
+ORIGINAL: Callable[..., Any] = LogValidator.prepare
 
 
 @pytest.mark.parametrize(
     ("where", "name", "instead"),
     [
-        (Preparer, "_check_records", unchecked),
-        (append, "_check_header", unchecked),
-        (Preparer, "_check_frame", unchecked),
-        (Preparer, "prepare", late_check),
-        (append, "set_max_timestamp", one_off),
+        (LogValidator, "_check_records", unchecked),
+        (log_validator, "_check_header", unchecked),
+        (LogValidator, "_check_frame", unchecked),
+        (LogValidator, "prepare", late_check),
+        (log_validator, "set_max_timestamp", one_off),
     ],
 )
 def test_a_planted_fault_is_found(

@@ -7,8 +7,8 @@ from typing import Any
 
 from txnkafka import CorruptRecordError, TimestampType
 from txnkafka.logdir import PartitionView
+from txnkafka.model import ProducerStateEntry
 from txnkafka.record.batch import Record
-from txnkafka.storage import ProducerStateEntry
 
 __all__ = ["producer_row", "read", "record_row"]
 

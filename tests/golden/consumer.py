@@ -12,9 +12,9 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.model import IsolationLevel
 from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
-from txnkafka.storage.log_read import LogRead, read
-from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.txn_index import AbortedTxn
+from txnkafka.storage.formats.txn_index import AbortedTxn
+from txnkafka.storage.log.log_read import LogRead, read
+from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["consume"]
 

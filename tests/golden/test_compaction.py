@@ -12,9 +12,9 @@ from tests.golden.directories import ANSWERED, Directory
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalFileSystem
 from txnkafka.env.overlay import OverlayFiles
-from txnkafka.storage.compaction import clean
+from txnkafka.storage.cleaner.compaction import clean
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.log.partition_log import PartitionLog
 
 CONFIG = LogConfig(cleanup_policy="compact", delete_retention_ms=1000, segment_bytes=20_000)
 

@@ -10,15 +10,9 @@ import pytest
 from tests.golden.cases import Case, cases
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.scan import BatchHeader, BatchIndex, scan
-from txnkafka.model import TopicPartition
-from txnkafka.storage import (
-    CompletedTxn,
-    ProducerState,
-    ProducerStateEntry,
-    parse_producer_snapshot,
-    parse_segment_file,
-    parse_txn_index,
-)
+from txnkafka.model import CompletedTxn, ProducerStateEntry, TopicPartition
+from txnkafka.storage.formats import parse_producer_snapshot, parse_segment_file, parse_txn_index
+from txnkafka.storage.log.producer_state import ProducerState
 
 # The broker believed these, and had another state than the log gives (DIVERGENCES.md).
 MISLED = {"clean_bad_index", "clean_lying_index", "clean_torn_tail", "clean_no_snapshot"}

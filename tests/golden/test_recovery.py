@@ -19,16 +19,11 @@ from txnkafka.config import LogConfig
 from txnkafka.env import LocalFileSystem
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.logdir.verify import verify
-from txnkafka.model import IsolationLevel
-from txnkafka.storage import (
-    EpochEntry,
-    ProducerStateEntry,
-    parse_leader_epoch_checkpoint,
-    parse_producer_snapshot,
-)
+from txnkafka.model import IsolationLevel, ProducerStateEntry
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log_read import read
-from txnkafka.storage.partition_log import PartitionLog
+from txnkafka.storage.formats import EpochEntry, parse_leader_epoch_checkpoint, parse_producer_snapshot
+from txnkafka.storage.log.log_read import read
+from txnkafka.storage.log.partition_log import PartitionLog
 
 Json = Any
 CLEAN = sorted({(each.case.name, each.name) for each in ANSWERED})  # nobody broke them

@@ -11,9 +11,9 @@ import pytest
 from tests.golden.cases import Case, case, cases
 from txnkafka._core.scan import scan
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage import (
+from txnkafka.model import ProducerStateEntry
+from txnkafka.storage.formats import (
     OffsetIndex,
-    ProducerStateEntry,
     TimeIndex,
     file_name,
     parse_clean_shutdown,

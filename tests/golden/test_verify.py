@@ -18,7 +18,7 @@ from tests.golden.damage import LAST_SEGMENT, OLD_SEGMENT, TABLE, Row
 from tests.golden.directories import ANSWERED, Directory
 from txnkafka.cli.main import cli
 from txnkafka.logdir import LogDir
-from txnkafka.logdir.verify import LEVELS, VerifyReport, verify
+from txnkafka.logdir.verify.report import LEVELS, VerifyReport, verify
 
 Expected = tuple[str, str, str, int | None]  # severity, code, end of the file's name, position
 

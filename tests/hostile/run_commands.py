@@ -23,7 +23,7 @@ WRITERS = ("export", "export_run", "repair")
 MODULES = (
     "txnkafka.cli.main",
     *(f"txnkafka.cli.{name}" for name in (*READERS, *WRITERS)),
-    *("txnkafka.logdir.verify", "txnkafka.logdir.stats", "txnkafka.logdir.coordinator"),
+    *("txnkafka.logdir.verify.report", "txnkafka.logdir.stats", "txnkafka.logdir.coordinator"),
     "txnkafka.storage.data_directory",
 )
 COMMANDS = (

@@ -16,8 +16,8 @@ from txnkafka.config import LogConfig
 from txnkafka.env import DirectoryEntry, LocalDataFiles, LocalFileSystem
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log_end import Repair
-from txnkafka.storage.partition_names import fits_checkpoint
+from txnkafka.storage.formats.partition_names import fits_checkpoint
+from txnkafka.storage.recovery.log_end import Repair
 
 GOOD = TopicPartition("good", 0)
 CLEAN = ".kafka_cleanshutdown"

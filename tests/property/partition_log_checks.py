@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.models.fetch_filter import AbortedTxn, fetch, scan_log
 from tests.models.partition_log import PartitionLogModel
 from txnkafka.model import IsolationLevel
-from txnkafka.storage import parse_producer_snapshot
-from txnkafka.storage.log_read import read
-from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.transactions import transactions_of
+from txnkafka.storage.formats import parse_producer_snapshot
+from txnkafka.storage.log.log_read import read
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.log.transactions import transactions_of
 
 __all__ = ["check_offsets", "check_producers", "check_records", "check_transaction_indexes"]
 

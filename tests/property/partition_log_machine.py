@@ -20,9 +20,9 @@ from txnkafka.errors import KafkaError
 from txnkafka.logdir.directory import LogDir
 from txnkafka.logdir.verify import verify
 from txnkafka.model import TopicPartition
-from txnkafka.storage.append import AppendOrigin
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.partition_log import AppendInfo, PartitionLog
+from txnkafka.storage.log.log_validator import AppendOrigin
+from txnkafka.storage.log.partition_log import AppendInfo, PartitionLog
 from txnkafka.testing.disk import Disk
 from txnkafka.testing.losses import ALL_KEPT, ALL_LOST, Choice, Losses
 from txnkafka.testing.memory_files import MemoryFiles

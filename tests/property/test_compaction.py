@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from tests.unit.storage.compacted import DIRECTORY, CompactedLog
+from tests.unit.storage.cleaner.compacted import DIRECTORY, CompactedLog
 from txnkafka import LogDir
 from txnkafka.env import DataFiles
 from txnkafka.logdir.verify import verify

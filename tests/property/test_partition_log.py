@@ -12,13 +12,13 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.conftest import LONG
 from tests.property.partition_log_machine import PartitionLogMachine
 from txnkafka.errors import KafkaError
-from txnkafka.storage import transactions, truncation
-from txnkafka.storage.leader_epochs import LeaderEpochs
-from txnkafka.storage.partition_log import PartitionLog
-from txnkafka.storage.segment import LogSegment
-from txnkafka.storage.snapshots import ProducerSnapshots
-from txnkafka.storage.txn_index_file import TxnIndexFile
-from txnkafka.storage.verification import VerificationState
+from txnkafka.storage.log import transactions, truncation
+from txnkafka.storage.log.leader_epochs import LeaderEpochs
+from txnkafka.storage.log.log_segment import LogSegment
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
+from txnkafka.storage.log.txn_index_file import TxnIndexFile
+from txnkafka.storage.log.verification import VerificationState
 
 EXAMPLES, STEPS = 200, 40
 # a failure is told as it was found: making it smaller takes minutes

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.models.headers import ABORT, COMMIT, data, encode, marker
 from tests.models.producer_state import ProducerStateManager, write_snapshot
 from txnkafka._core.scan import BatchHeader, scan
-from txnkafka.storage import ProducerState, parse_producer_snapshot
+from txnkafka.storage.formats import parse_producer_snapshot
+from txnkafka.storage.log.producer_state import ProducerState
 
 sequences = st.one_of(st.integers(0, 20), st.integers(2**31 - 4, 2**31 - 1))
 

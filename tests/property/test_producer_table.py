@@ -18,7 +18,8 @@ from tests.property.test_producer_state import histories
 from txnkafka._core.producer_rules import Checked
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, REPLICATION, ProducerTable
 from txnkafka._core.scan import BatchHeader, scan
-from txnkafka.storage import CompletedTxn, ProducerState, ProducerStateEntry
+from txnkafka.model import CompletedTxn, ProducerStateEntry
+from txnkafka.storage.log.producer_state import ProducerState
 
 NEVER = 2**62
 LARGEST = 2**31 - 1

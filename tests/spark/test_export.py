@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from tests.golden.cases import case
 from tests.golden.damage import DAMAGED
 from tests.spark.answers import expected_lines, line
-from tests.unit.logdir.export.outputs import Stop, StoppingOutput, run_export, visible
-from txnkafka.logdir.export import StagedUnit, UnitTask
+from tests.unit.export.outputs import Stop, StoppingOutput, run_export, visible
+from txnkafka.export import StagedUnit, UnitTask
 from txnkafka.spark.export import SparkEngine
 
 INTERLEAVED = case("interleaved").logs

@@ -4,7 +4,7 @@
 
 #include "producer_table.h"
 
-#define SNAPSHOT_ENTRY 46 /* bytes; see txnkafka/storage/producer_snapshot.py */
+#define SNAPSHOT_ENTRY 46 /* bytes; see txnkafka/storage/formats/producer_snapshot.py */
 
 typedef struct {
     uint64_t key;

@@ -123,7 +123,7 @@ cdef class ProducerTable:
 
         ``transaction_version`` is that of a request for markers. ``verified`` says that the request's guard
         is that of its producer's verification, or that verification is off; ``lowest_sequence`` and
-        ``supports_epoch_bump`` are those of a pending verification (``storage.verification``).
+        ``supports_epoch_bump`` are those of a pending verification (``storage.log.verification``).
         """
         cdef BatchEntry e
         cdef Request r
@@ -333,7 +333,7 @@ cdef class ProducerTable:
         """Start from the content of a ``.snapshot`` file, without the producers that are expired by now.
 
         Raises CorruptFileError, and is what it was, when the content does not hold; see
-        ``storage.producer_snapshot``.
+        ``storage.formats.producer_snapshot``.
         """
         cdef Py_buffer view
         cdef producer_table loaded

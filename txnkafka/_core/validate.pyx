@@ -1,7 +1,8 @@
 """One batch that somebody wants appended: its header, its CRC and every record, looked at in one pass.
 
-Nothing is decided here. What a broker refuses, and in which order, is `storage/append.py`'s business; this
-module tells what there is. Rules of a record are those of the full reader (``record.h``).
+Nothing is decided here. What a broker refuses, and in which order, is decided by
+``storage/log/log_validator.py``; this module tells what there is. Rules of a record are those of the full
+reader (``record.h``).
 """
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 

@@ -16,7 +16,7 @@ from txnkafka.cli.dump_log import LogOptions, Row, finding_row, log_rows
 from txnkafka.errors import CorruptFileError, LogDirError
 from txnkafka.logdir import Finding
 from txnkafka.model import NO_OFFSET
-from txnkafka.storage import (
+from txnkafka.storage.formats import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -37,7 +37,7 @@ from txnkafka.storage import (
     parse_partition_directory,
     parse_partition_metadata,
 )
-from txnkafka.storage.limits import (
+from txnkafka.storage.formats.limits import (
     CHECKPOINT_LIMIT,
     EPOCHS_LIMIT,
     INDEX_LIMIT,
@@ -48,7 +48,7 @@ from txnkafka.storage.limits import (
 
 if TYPE_CHECKING:
     from txnkafka.env import FileSystem
-    from txnkafka.storage import ProducerStateEntry
+    from txnkafka.model import ProducerStateEntry
 
 __all__ = ["file_rows"]
 

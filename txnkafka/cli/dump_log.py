@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka._core.scan import BatchHeader, BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir import Finding, Segment
+from txnkafka.logdir import Finding, SegmentReader
 from txnkafka.model import TimestampType
 from txnkafka.record import CompressionType, ControlRecordType
 from txnkafka.record.batch import Record, records_of
@@ -60,7 +60,7 @@ class LogOptions(NamedTuple):
 
 def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogOptions) -> Iterator[Row]:
     """The rows of one file of batches; raises OSError and LogDirError when it cannot be read."""
-    segment = Segment(file_system, base_offset, {"log": path}, _size(file_system, path))
+    segment = SegmentReader(file_system, base_offset, {"log": path}, _size(file_system, path))
     decoder = ChunkDecoder(headers=True)
     try:
         index = BatchIndex()

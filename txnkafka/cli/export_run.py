@@ -13,15 +13,15 @@ import click
 
 from txnkafka.cli.output import write_json, write_text
 from txnkafka.cli.wanted import where
-from txnkafka.logdir.export import ExportOptions, ExportReport, LocalEngine, export
-from txnkafka.logdir.export.tables import check_installed
+from txnkafka.export import ExportOptions, ExportReport, LocalEngine, export
+from txnkafka.export.tables import check_installed
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.wanted import Wanted
     from txnkafka.errors import CorruptRecordError
+    from txnkafka.export.run import Engine, Progress
     from txnkafka.logdir import LogDir, PartitionView
-    from txnkafka.logdir.export.run import Engine, Progress
     from txnkafka.model import TopicPartition
 
 __all__ = ["Runner", "export_options", "report_export"]

@@ -15,7 +15,7 @@ from txnkafka.cli.times import iso_time
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
-    from txnkafka.logdir import LogDir, PartitionView, Segment
+    from txnkafka.logdir import LogDir, PartitionView, SegmentReader
     from txnkafka.model import TopicPartition
 
 __all__ = ["ls"]
@@ -141,7 +141,7 @@ def _segment_rows(view: PartitionView) -> Iterator[Row]:
         segment.close()
 
 
-def _segment_row(segment: Segment) -> Row:
+def _segment_row(segment: SegmentReader) -> Row:
     """``next_offset`` and the counts are those of the batches that are there, compaction or not."""
     batches, latest = 0, []
     for index in segment.indexes():

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from txnkafka.cli.target import Partitions, Topics
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
-    from txnkafka.storage.recovery import Repair
-    from txnkafka.storage.repair_step import RepairStep
+    from txnkafka.storage.log.repair_step import RepairStep
+    from txnkafka.storage.recovery.log_loader import Repair
 
 __all__ = ["repair"]
 
@@ -65,8 +65,8 @@ def repair(
 
     Exit status: 0 there was nothing to do, 1 something was repaired or refused, 2 it could not be done.
     """
-    from txnkafka.storage.recovery import Repair
-    from txnkafka.storage.repair_step import RepairStep
+    from txnkafka.storage.log.repair_step import RepairStep
+    from txnkafka.storage.recovery.log_loader import Repair
 
     wanted = Repair(full=full, truncate_corrupt=truncate_corrupt)
     path = _local(logdir)
@@ -127,7 +127,7 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
     from txnkafka.env import LocalFileSystem
     from txnkafka.errors import LogDirError
     from txnkafka.logdir import LogDir
-    from txnkafka.storage import parse_partition_directory
+    from txnkafka.storage.formats import parse_partition_directory
 
     files = LocalFileSystem()
     if not files.is_directory(path):

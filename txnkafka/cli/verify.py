@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import Finding
-    from txnkafka.logdir.verify import VerifyReport
+    from txnkafka.logdir.verify.report import VerifyReport
 
 __all__ = ["verify"]
 

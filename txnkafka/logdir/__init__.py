@@ -8,7 +8,7 @@ from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import HiddenRange, ReadUnit
 from txnkafka.logdir.read import read_unit
-from txnkafka.storage.segment_view import Segment
+from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = [
     "Finding",
@@ -17,7 +17,7 @@ __all__ = [
     "PartitionSource",
     "PartitionView",
     "ReadUnit",
-    "Segment",
+    "SegmentReader",
     "TopicView",
     "read_unit",
 ]

@@ -8,7 +8,7 @@ Where only the partition was copied, gaps inside segments tell: it has been thro
 from __future__ import annotations
 
 from txnkafka.errors import KafkaError
-from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
+from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
 __all__ = ["Cleaning"]
 
@@ -16,7 +16,7 @@ __all__ = ["Cleaning"]
 class Cleaning:
     """What the cleaner did to a log of these ``segments``."""
 
-    def __init__(self, segments: list[Segment]) -> None:
+    def __init__(self, segments: list[SegmentReader]) -> None:
         self._segments = segments
         self._last_with_gaps: int | None = None
 
@@ -42,7 +42,7 @@ class Cleaning:
         return -1
 
 
-def _has_gaps(segment: Segment) -> bool:
+def _has_gaps(segment: SegmentReader) -> bool:
     next_offset = segment.base_offset
     for _, _, index in segment.windows():
         # what a compressed wrapper of magic 0 or 1 holds, its header does not tell

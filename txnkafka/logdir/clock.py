@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.logdir.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.logdir.header_pass import segment_containing
-from txnkafka.storage import (
+from txnkafka.storage.formats import (
     CLEAN_SHUTDOWN_FILE,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,

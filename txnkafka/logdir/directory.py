@@ -19,7 +19,7 @@ from txnkafka.logdir.names import what_there_is
 from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.model import TopicPartition
-from txnkafka.storage import (
+from txnkafka.storage.formats import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -34,7 +34,7 @@ from txnkafka.storage import (
     parse_partition_metadata,
     parse_segment_file,
 )
-from txnkafka.storage.limits import CHECKPOINT_LIMIT, SMALL_FILE_LIMIT
+from txnkafka.storage.formats.limits import CHECKPOINT_LIMIT, SMALL_FILE_LIMIT
 
 if TYPE_CHECKING:
     from txnkafka.logdir.coordinator import CoordinatorView

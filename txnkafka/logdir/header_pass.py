@@ -14,8 +14,8 @@ from txnkafka._core.read_committed import TransactionScan
 from txnkafka._core.scan import BatchIndex
 from txnkafka.bounds import MAX_INDEXED_BATCHES
 from txnkafka.logdir.cleaning import Cleaning
-from txnkafka.storage.order import NO_LIMIT, misplaced_batches
-from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
+from txnkafka.storage.formats.order import NO_LIMIT, misplaced_batches
+from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
 __all__ = ["SegmentHeaders", "header_pass", "segment_containing"]
 
@@ -26,7 +26,7 @@ class SegmentHeaders:
     the log ended before it, ``limit`` where the segment must end, ``hole`` whether offsets are missing in
     front of it."""
 
-    segment: Segment
+    segment: SegmentReader
     index: BatchIndex
     misplaced: list[int]
     next_offset: int
@@ -46,12 +46,12 @@ class SegmentHeaders:
         )
 
 
-def segment_containing(segments: list[Segment], offset: int) -> int:
+def segment_containing(segments: list[SegmentReader], offset: int) -> int:
     """Number of the last segment whose base offset is not above ``offset``."""
     return max((i for i, segment in enumerate(segments) if segment.base_offset <= offset), default=0)
 
 
-def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> Iterator[SegmentHeaders]:
+def header_pass(segments: list[SegmentReader], first: int, scan: TransactionScan) -> Iterator[SegmentHeaders]:
     """Feed ``scan`` with segment after segment from number ``first`` on, those with very many batches part by
     part; each is yielded when it was fed. Indexes are remembered up to MAX_INDEXED_BATCHES in all."""
     next_offset = segments[first].base_offset if segments else 0
@@ -78,5 +78,5 @@ def header_pass(segments: list[Segment], first: int, scan: TransactionScan) -> I
             segment.close()
 
 
-def _too_many_remembered(segments: list[Segment]) -> bool:
+def _too_many_remembered(segments: list[SegmentReader]) -> bool:
     return sum(segment.remembered for segment in segments) > MAX_INDEXED_BATCHES

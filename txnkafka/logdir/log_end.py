@@ -15,8 +15,8 @@ from typing import NamedTuple
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
 from txnkafka.record.crc import first_invalid_crc
-from txnkafka.storage.order import misplaced_batches
-from txnkafka.storage.segment_view import Segment, divided
+from txnkafka.storage.formats.order import misplaced_batches
+from txnkafka.storage.formats.segment_reader import SegmentReader, divided
 
 __all__ = ["LogEnd", "end_of_log"]
 
@@ -27,13 +27,13 @@ class LogEnd(NamedTuple):
     """The segments that count (the last one's size cut to whole batches), the log end offset, and what was
     cut off."""
 
-    segments: list[Segment]
+    segments: list[SegmentReader]
     log_end_offset: int
     findings: list[Finding]
 
 
 def end_of_log(
-    segments: list[Segment], *, clean_shutdown: bool, recovery_point: int | None, being_written: bool
+    segments: list[SegmentReader], *, clean_shutdown: bool, recovery_point: int | None, being_written: bool
 ) -> LogEnd:
     """Find the end of the log. ``being_written``: a broker holds the directory, so that a torn tail is
     nothing unusual."""
@@ -62,7 +62,7 @@ def end_of_log(
     raise AssertionError("the last segment decides")
 
 
-def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, int, BatchIndex | None]:
+def _whole_batches(segment: SegmentReader, *, check_crc: bool) -> tuple[BatchIndex, int, BatchIndex | None]:
     """The last index of the batches up to the first one that recovery would not accept, the offset behind
     them, and the index again when it is the only one."""
     end_offset, only, index = segment.base_offset, None, BatchIndex()
@@ -72,7 +72,7 @@ def _whole_batches(segment: Segment, *, check_crc: bool) -> tuple[BatchIndex, in
     return index, end_offset, only
 
 
-def _accepted(segment: Segment, *, check_crc: bool) -> Iterator[BatchIndex]:
+def _accepted(segment: SegmentReader, *, check_crc: bool) -> Iterator[BatchIndex]:
     """Windows up to the first batch that recovery would not accept; ``stop`` of the last one is "crc" when
     that is one with a wrong CRC."""
     bad = 0
@@ -97,7 +97,7 @@ def _sound(data: memoryview, index: BatchIndex, start: int, position: int) -> in
 
 
 def _cut(
-    segments: list[Segment], i: int, index: BatchIndex, reason: str, *, being_written: bool
+    segments: list[SegmentReader], i: int, index: BatchIndex, reason: str, *, being_written: bool
 ) -> list[Finding]:
     segment = segments[i]
     left_out = segment.size - index.end_position + sum(each.size for each in segments[i + 1 :])

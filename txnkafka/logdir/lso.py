@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from txnkafka._core.read_committed import TransactionRange
     from txnkafka.logdir.coordinator import CoordinatorView
     from txnkafka.logdir.partition import PartitionView
-    from txnkafka.storage import ProducerStateEntry
+    from txnkafka.model import ProducerStateEntry
     from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["LsoReport", "OpenTransaction", "Waiting", "lso_report"]

@@ -25,13 +25,14 @@ from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.survey import survey, transactions_between
 from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
-from txnkafka.model import IsolationLevel, TopicPartition, check_integers
+from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
-from txnkafka.storage import ProducerState, ProducerStateEntry, iter_producer_snapshot
-from txnkafka.storage.limits import SNAPSHOT_LIMIT
-from txnkafka.storage.segment_view import MAX_OPEN_SEGMENTS, Segment
+from txnkafka.storage.formats import iter_producer_snapshot
+from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT
+from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
+from txnkafka.storage.log.producer_state import ProducerState
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +86,7 @@ class PartitionView:
         )
 
     @property
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[SegmentReader]:
         """The segments that count, in offset order."""
         return self._log_end.segments
 
@@ -277,7 +278,7 @@ class PartitionView:
         for segment, unit in self._located(units):
             yield from read_unit(segment, unit, decoder, handler)
 
-    def _located(self, units: list[ReadUnit]) -> Iterator[tuple[Segment, ReadUnit]]:
+    def _located(self, units: list[ReadUnit]) -> Iterator[tuple[SegmentReader, ReadUnit]]:
         """Each unit with its segment, which is given back afterwards where there are many."""
         by_path = {segment.path: segment for segment in self.segments}
         for unit in units:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from txnkafka.env import DirectoryEntry, FileSystem
 from txnkafka.errors import LogDirError
-from txnkafka.storage import SegmentFile, parse_segment_file
-from txnkafka.storage.segment_view import Segment
+from txnkafka.storage.formats import SegmentFile, parse_segment_file
+from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["PartitionFiles", "list_partition"]
 
@@ -24,7 +24,7 @@ class PartitionFiles(NamedTuple):
     """Segments in offset order; ``snapshots`` maps offsets to paths; ``leftovers`` are names that recovery
     would delete or rename."""
 
-    segments: list[Segment]
+    segments: list[SegmentReader]
     snapshots: dict[int, str]
     orphans: list[str]
     leftovers: list[str]
@@ -71,13 +71,13 @@ Files = dict[tuple[int, str], DirectoryEntry]
 Found = list[tuple[SegmentFile, DirectoryEntry]]
 
 
-def _segment(file_system: FileSystem, path: str, base_offset: int, current: Files) -> Segment:
+def _segment(file_system: FileSystem, path: str, base_offset: int, current: Files) -> SegmentReader:
     files = {
         kind: file_system.join(path, entry.name)
         for kind in ("log", *SIDE_FILES)
         if (entry := current.get((base_offset, kind))) is not None
     }
-    return Segment(file_system, base_offset, files, current[base_offset, "log"].size)
+    return SegmentReader(file_system, base_offset, files, current[base_offset, "log"].size)
 
 
 def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Files) -> None:
@@ -104,7 +104,7 @@ def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Fi
     current.update({key: entry for key, entry in swapped.items() if key[0] in bases})
 
 
-def _next_offset(segment: Segment) -> int:
+def _next_offset(segment: SegmentReader) -> int:
     try:
         return segment.end_offset()
     finally:

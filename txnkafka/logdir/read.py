@@ -11,13 +11,13 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.plan import DamagedBatch, ReadUnit
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
-from txnkafka.storage.segment_view import Segment
+from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["locating", "read_unit", "unit_batches"]
 
 
 def read_unit(
-    segment: Segment, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
+    segment: SegmentReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[RecordColumns]:
     """The records of a unit, chunk by chunk, in columns that the next chunk uses again unless somebody still
     looks at them.
@@ -35,7 +35,7 @@ def read_unit(
 
 
 def unit_batches(
-    segment: Segment, unit: ReadUnit, on_corrupt: OnCorrupt | None = None
+    segment: SegmentReader, unit: ReadUnit, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[SelectedBatches]:
     """The batches of a unit, a window at a time, and which of them its reader gets; bytes and headers only.
 
@@ -73,7 +73,7 @@ def _changed(position: int, reason: str) -> CorruptRecordError:
 
 
 class _Walk:
-    def __init__(self, segment: Segment, unit: ReadUnit, on_corrupt: OnCorrupt | None) -> None:
+    def __init__(self, segment: SegmentReader, unit: ReadUnit, on_corrupt: OnCorrupt | None) -> None:
         self._segment = segment
         self._unit = unit
         self._next_offset = unit.start_offset

@@ -13,8 +13,7 @@ from txnkafka.logdir.verdict import Verdict
 
 if TYPE_CHECKING:
     from txnkafka._core.read_committed import TransactionRange
-    from txnkafka.model import TopicPartition
-    from txnkafka.storage import ProducerStateEntry
+    from txnkafka.model import ProducerStateEntry, TopicPartition
 
 __all__ = ["Repair", "repair_of"]
 

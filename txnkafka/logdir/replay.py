@@ -18,12 +18,12 @@ from txnkafka.logdir.read import read_unit
 from txnkafka.model import NO_PRODUCER_ID, IsolationLevel
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
-from txnkafka.storage.order import misplaced_batches
+from txnkafka.storage.formats.order import misplaced_batches
 
 if TYPE_CHECKING:
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.plan import ReadUnit
-    from txnkafka.storage.segment_view import Segment
+    from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["KEPT_RECORD", "LogEvent", "damaged", "replay"]
 
@@ -115,7 +115,7 @@ def _replay(view: PartitionView, findings: list[Finding], on_corrupt: OnCorrupt)
             segment.close()
 
 
-def _headers(segment: Segment) -> Iterator[tuple[int, int, int, int]]:
+def _headers(segment: SegmentReader) -> Iterator[tuple[int, int, int, int]]:
     """Last offset, producer id, attributes and control type of each batch that is in its place."""
     next_offset = segment.base_offset
     for index in segment.indexes():
@@ -128,7 +128,7 @@ def _headers(segment: Segment) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _records(
-    segment: Segment, units: list[ReadUnit], decoder: ChunkDecoder, on_corrupt: OnCorrupt
+    segment: SegmentReader, units: list[ReadUnit], decoder: ChunkDecoder, on_corrupt: OnCorrupt
 ) -> Iterator[Record]:
     for unit in units:
         for columns in read_unit(segment, unit, decoder, on_corrupt):

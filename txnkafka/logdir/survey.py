@@ -19,9 +19,9 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_containing
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
 from txnkafka.model import TopicPartition
-from txnkafka.storage import AbortedTxn, iter_txn_index
-from txnkafka.storage.limits import TXN_INDEX_LIMIT
-from txnkafka.storage.segment_view import Segment
+from txnkafka.storage.formats import AbortedTxn, iter_txn_index
+from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT
+from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["Survey", "survey", "transactions_between"]
 
@@ -69,7 +69,7 @@ class Survey(NamedTuple):
 
 
 def survey(
-    segments: list[Segment],
+    segments: list[SegmentReader],
     start_offset: int,
     end_offset: int,
     unit_bytes: int,
@@ -85,7 +85,7 @@ def survey(
         return result
     first = segment_containing(segments, start_offset)
     scan = TransactionScan(segments[first].base_offset)
-    surveyed: list[Segment] = []
+    surveyed: list[SegmentReader] = []
     for headers in header_pass(segments, first, scan):
         if headers.hole:
             result.findings.append(_hole(headers))
@@ -106,7 +106,7 @@ def survey(
 
 
 def transactions_between(
-    segments: list[Segment], start_offset: int, end_offset: int
+    segments: list[SegmentReader], start_offset: int, end_offset: int
 ) -> Iterator[TransactionRange]:
     """The transactions with records in [start_offset, end_offset): those that ended in the order of their
     markers, then open ones. Only those that end in one segment are in memory at once.
@@ -167,7 +167,7 @@ def _damage(headers: SegmentHeaders) -> list[DamagedBatch]:
     return found
 
 
-def _txn_index(segment: Segment) -> Iterator[AbortedTxn]:
+def _txn_index(segment: SegmentReader) -> Iterator[AbortedTxn]:
     """The sound entries of a segment's index."""
     path = segment.files.get("txnindex")
     if path is None:
@@ -179,7 +179,7 @@ def _txn_index(segment: Segment) -> Iterator[AbortedTxn]:
     return (entry for _, entry in iter_txn_index(content, segment.base_offset))
 
 
-def _contradictions(segments: list[Segment], ended: list[TransactionRange], result: Survey) -> None:
+def _contradictions(segments: list[SegmentReader], ended: list[TransactionRange], result: Survey) -> None:
     """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
     log contradicts. An entry contradicts when the log has no such ABORT marker, or when it begins before
     the transaction that the marker ended: a consumer would drop what lies between."""

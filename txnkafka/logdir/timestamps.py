@@ -17,7 +17,7 @@ from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 
 if TYPE_CHECKING:
-    from txnkafka.storage.segment_view import Segment
+    from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["TimestampOffset", "offset_for_timestamp"]
 
@@ -34,7 +34,7 @@ class TimestampOffset(NamedTuple):
 
 
 def offset_for_timestamp(
-    segments: list[Segment],
+    segments: list[SegmentReader],
     timestamp: int,
     log_start_offset: int,
     end_offset: int,

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka.logdir.header_pass import header_pass, segment_containing
-from txnkafka.storage import ProducerStateEntry
-from txnkafka.storage.segment_view import Segment
+from txnkafka.model import ProducerStateEntry
+from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["Undecided", "find_undecided"]
 
@@ -30,7 +30,9 @@ class Undecided(NamedTuple):
 
 
 def find_undecided(
-    segments: list[Segment], snapshot: tuple[int, Iterable[ProducerStateEntry]] | None, log_start_offset: int
+    segments: list[SegmentReader],
+    snapshot: tuple[int, Iterable[ProducerStateEntry]] | None,
+    log_start_offset: int,
 ) -> Undecided:
     """Open transactions at the end of ``segments``."""
     snapshot_offset, entries = snapshot if snapshot is not None else (0, ())
@@ -82,7 +84,7 @@ def _only_in_snapshot(entry: ProducerStateEntry, first_offset: int) -> Transacti
     )
 
 
-def _first_unstable(segments: list[Segment], offset: int, log_start_offset: int) -> int:
+def _first_unstable(segments: list[SegmentReader], offset: int, log_start_offset: int) -> int:
     """At the log start the offset moves back to the base of the batch that contains it, as in Kafka."""
     if offset > log_start_offset or not segments:
         return offset

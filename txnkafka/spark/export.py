@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from txnkafka.env import LocalDataFiles
 from txnkafka.errors import LogDirError
-from txnkafka.logdir.export import StagedUnit, UnitTask, stage_unit
+from txnkafka.export import StagedUnit, UnitTask, stage_unit
 from txnkafka.spark.worker import settled
 
 __all__ = ["SparkEngine"]

@@ -25,33 +25,33 @@ from txnkafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from txnkafka.model import TopicPartition
-from txnkafka.storage.checkpoint import (
+from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
+from txnkafka.storage.formats.checkpoint import (
     format_clean_shutdown,
     format_partition_metadata,
     parse_clean_shutdown,
 )
-from txnkafka.storage.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
-from txnkafka.storage.flush import FlushTickets
-from txnkafka.storage.identity import identify, make_identity, topic_id_of
-from txnkafka.storage.layout import (
+from txnkafka.storage.formats.layout import (
     CLEAN_SHUTDOWN_FILE,
     LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
 )
-from txnkafka.storage.limits import SMALL_FILE_LIMIT
-from txnkafka.storage.meta_properties import MetaProperties
+from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
+from txnkafka.storage.formats.meta_properties import MetaProperties
+from txnkafka.storage.formats.partition_names import NamedPartition, concerns_one_partition, named_partitions
+from txnkafka.storage.identity import identify, make_identity, topic_id_of
+from txnkafka.storage.log.flush import FlushTickets
+from txnkafka.storage.log.repair_step import RepairStep
+from txnkafka.storage.log import truncation
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
-from txnkafka.storage.partition_names import NamedPartition, concerns_one_partition, named_partitions
-from txnkafka.storage.recovery import Repair, Start, open_log
-from txnkafka.storage.repair_step import RepairStep
-from txnkafka.storage.truncation import check_cut, delete_old_segments, delete_records, end_below, truncate_to
+from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
 
 if TYPE_CHECKING:
     from txnkafka.config import CleanerConfig, LogConfig
     from txnkafka.env import DataFiles, Lock
-    from txnkafka.storage.partition_log import PartitionLog
+    from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["DataDirectory"]
 
@@ -255,14 +255,14 @@ class DataDirectory:
         """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
         goes back, else what is missing after a crash would be taken for damage."""
         log = self.logs[partition]
-        check_cut(log, offset)
-        end = end_below(log, offset)
+        truncation.check_cut(log, offset)
+        end = truncation.end_below(log, offset)
         if end < log.recovery_point or self.checkpoints.lacks(RECOVERY_POINT_CHECKPOINT):
             log.recovery_point = min(log.recovery_point, end)
             self.checkpoint()
         self.checkpoints.lower_cleaner_offset(partition, offset)  # what is appended there is dirty
         before = log.log_start_offset
-        was_cut = truncate_to(log, offset, now_ms=now_ms)
+        was_cut = truncation.truncate_to(log, offset, now_ms=now_ms)
         if was_cut:
             lost = KafkaStorageError(f"{partition} was truncated at offset {log.log_end_offset}")
             self.tickets.fail(log, lost, above=log.log_end_offset)
@@ -277,7 +277,7 @@ class DataDirectory:
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
         before = self.logs[partition].log_start_offset
-        start = delete_records(self.logs[partition], offset)
+        start = truncation.delete_records(self.logs[partition], offset)
         if start != before or self.checkpoints.lacks(LOG_START_OFFSET_CHECKPOINT):
             self.checkpoints.write_log_starts(self.logs)
         return start
@@ -382,7 +382,7 @@ class DataDirectory:
 def _maintain(log: PartitionLog, now_ms: int) -> None:
     if log.fenced is not None:
         return
-    delete_old_segments(log, now_ms)
+    truncation.delete_old_segments(log, now_ms)
     log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
     log.producers.evict(log.config.max_idle_producers)
     log.verification.expire(now_ms, log.config.producer_id_expiration_ms)

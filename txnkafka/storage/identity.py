@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import unique_name, write_durably
 from txnkafka.errors import CorruptFileError, LogDirError
-from txnkafka.storage.checkpoint import parse_partition_metadata
-from txnkafka.storage.layout import META_PROPERTIES, PARTITION_METADATA
-from txnkafka.storage.limits import SMALL_FILE_LIMIT
-from txnkafka.storage.meta_properties import MetaProperties, format_meta_properties, parse_meta_properties
-from txnkafka.storage.topic_id import topic_id_from_bytes
+from txnkafka.storage.formats.checkpoint import parse_partition_metadata
+from txnkafka.storage.formats.layout import META_PROPERTIES, PARTITION_METADATA
+from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
+from txnkafka.storage.formats.meta_properties import (
+    MetaProperties,
+    format_meta_properties,
+    parse_meta_properties,
+)
+from txnkafka.storage.formats.topic_id import topic_id_from_bytes
 
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process, write_durably
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.checkpoint import format_offset_checkpoint, parse_offset_checkpoint
-from txnkafka.storage.layout import (
+from txnkafka.storage.formats.checkpoint import format_offset_checkpoint, parse_offset_checkpoint
+from txnkafka.storage.formats.layout import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from txnkafka.storage.limits import CHECKPOINT_LIMIT
-from txnkafka.storage.partition_names import concerns_one_partition, fits_checkpoint
-from txnkafka.storage.repair_step import RepairStep
+from txnkafka.storage.formats.limits import CHECKPOINT_LIMIT
+from txnkafka.storage.formats.partition_names import concerns_one_partition, fits_checkpoint
+from txnkafka.storage.log.repair_step import RepairStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
-    from txnkafka.storage.partition_log import PartitionLog
+    from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["OffsetCheckpoints"]
 

@@ -10,7 +10,7 @@ from tests.unit.storage.client import NOW, PATH, data
 from txnkafka._core.index_entries import index_entries
 from txnkafka._core.scan import scan
 from txnkafka.config import LogConfig
-from txnkafka.storage.segment import LogSegment
+from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.testing.memory_files import MemoryFiles
 
 SIZE = len(data(count=1))

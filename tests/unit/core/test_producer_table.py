@@ -17,7 +17,7 @@ from tests.unit.core.producers import NEVER, TIME, Partition
 from txnkafka._core.producer_table import COORDINATOR, REPLICATION, ProducerTable
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import CompletedTxn
-from txnkafka.storage.verification import NO_GUARD, VerificationState
+from txnkafka.storage.log.verification import NO_GUARD, VerificationState
 
 LARGEST = 2**31 - 1
 OUT_OF_ORDER, INVALID_EPOCH, INVALID_TXN_STATE, FENCED = 45, 47, 48, 52

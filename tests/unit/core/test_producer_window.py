@@ -13,7 +13,7 @@ from tests.unit.core.producers import TIME, Partition
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, REPLICATION, ProducerTable
 from txnkafka._core.scan import scan
 from txnkafka.errors import InvalidProducerEpochError
-from txnkafka.storage.verification import NO_GUARD, VerificationState
+from txnkafka.storage.log.verification import NO_GUARD, VerificationState
 
 OUT_OF_ORDER, INVALID_EPOCH, INVALID_TXN_STATE, INVALID_RECORD = 45, 47, 48, 87
 

@@ -16,7 +16,7 @@ from tests.unit.logdir.logs import batch, write_log
 from txnkafka import CorruptRecordError, LogDir, LogDirError
 from txnkafka.env.remote import RemoteFileSystem
 from txnkafka.env.remote_file import RemoteFile
-from txnkafka.logdir import Segment
+from txnkafka.logdir import SegmentReader
 from txnkafka.logdir.verify import verify
 
 SEGMENTS = {0: [batch(0), batch(2)], 4: [batch(4)]}
@@ -163,7 +163,7 @@ def test_a_segment_is_a_request_for_each_window(tmp_path: Path, monkeypatch: pyt
     size = sum(map(len, batches))
     window = size // 10 + 1
     monkeypatch.setattr(RemoteFileSystem, "window_bytes", window)
-    segment = Segment(RemoteFileSystem(ADDRESS), 0, {"log": f"{ADDRESS}/t-0/{0:020}.log"}, size)
+    segment = SegmentReader(RemoteFileSystem(ADDRESS), 0, {"log": f"{ADDRESS}/t-0/{0:020}.log"}, size)
     assert len(segment.scan()) == 100
     ranges = [request[2:] for request in Bucket.requests if request[0] == "cat_file"]
     assert len(ranges) <= 11
@@ -252,7 +252,7 @@ def test_a_file_that_became_shorter_since_it_was_planned(log_dir: LogDir) -> Non
     from txnkafka.logdir import read_unit
     from txnkafka.record.chunk import ChunkDecoder
 
-    segment = Segment(RemoteFileSystem(ADDRESS), 0, {"log": unit.path}, unit.end_position)
+    segment = SegmentReader(RemoteFileSystem(ADDRESS), 0, {"log": unit.path}, unit.end_position)
     with pytest.raises(CorruptRecordError, match="the file is not what it was when the read was planned"):
         list(read_unit(segment, unit, ChunkDecoder()))
 

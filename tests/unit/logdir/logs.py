@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.models.builder import Batch, PlainRecord, end_marker
 from txnkafka.env import LocalFileSystem
-from txnkafka.logdir import LogDir, PartitionView, Segment
+from txnkafka.logdir import LogDir, PartitionView, SegmentReader
 
 __all__ = ["batch", "marker", "partition", "segment", "write_log"]
 
@@ -43,9 +43,9 @@ def partition(
     return LogDir(str(root), io=io).partition("t", 0)
 
 
-def segment(path: Path, data: bytes, *, mapped: bool) -> Segment:
+def segment(path: Path, data: bytes, *, mapped: bool) -> SegmentReader:
     """One segment at offset 0."""
     path.write_bytes(data)
-    found = Segment(LocalFileSystem(), 0, {"log": str(path)}, len(data))
+    found = SegmentReader(LocalFileSystem(), 0, {"log": str(path)}, len(data))
     found.mapped = mapped
     return found

@@ -15,7 +15,7 @@ from txnkafka.logdir.coordinator import CoordinatorView
 from txnkafka.logdir.lso import LsoReport, OpenTransaction, lso_report
 from txnkafka.logdir.repair import repair_of
 from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
-from txnkafka.storage import ProducerStateEntry
+from txnkafka.model import ProducerStateEntry
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 PARTITION = TopicPartition("orders", 3)

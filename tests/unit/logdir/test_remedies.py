@@ -10,7 +10,7 @@ import pytest
 from tests.models.log_directory import LogDirectory
 from txnkafka.logdir import Finding, LogDir
 from txnkafka.logdir.verify import verify
-from txnkafka.logdir.verify_findings import CODES, REMEDIES
+from txnkafka.logdir.verify.findings import CODES, REMEDIES
 
 SEVERITIES = ("error", "warning", "note")
 

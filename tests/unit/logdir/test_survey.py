@@ -15,13 +15,13 @@ from txnkafka import LogDir
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles, LocalFileSystem
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir import PartitionView, Segment, header_pass, read_unit
+from txnkafka.logdir import PartitionView, SegmentReader, header_pass, read_unit
 from txnkafka.logdir.survey import survey
-from txnkafka.logdir.verify import verify_partition
+from txnkafka.logdir.verify.report import verify_partition
 from txnkafka.record.chunk import ChunkDecoder
-from txnkafka.storage import segment_view
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.recovery import Repair
+from txnkafka.storage.formats import segment_reader
+from txnkafka.storage.recovery.log_loader import Repair
 
 
 def data(base_offset: int, producer_id: int, epoch: int = 0) -> bytes:
@@ -222,7 +222,7 @@ def test_a_file_that_was_cut_since_the_plan_is_an_error(tmp_path: Path) -> None:
     (unit,) = view.plan()
     path = tmp_path / "t-0" / f"{0:020d}.log"
     path.write_bytes(path.read_bytes()[: len(batch(0))])
-    found = Segment(LocalFileSystem(), 0, {"log": str(path)}, unit.end_position)
+    found = SegmentReader(LocalFileSystem(), 0, {"log": str(path)}, unit.end_position)
     columns = read_unit(found, unit, ChunkDecoder())
     assert len(next(columns)) == 2
     with pytest.raises(
@@ -325,7 +325,7 @@ def test_a_segment_with_very_many_batches_gives_the_same_answers(
     *expected, remembered = answers()
     assert remembered == [0, 302]
     monkeypatch.setattr(LocalFileSystem, "window_bytes", 500)
-    for module in (segment_view, header_pass):
+    for module in (segment_reader, header_pass):
         monkeypatch.setattr(module, "MAX_INDEXED_BATCHES", 7)
     *found, remembered = answers()
     assert found == expected

@@ -21,13 +21,14 @@ import pytest
 from tests.models.builder import Batch, PlainRecord, legacy_entry
 from tests.unit.logdir.logs import batch, partition, write_log
 from txnkafka import CorruptRecordError, LogDir
-from txnkafka.logdir import PartitionView, log_end, verify_log
+from txnkafka.logdir import PartitionView, log_end
+from txnkafka.logdir.verify import log as verify_log
 from txnkafka.logdir.verify import verify
 from txnkafka.record import chunk
 from txnkafka.record.arrow import arrow_schema
 from txnkafka.spark.plan import ReadTask
 from txnkafka.spark.read import TaskReader
-from txnkafka.storage import segment_view
+from txnkafka.storage.formats import segment_reader
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 BATCHES, COUNT = 40, 60
@@ -42,8 +43,8 @@ def log_of(kind: str) -> list[bytes]:
 
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_view, "MAPPED_WINDOW_BYTES", SMALL)
-    monkeypatch.setattr(segment_view.Segment, "_window_bytes", property(lambda _: SMALL))
+    monkeypatch.setattr(segment_reader, "MAPPED_WINDOW_BYTES", SMALL)
+    monkeypatch.setattr(segment_reader.SegmentReader, "_window_bytes", property(lambda _: SMALL))
     init = chunk.ChunkDecoder.__init__
 
     def small(self: chunk.ChunkDecoder, **options: Any) -> None:
@@ -166,12 +167,12 @@ def before(call: Callable[..., Any], number: int, then: Callable[[], None]) -> C
 
 SEAMS: dict[str, list[tuple[Any, str, Callable[..., Any]]]] = {
     "none": [
-        (segment_view, "scan", after),
+        (segment_reader, "scan", after),
         (chunk, "decode_batches", before),
         (chunk, "decode_batches", after),
     ],
     "zstd": [
-        (segment_view, "scan", after),
+        (segment_reader, "scan", after),
         (chunk, "check_crcs", before),
         (chunk, "check_crcs", after),
         (chunk, "decode_regions", after),
@@ -285,7 +286,7 @@ def test_skipping_damage_does_not_skip_what_is_gone(tmp_path: Path) -> None:
 def test_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, level: str, share: float) -> None:
     log = Log(tmp_path, kind, "mmap")
     log.path.with_name(f"{BATCHES * COUNT:020d}.log").unlink()  # the file that changes is the last one
-    monkeypatch.setattr(segment_view, "scan", after(segment_view.scan, 3, lambda: log.cut(share)))
+    monkeypatch.setattr(segment_reader, "scan", after(segment_reader.scan, 3, lambda: log.cut(share)))
     report = verify(log.log_dir, level=level)
     codes = [finding.code for finding in report.findings if finding.file == str(log.path)]
     assert "torn-tail" in codes
@@ -298,9 +299,9 @@ def test_verify_of_a_file_cut_on_a_boundary(tmp_path: Path, monkeypatch: pytest.
         log = Log(tmp_path / io, "none", io)
         log.path.with_name(f"{BATCHES * COUNT:020d}.log").unlink()
         end = sum(map(len, log.batches[:20]))
-        cut = after(segment_view.scan, 2, lambda log=log, end=end: os.truncate(log.path, end))
+        cut = after(segment_reader.scan, 2, lambda log=log, end=end: os.truncate(log.path, end))
         with monkeypatch.context() as patches:
-            patches.setattr(segment_view, "scan", cut)
+            patches.setattr(segment_reader, "scan", cut)
             report = verify(log.log_dir)
         (found,) = [each for each in report.findings if each.code == "torn-tail"]
         assert found.position == end
@@ -331,8 +332,8 @@ def test_a_closed_segment_cut_between_two_batches(
     log = Log(tmp_path, "none", io)
     end = sum(map(len, log.batches[:kept]))
     if kept:
-        cut = after(segment_view.scan, 2, lambda: os.truncate(log.path, end))
-        monkeypatch.setattr(segment_view, "scan", cut)
+        cut = after(segment_reader.scan, 2, lambda: os.truncate(log.path, end))
+        monkeypatch.setattr(segment_reader, "scan", cut)
         view = log.view()
     else:
         view = log.view()
@@ -385,8 +386,8 @@ def test_truncated_over_and_over(tmp_path: Path) -> None:
 
 PROGRAM = """
 import os, sys
-from txnkafka.storage import segment_view
-scan, calls, path, number = segment_view.scan, 0, sys.argv[1], int(sys.argv[2])
+from txnkafka.storage.formats import segment_reader
+scan, calls, path, number = segment_reader.scan, 0, sys.argv[1], int(sys.argv[2])
 def truncating(data, **options):
     global calls
     index = scan(data, **options)
@@ -394,8 +395,8 @@ def truncating(data, **options):
     if calls == number:
         os.truncate(path, 5000)
     return index
-segment_view.scan = truncating
-segment_view.MAPPED_WINDOW_BYTES = 1 << 13
+segment_reader.scan = truncating
+segment_reader.MAPPED_WINDOW_BYTES = 1 << 13
 from txnkafka.cli.main import main
 sys.argv[1:] = sys.argv[3:]
 main()

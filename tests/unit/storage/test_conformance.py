@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[2]
 NUMBERED = {"psm": range(1, 39), "ul": range(39, 76), "ti": range(76, 82), "lv": range(121, 134)}
 """Producer state, log, transaction index, validation of what is appended."""
 OTHERS = {
-    "lc": (range(82, 98), "unit/storage/test_cleaner.py", "what the cleaner keeps and removes"),
+    "lc": (range(82, 98), "unit/storage/cleaner/test_cleaner.py", "what the cleaner keeps and removes"),
     "rb": (range(98, 109), "unit/core", "batches and records, written and damaged"),
     "mr": (range(109, 118), "unit/core", "what a builder writes and refuses"),
     "cr": (range(118, 121), "unit/record/test_control.py", "control records"),

@@ -14,13 +14,13 @@ from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles, LocalDataFiles
 from txnkafka.errors import KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
-from txnkafka.storage import (
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.formats import (
     parse_clean_shutdown,
     parse_meta_properties,
     parse_offset_checkpoint,
     parse_partition_metadata,
 )
-from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles

@@ -12,8 +12,8 @@ from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
-from txnkafka.storage import parse_offset_checkpoint
 from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.formats import parse_offset_checkpoint
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka.logdir import Finding
-from txnkafka.logdir.verify import verify_directories, verify_partition
+from txnkafka.logdir.verify.report import verify_directories, verify_partition
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import open_log_dir
 from txnkafka.spark.tables.partition_tasks import Sources, chosen_or_all, each_partition, source_tasks

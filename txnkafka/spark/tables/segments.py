@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txnkafka._core.scan import BatchIndex
-    from txnkafka.logdir import PartitionView, Segment
+    from txnkafka.logdir import PartitionView, SegmentReader
 
 __all__ = ["SEGMENTS"]
 
@@ -86,7 +86,7 @@ def _partition(view: PartitionView) -> Iterator[tuple[Any, ...]]:
         segment.close()
 
 
-def _row(segment: Segment, sizes: dict[str, int], *, active: bool) -> tuple[Any, ...]:
+def _row(segment: SegmentReader, sizes: dict[str, int], *, active: bool) -> tuple[Any, ...]:
     batches = [_counts(index) for index in segment.indexes()]
     latest = [max(index.max_timestamp) for index in segment.indexes() if len(index)]
     counts = [sum(column) for column in zip(*(each[:3] for each in batches), strict=True)]

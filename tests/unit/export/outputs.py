@@ -1,0 +1,102 @@
+"""Exports for tests: what lies in an output directory, and a disk that fails when it is told to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from txnkafka.env import LocalDataFiles
+from txnkafka.env.data_files import LocalDataFile
+from txnkafka.export import ExportOptions, ExportReport, export
+from txnkafka.logdir import LogDir
+
+__all__ = ["Stop", "StoppingOutput", "everything", "run_export", "visible"]
+
+
+class Stop(BaseException):
+    """The process ends here."""
+
+
+class StoppingOutput(LocalDataFiles):
+    """Stops in front of change number ``limit`` to the disk; a write is half done when it stops."""
+
+    def __init__(self, limit: int = 1 << 30) -> None:
+        self.limit = limit
+        self.changes = 0
+
+    def change(self) -> None:
+        self.changes += 1
+        if self.changes > self.limit:
+            raise Stop
+
+    def create(self, path: str) -> StoppingFile:
+        self.change()
+        return StoppingFile(self, path, os.O_CREAT | os.O_EXCL)
+
+    def open_to_write(self, path: str) -> StoppingFile:
+        return StoppingFile(self, path)
+
+    def make_directory(self, path: str) -> None:
+        self.change()
+        super().make_directory(path)
+
+    def sync_directory(self, path: str) -> None:
+        self.change()  # and no more: the machine goes on, only the process ends
+
+    def rename(self, source: str, target: str) -> None:
+        self.change()
+        super().rename(source, target)
+
+    def remove(self, path: str) -> None:
+        self.change()
+        super().remove(path)
+
+    def synced(self, path: str) -> None:
+        """A file was."""
+
+
+class StoppingFile(LocalDataFile):
+    def __init__(self, output: StoppingOutput, path: str, flags: int = 0) -> None:
+        super().__init__(path, flags)
+        self._output = output
+
+    def write(self, position: int, parts: Sequence[Any]) -> None:
+        try:
+            self._output.change()
+        except Stop:
+            whole = b"".join(parts)
+            super().write(position, [whole[: len(whole) // 2]])
+            raise
+        super().write(position, parts)
+
+    def sync(self) -> None:
+        self._output.change()
+        self._output.synced(self._path)
+
+
+def everything(view: object) -> tuple[None, None]:
+    """Bounds: from the beginning to the end."""
+    return None, None
+
+
+def run_export(log_dir: Path, output: Path, to: str = "jsonl", **given: Any) -> ExportReport:
+    """Export all partitions; ``given`` are ExportOptions and keywords of ``export``."""
+    keywords = {
+        name: given.pop(name) for name in ("files", "engine", "incremental", "progress") if name in given
+    }
+    options = ExportOptions(to=to, paths=(str(log_dir),), **given)
+    opened = LogDir(str(log_dir))
+    partitions = opened.topic_partitions
+    return export(opened, partitions, str(output), options, bounds=everything, **keywords)
+
+
+def visible(output: Path) -> dict[str, bytes]:
+    """What readers see: the content of every file none of whose names begins with ``_`` or ``.``."""
+    found = {path.relative_to(output): path for path in output.rglob("*") if path.is_file()}
+    return {
+        str(name): path.read_bytes()
+        for name, path in sorted(found.items())
+        if not any(part.startswith(("_", ".")) for part in name.parts)
+    }

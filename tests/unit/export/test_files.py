@@ -1,0 +1,102 @@
+"""Files of a unit: dates, names, row groups."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from tests.models.builder import Batch, PlainRecord
+from tests.unit.export.outputs import run_export, visible
+from tests.unit.logdir.logs import write_log
+from txnkafka.export import files, unit
+from txnkafka.record.chunk import ChunkDecoder
+
+DAY = 86_400_000
+
+
+def log_of(root: Path, timestamps: list[int], name: str = "t-0") -> Path:
+    batches, size = [], 7
+    for start in range(0, len(timestamps), size):
+        records = [PlainRecord(b"k", b"v%d" % time, time) for time in timestamps[start : start + size]]
+        batches.append(Batch(records=records, base_offset=start).encode())
+    write_log(root, name, {0: batches})
+    return root
+
+
+def rows_of(output: Path, to: str) -> dict[str, list[tuple[int, int]]]:
+    """Offset and timestamp of each row by date, in the order of the files' names."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for name, content in visible(output).items():
+        day = Path(name).parts[1].removeprefix("date=")
+        if to == "parquet":
+            table = pq.ParquetFile(output / name).read()
+            times = table["timestamp"].cast("int64").to_pylist()
+            rows = list(zip(table["offset"].to_pylist(), times, strict=True))
+        else:
+            rows = [(row["offset"], row["timestamp"]) for row in map(json.loads, content.splitlines())]
+        assert rows[0][0] == int(name.rpartition("/")[2].split(".")[0].split("-")[1])
+        found.setdefault(day, []).extend(rows)
+    return found
+
+
+SCATTERED = [DAY * (5 + i * 3 % 7) + i for i in range(40)]
+RUNS = [DAY * (5 + i // 9) + i for i in range(40)]
+
+
+@pytest.mark.parametrize("to", ["parquet", "jsonl"])
+@pytest.mark.parametrize("timestamps", [SCATTERED, RUNS], ids=["scattered", "runs"])
+def test_each_row_is_in_the_file_of_its_date(tmp_path: Path, to: str, timestamps: list[int]) -> None:
+    run_export(log_of(tmp_path / "data", timestamps), tmp_path / "out", to)
+    expected: dict[str, list[tuple[int, int]]] = {}
+    for offset, time in enumerate(timestamps):
+        expected.setdefault(f"1970-01-{1 + time // DAY:02}", []).append((offset, time))
+    assert rows_of(tmp_path / "out", to) == expected
+    assert len(visible(tmp_path / "out")) == len(expected)
+
+
+@pytest.mark.parametrize("to", ["parquet", "jsonl"])
+def test_more_dates_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str) -> None:
+    monkeypatch.setattr(files, "MAX_OPEN_FILES", 3)
+    monkeypatch.setattr(unit, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
+    run_export(log_of(tmp_path / "data", SCATTERED * 2), tmp_path / "out", to)
+    found = [row for rows in rows_of(tmp_path / "out", to).values() for row in rows]
+    assert sorted(found) == list(enumerate(SCATTERED * 2))
+    assert len(visible(tmp_path / "out")) > 7
+
+
+@pytest.mark.parametrize("to", ["parquet", "jsonl"])
+def test_times_without_a_date(tmp_path: Path, to: str) -> None:
+    times = [0, 1 << 62, -1, -(1 << 62), 253_402_300_799_999, 253_402_300_800_000]
+    run_export(log_of(tmp_path / "data", times), tmp_path / "out", to)
+    found = rows_of(tmp_path / "out", to)
+    assert {day: sorted(offset for offset, _ in rows) for day, rows in found.items()} == {
+        "1970-01-01": [0], "1969-12-31": [2], "9999-12-31": [4], "__HIVE_DEFAULT_PARTITION__": [1, 3, 5]
+    }  # fmt: skip
+
+
+def test_row_groups_are_written_when_they_are_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "ROW_GROUP_BYTES", 400)
+    monkeypatch.setattr(unit, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
+    run_export(log_of(tmp_path / "data", RUNS), tmp_path / "out", "parquet", partition_by=("topic",))
+    (name,) = visible(tmp_path / "out")
+    written = pq.ParquetFile(tmp_path / "out" / name)
+    assert 1 < written.metadata.num_row_groups < 6
+    assert written.read()["offset"].to_pylist() == list(range(40))
+
+
+@pytest.mark.parametrize("topic", ["_odd", ".odd", "a=b", "50%", "ü"])
+def test_topics_whose_names_mean_something_in_a_path(tmp_path: Path, topic: str) -> None:
+    log_of(tmp_path / "data", [DAY], f"{topic}-0")
+    run_export(tmp_path / "data", tmp_path / "out", "parquet")
+    table = ds.dataset(tmp_path / "out", partitioning="hive").to_table()
+    assert (table.num_rows, table["topic"].to_pylist()) == (1, [topic])
+
+
+def test_columns_without_keys_and_values(tmp_path: Path) -> None:
+    run_export(log_of(tmp_path / "data", RUNS), tmp_path / "out", "parquet", columns=("offset", "timestamp"))
+    assert sum(len(rows) for rows in rows_of(tmp_path / "out", "parquet").values()) == 40

@@ -1,0 +1,29 @@
+"""Which batch is to blame when offsets go back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.logdir.logs import batch
+from txnkafka._core.scan import scan
+from txnkafka.storage.formats.order import misplaced_batches
+
+
+@pytest.mark.parametrize(
+    ("offsets", "start", "misplaced"),
+    [
+        ([0, 2, 4], 0, []),
+        ([0, 2, 10, 12], 0, []),  # a gap is legal
+        ([0, 66, 4, 6], 0, [1]),  # one jumped ahead
+        ([64, 2, 4], 0, [0]),
+        ([0, 2, 4, 0], 0, [3]),  # one fell back
+        ([0, 2, 4, 1, 6], 0, [3]),
+        ([0, 2, 2, 4], 0, []),  # an exact repetition
+        ([0, 2], 5, [0, 1]),  # below what came before
+        ([0, 66, 130, 6, 8], 0, [3, 4]),  # two in a row speak for each other
+    ],
+)
+def test_the_batch_whose_removal_restores_the_order(
+    offsets: list[int], start: int, misplaced: list[int]
+) -> None:
+    assert misplaced_batches(scan(b"".join(batch(offset) for offset in offsets)), start) == misplaced

@@ -1,0 +1,220 @@
+"""What a leader takes and what it refuses: each check with Kafka's error, and in Kafka's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.models.builder import legacy_entry
+from tests.models.crc32c import crc32c
+from tests.models.fetch_filter import decode_any
+from tests.unit.storage.client import NOW, data, marker
+from txnkafka._core.encode import replace_payload
+from txnkafka._core.scan import scan
+from txnkafka.config import LogConfig
+from txnkafka.errors import KafkaError
+from txnkafka.record.builder import build_batch
+from txnkafka.record.compression import CompressionType, Compressor
+from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+RECORDS = [(b"key", b"value" * 20, NOW + i) for i in range(3)]
+CLIENT, COORDINATOR = AppendOrigin.CLIENT, AppendOrigin.COORDINATOR
+
+Fault = Callable[[bytearray], Any]
+
+
+def put(position: int, size: int, value: int) -> Fault:
+    """Write a number into a batch."""
+
+    def change(batch: bytearray) -> None:
+        batch[position : position + size] = (value % (1 << 8 * size)).to_bytes(size, "big")
+
+    return change
+
+
+def sealed(batch: bytearray) -> bytearray:
+    """With the CRC that its bytes have."""
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    return batch
+
+
+def prepare(batch: bytes | bytearray, origin: AppendOrigin = CLIENT, **configs: Any) -> ValidatedBatch:
+    return LogValidator(LogConfig(**configs)).prepare(bytearray(batch), origin, NOW)
+
+
+def refusal(batch: bytes | bytearray, origin: AppendOrigin = CLIENT, **configs: Any) -> int:
+    """Code of the error; the batch is left alone."""
+    content = bytearray(batch)
+    with pytest.raises(KafkaError) as caught:
+        LogValidator(LogConfig(**configs)).prepare(content, origin, NOW)
+    assert content == batch
+    assert str(caught.value)
+    return caught.value.code
+
+
+# In the order in which they are made: fault, does the CRC cover it, Kafka's error.
+CHECKS: list[tuple[str, Fault, int]] = [
+    ("cut off", lambda batch: batch.__delitem__(slice(-1, None)), 2),
+    ("length below that of a header", put(8, 4, 48), 2),
+    ("magic 3", put(16, 1, 3), 2),
+    ("base offset that is not 0", put(0, 8, 5), 87),
+    ("larger than max.message.bytes", lambda batch: None, 10),
+    ("another CRC", put(17, 4, 1), 2),
+    ("codec 5", put(21, 2, 5), 76),
+    ("last offset below the first", put(23, 4, -1), 87),
+    ("no records", put(57, 4, 0), 87),
+    ("count that is not the range of offsets", put(57, 4, 2), 87),
+    ("control bit", put(21, 2, 0x20), 87),
+    ("producer without a sequence", put(43, 8, 7), 87),
+]
+UNCOVERED = {"cut off", "another CRC"}
+
+
+def faulty(*numbers: int) -> tuple[bytearray, dict[str, Any]]:
+    batch = data(count=3)
+    size = len(batch)
+    for number in sorted(numbers, reverse=True):
+        name, fault, _ = CHECKS[number]
+        fault(batch)
+        if name not in UNCOVERED:
+            sealed(batch)
+    too_large = any(CHECKS[number][0].startswith("larger") for number in numbers)
+    return batch, {"max_message_bytes": size - 5} if too_large else {}
+
+
+@pytest.mark.parametrize("number", range(len(CHECKS)), ids=[name for name, _, _ in CHECKS])
+def test_a_fault(number: int) -> None:
+    batch, configs = faulty(number)
+    assert refusal(batch, **configs) == CHECKS[number][2]
+
+
+@pytest.mark.parametrize("number", range(len(CHECKS) - 1), ids=[name for name, _, _ in CHECKS[:-1]])
+def test_the_first_of_two_faults_counts(number: int) -> None:
+    """Where both can be in one batch."""
+    for later in range(number + 1, len(CHECKS)):
+        batch, configs = faulty(number, later)
+        if CHECKS[number][0] == "last offset below the first" and CHECKS[later][0].startswith(
+            ("no", "count")
+        ):
+            continue  # the same error
+        assert refusal(batch, **configs) == CHECKS[number][2], CHECKS[later][0]
+
+
+def test_bytes_behind_the_batch_and_old_formats_are_refused() -> None:
+    assert refusal(data() + data()) == 87
+    assert refusal(data() + b"\0") == 87
+    assert refusal(legacy_entry(0, b"key", b"value", timestamp=NOW)) == 87
+    assert refusal(b"") == refusal(bytes(30)) == 2
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(("position", "value"), [(0, 126), (0, 4), (3, 9), (4, 127)])
+def test_records_are_read_in_full(codec: str, position: int, value: int) -> None:
+    """Length, offset delta and length of the key of the first record."""
+    batch = data(count=3)
+    batch[61 + position] = value
+    if codec != "none":
+        payload = Compressor(codec).compress(bytes(batch[61:]))
+        batch = replace_payload(batch, payload, codec=CompressionType[codec.upper()])
+    assert refusal(sealed(batch)) == 87
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_all_codecs_are_taken_as_they_are(codec: str) -> None:
+    batch = build_batch(RECORDS, compression=codec)
+    prepared = prepare(batch)
+    assert prepared.batch == batch
+    assert (prepared.max_timestamp, prepared.log_append_time) == (NOW + 2, -1)
+
+
+def test_damaged_compression_is_refused() -> None:
+    for codec in CODECS[1:]:
+        batch = build_batch(RECORDS, compression=codec)
+        del batch[-3:]
+        batch[8:12] = (len(batch) - 12).to_bytes(4, "big")
+        assert refusal(sealed(batch)) in (2, 87), codec
+
+
+@pytest.mark.parametrize("stored", CODECS)
+@pytest.mark.parametrize("sent", CODECS)
+def test_lv_129_another_codec_is_recompressed(sent: str, stored: str) -> None:
+    batch = build_batch(RECORDS, compression=sent)
+    wanted = "uncompressed" if stored == "none" else stored
+    found = prepare(batch, compression_type=wanted).batch
+    assert scan(found)[0].attributes & 7 == CODECS.index(stored)
+    assert decode_any(bytes(found)) == decode_any(bytes(batch))
+    assert found[17:21] == crc32c(bytes(found[21:])).to_bytes(4, "big")
+    if sent == stored:
+        assert found == batch
+
+
+def test_a_batch_that_is_too_large_when_recompressed() -> None:
+    batch = build_batch([(b"key", b"x" * 5000, NOW)], compression="zstd")
+    assert refusal(batch, compression_type="uncompressed", max_message_bytes=1000) == 10
+
+
+def test_lv_127_log_append_time() -> None:
+    """The type bit and the largest timestamp; nothing else of the batch."""
+    for codec in CODECS:
+        batch = build_batch(RECORDS, compression=codec)
+        prepared = prepare(batch, message_timestamp_type="LogAppendTime")
+        assert (prepared.max_timestamp, prepared.log_append_time) == (NOW, NOW)
+        assert [record.timestamp for record in decode_any(bytes(prepared.batch))] == [NOW] * 3
+        assert prepared.batch[61:] == batch[61:]
+        assert prepared.batch[17:21] == crc32c(bytes(prepared.batch[21:])).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "code"),
+    [
+        ([NOW - 1000, NOW + 500], 0),
+        ([-1, NOW], 0),
+        ([NOW, NOW - 1001], 32),
+        ([NOW + 501, NOW], 32),
+        ([-1, NOW + 501], 32),
+    ],
+)
+def test_lv_125_timestamps_too_old_or_too_new(timestamps: list[int], code: int) -> None:
+    configs = {"message_timestamp_before_max_ms": 1000, "message_timestamp_after_max_ms": 500}
+    for codec in CODECS:
+        batch = build_batch([(b"k", b"v", timestamp) for timestamp in timestamps], compression=codec)
+        if code:
+            assert refusal(batch, **configs) == code
+        else:
+            assert prepare(batch, **configs).max_timestamp == max(timestamps)
+    assert prepare(batch, **configs, message_timestamp_type="LogAppendTime").max_timestamp == NOW
+
+
+def test_a_batch_that_says_log_append_time_itself() -> None:
+    """Its timestamps count, and the bit goes; without timestamps it is refused."""
+    batch = data(timestamp=NOW - 5, log_append_time=NOW - 5)
+    prepared = prepare(batch)
+    assert scan(prepared.batch)[0].attributes & 8 == 0
+    assert refusal(data(timestamp=-1, log_append_time=-1)) == 32
+
+
+def test_lv_126_a_compacted_topic_needs_keys() -> None:
+    batch = build_batch([(b"key", b"", NOW), (None, b"", NOW)])
+    assert refusal(batch, cleanup_policy="compact") == 87
+    assert prepare(batch).fields.record_count == 2
+    assert refusal(build_batch([(None, b"", NOW)], compression="lz4"), cleanup_policy="compact,delete") == 87
+
+
+def test_lv_121_control_batches_come_from_coordinators() -> None:
+    content = marker(7)
+    assert refusal(content) == 87
+    assert prepare(content, COORDINATOR).batch == content
+    assert prepare(content, COORDINATOR, compression_type="zstd").batch == content
+
+
+def test_what_is_wrong_with_old_headers_is_nobodys_business() -> None:
+    """Producer id without epoch, transactional without producer: the broker does not ask."""
+    lonely = data()
+    put(21, 2, 0x10)(lonely)
+    assert prepare(sealed(lonely)).fields.attributes == 0x10
+    epochless = data(7, 0)
+    put(51, 2, -1)(epochless)
+    assert prepare(sealed(epochless)).fields.producer_epoch == -1

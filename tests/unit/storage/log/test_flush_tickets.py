@@ -1,0 +1,128 @@
+"""Flush tickets: who waits for which flush, in which order they are told, and what a failure does."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from tests.unit.storage.client import PATH, Log, opened
+from txnkafka.errors import KafkaStorageError
+from txnkafka.storage.log.flush import FlushTickets
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+from txnkafka.testing.memory_files import MemoryFiles
+
+
+def test_one_flush_releases_all_that_wait_in_their_order() -> None:
+    tickets, first, second = FlushTickets(), Log(), Log()
+    taken = []
+    for log in (first, second, first):
+        log.plain()
+        taken.append((tickets.take(log.log), log.log))
+    assert len(tickets) == 3
+    flush = tickets.begin()
+    assert flush is not None
+    assert [log for log, _ in flush.logs] == [first.log, second.log]
+    assert flush.run() == {}
+    released = tickets.finish(flush, {})
+    assert [(each.ticket, each.log, each.error) for each in released] == [(*each, None) for each in taken]
+    assert (len(tickets), tickets.begin()) == (0, None)
+    assert (first.log.high_watermark, second.log.recovery_point) == (4, 2)
+
+
+def test_what_comes_meanwhile_belongs_to_the_next_flush() -> None:
+    tickets, log = FlushTickets(), Log()
+    log.plain()
+    tickets.take(log.log)
+    flush = tickets.begin()
+    log.plain()
+    later = tickets.take(log.log)
+    assert flush is not None
+    assert tickets.begin() is None, "one is under way"
+    assert [each.ticket for each in tickets.finish(flush, flush.run())] == [later - 1]
+    assert log.log.high_watermark == 2
+    following = tickets.begin()
+    assert following is not None
+    assert [each.ticket for each in tickets.finish(following, following.run())] == [later]
+    assert log.log.high_watermark == 4
+
+
+def test_a_flush_is_finished_once_and_by_its_own() -> None:
+    tickets, log = FlushTickets(), Log()
+    log.plain()
+    tickets.take(log.log)
+    flush = tickets.begin()
+    assert flush is not None
+    tickets.finish(flush, {})
+    with pytest.raises(ValueError, match="under way"):
+        tickets.finish(flush, {})
+
+
+def test_a_flush_syncs_what_was_written_and_then_names() -> None:
+    """Once: what is durable is not synced again."""
+    log = Log(segment_bytes=200)
+    for _ in range(4):
+        log.plain()
+    files = log.log.files
+    assert isinstance(files, MemoryFiles)
+    before = len(files.journal)
+    log.log.flush()
+    kinds = [change.kind for change in files.journal[before:]]
+    assert set(kinds) == {"sync", "sync_directory"}
+    assert kinds[-1] == "sync_directory"
+    before = len(files.journal)
+    log.log.flush()
+    assert [change.kind for change in files.journal[before:]] == []
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+def test_a_sync_that_fails_fences_its_log_and_no_other(error: int) -> None:
+    plan, tickets = FaultPlan(), FlushTickets()
+    broken, sound = Log(opened(FaultyFiles(MemoryFiles(), plan))), Log()
+    broken.plain()
+    broken.log.flush()
+    for log in (broken, sound):
+        log.plain()
+        tickets.take(log.log)
+    plan.__init__(1, error, "sync")
+    flush = tickets.begin()
+    assert flush is not None
+    released = tickets.finish(flush, flush.run())
+    assert [each.error and each.error.errno for each in released] == [error, None]
+    assert (broken.log.high_watermark, sound.log.high_watermark) == (2, 2)
+    with pytest.raises(KafkaStorageError):
+        broken.plain()
+    sound.plain()
+
+
+def test_what_waits_behind_a_failed_flush_is_never_acknowledged() -> None:
+    """Even though the next sync succeeds: nobody knows what the failed one has left."""
+    plan, tickets = FaultPlan(), FlushTickets()
+    log = Log(opened(FaultyFiles(MemoryFiles(), plan)))
+    log.plain()
+    log.log.flush()
+    log.plain()
+    tickets.take(log.log)
+    plan.__init__(1, errno.EIO, "sync")
+    flush = tickets.begin()
+    log.plain()
+    tickets.take(log.log)
+    assert flush is not None
+    tickets.finish(flush, flush.run())
+    following = tickets.begin()
+    assert following is not None
+    (released,) = tickets.finish(following, following.run())
+    assert released.error is not None
+    assert log.log.high_watermark == log.log.recovery_point == 2
+
+
+def test_flush_messages_and_flush_ms_want_a_flush() -> None:
+    log = Log(flush_messages=3, flush_ms=500)
+    log.plain()
+    assert not log.log.flush_is_due(log.now_ms + 499)
+    assert log.log.flush_is_due(log.now_ms + 500)
+    log.plain()
+    assert log.log.flush_is_due(log.now_ms)
+    log.log.flush()
+    assert not log.log.flush_is_due(log.now_ms + 10_000)
+    assert log.log.files.exists(PATH)

@@ -1,0 +1,258 @@
+"""Every ticket is handed back exactly once, whatever flushed its log or kept it from being flushed."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+
+from tests.unit.storage.client import NOW, Log
+from txnkafka.config import LogConfig
+from txnkafka.env import DataFiles
+from txnkafka.errors import (
+    FlushUnderWayError,
+    KafkaStorageError,
+    UnknownTopicOrPartitionError,
+)
+from txnkafka.model import TopicPartition
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.log.flush import Flush
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+from txnkafka.testing.memory_files import MemoryFiles
+
+FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
+TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
+MARKER = "/data/.kafka_cleanshutdown"
+
+
+class Host:
+    """A data directory with two logs, and somebody who appends, takes tickets and hears of them."""
+
+    def __init__(self, files: DataFiles | None = None, **configs: Any) -> None:
+        self.files = MemoryFiles() if files is None else files
+        self.directory = DataDirectory(self.files, "/data", lambda _: LogConfig(**configs), now_ms=NOW)
+        self.tickets = self.directory.tickets
+        for partition in (FIRST, SECOND):
+            if partition not in self.directory.logs:
+                self.directory.create(partition, TOPIC_ID, now_ms=NOW)
+        self.told: dict[int, Exception | None] = {}
+
+    def append(self, partition: TopicPartition = FIRST) -> int:
+        log = self.directory.logs[partition]
+        Log(log).plain()
+        return self.tickets.take(log)
+
+    def begin(self) -> Flush:
+        flush = self.tickets.begin()
+        assert flush is not None
+        return flush
+
+    def finish(self, flush: Flush) -> None:
+        self.hear(self.tickets.finish(flush, flush.run()))
+
+    def hear(self, released: list[Any] | None = None) -> dict[int, Exception | None]:
+        for each in self.tickets.poll() if released is None else released:
+            assert each.ticket not in self.told, "told twice"
+            self.told[each.ticket] = each.error
+        return self.told
+
+
+@pytest.mark.parametrize("configs", [{"flush_messages": 1}, {"flush_ms": 10}])
+def test_maintenance_that_flushes(configs: dict[str, int]) -> None:
+    host = Host(**configs)
+    tickets = [host.append(), host.append(SECOND), host.append()]
+    assert host.hear() == {}
+    host.directory.maintain(NOW + 10)
+    assert host.hear() == dict.fromkeys(tickets)
+    assert len(host.tickets) == 0
+    assert host.directory.logs[FIRST].recovery_point == 4
+
+
+def test_a_flush_of_the_directory() -> None:
+    host = Host()
+    tickets = [host.append(), host.append(SECOND)]
+    host.directory.flush()
+    assert host.hear() == dict.fromkeys(tickets)
+
+
+def test_what_was_released_before_comes_with_the_next_group() -> None:
+    host = Host()
+    early = host.append()
+    host.directory.flush()
+    later = host.append()
+    flush = host.begin()
+    assert [each.ticket for each in host.tickets.finish(flush, flush.run())] == [early, later]
+    assert host.tickets.poll() == []
+
+
+def test_a_directory_is_not_flushed_while_a_group_is_under_way() -> None:
+    host = Host(flush_messages=1)
+    tickets = [host.append()]
+    flush = host.begin()
+    tickets.append(host.append(SECOND))
+    with pytest.raises(FlushUnderWayError, match="/data is under way"):
+        host.directory.flush()
+    host.directory.maintain(NOW)
+    assert host.hear() == {}
+    host.finish(flush)
+    assert host.told == {tickets[0]: None}
+    host.directory.maintain(NOW)
+    assert host.hear() == dict.fromkeys(tickets)
+    assert host.directory.logs[SECOND].recovery_point == 2
+
+
+def test_a_directory_is_not_closed_while_a_group_is_under_way() -> None:
+    """It stays as it is, and can be closed when the group is finished: nothing is lost."""
+    host = Host()
+    first = host.append()
+    flush = host.begin()
+    second = host.append()
+    with pytest.raises(FlushUnderWayError, match="then close"):
+        host.directory.close()
+    assert not host.files.exists(MARKER)
+    third = host.append(SECOND)
+    host.finish(flush)
+    assert host.told == {first: None}
+    host.directory.close()
+    assert host.hear() == dict.fromkeys((first, second, third))
+    assert host.files.exists(MARKER)
+    again = Host(host.files)
+    assert [log.log_end_offset for log in again.directory.logs.values()] == [4, 2]
+
+
+@pytest.mark.parametrize("is_flushing", [False, True])
+def test_a_partition_that_is_deleted(is_flushing: bool) -> None:
+    """Its tickets fail, the others are flushed as ever."""
+    host = Host()
+    doomed, other = host.append(), host.append(SECOND)
+    flush = host.begin() if is_flushing else None
+    host.directory.delete(FIRST)
+    assert list(host.hear()) == [doomed]
+    assert isinstance(host.told[doomed], UnknownTopicOrPartitionError)
+    host.finish(flush or host.begin())
+    assert list(host.told) == [doomed, other]
+    assert host.told[other] is None
+    last = host.append(SECOND)
+    host.finish(host.begin())
+    assert host.told[last] is None
+    assert len(host.tickets) == 0
+
+
+def test_a_log_that_is_truncated() -> None:
+    """What was appended behind the cut is not there: its ticket must not say that it is durable."""
+    host = Host()
+    kept, cut = host.append(), host.append()
+    flush = host.begin()
+    also_cut = host.append()
+    host.directory.truncate(FIRST, 2, now_ms=NOW)
+    assert list(host.hear()) == [cut, also_cut]
+    assert all(isinstance(host.told[each], KafkaStorageError) for each in (cut, also_cut))
+    host.finish(flush)
+    assert host.told[kept] is None
+    assert host.directory.logs[FIRST].recovery_point == 2
+
+
+def test_files_that_cannot_be_opened_fence_their_log_and_no_other() -> None:
+    plan = FaultPlan()
+    host = Host(FaultyFiles(MemoryFiles(), plan))
+    failed, sound = host.append(), host.append(SECOND)
+    host.directory.logs[FIRST].close_files()
+    plan.__init__(1, errno.EMFILE, "open_to_write")
+    host.finish(host.begin())
+    assert list(host.told) == [failed, sound]
+    assert isinstance(host.told[failed], OSError)
+    assert host.told[sound] is None
+    again = host.append(SECOND)
+    host.finish(host.begin())
+    assert host.told[again] is None
+
+
+def test_a_log_that_is_fenced_by_an_append() -> None:
+    plan = FaultPlan()
+    host = Host(FaultyFiles(MemoryFiles(), plan))
+    waiting, other = host.append(), host.append(SECOND)
+    plan.__init__(1, errno.EIO, "write")
+    with pytest.raises(KafkaStorageError):
+        host.append()
+    host.directory.flush()
+    assert list(host.hear()) == [waiting, other]
+    assert isinstance(host.told[waiting], OSError)
+    assert host.told[other] is None
+    assert host.directory.logs[FIRST].recovery_point == 0, "no sync makes good what has failed"
+
+
+@pytest.mark.parametrize("call", ["sync", "create"])
+def test_a_close_of_which_one_log_fails(call: str) -> None:
+    """The other is closed and recorded, and the tickets of each say what became of it."""
+    plan, memory = FaultPlan(), MemoryFiles()
+    host = Host(FaultyFiles(memory, plan))
+    failed, sound = host.append(), host.append(SECOND)
+    plan.__init__(1, errno.EIO, call)
+    with pytest.raises(KafkaStorageError):
+        host.directory.close()
+    assert list(host.hear()) == [failed, sound]
+    assert isinstance(host.told[failed], OSError)
+    assert host.told[sound] is None
+    assert not memory.exists(MARKER)
+    again = Host(memory)
+    assert again.directory.logs[SECOND].log_end_offset == 2
+
+
+def test_a_close_of_which_one_log_raises_what_nobody_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host()
+    failed, sound = host.append(), host.append(SECOND)
+    monkeypatch.setattr(host.directory.logs[FIRST], "close", lambda: int("no number"))
+    with pytest.raises(ValueError, match="no number"):
+        host.directory.close()
+    assert host.hear().get(sound, "never told") is None
+    assert isinstance(host.told[failed], OSError)
+    assert not host.files.exists(MARKER)
+    again = Host(host.files)
+    assert [log.log_end_offset for log in again.directory.logs.values()] == [2, 2]
+
+
+def test_a_flush_that_a_signal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was synced by then nobody knows: the logs fail, and the directory can be closed."""
+    host = Host()
+    ticket = host.append()
+    log = host.directory.logs[FIRST]
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(log.active.file("log"), "sync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        host.directory.flush()
+    assert isinstance(host.hear()[ticket], OSError)
+    assert log.high_watermark == log.recovery_point == 0
+    with pytest.raises(KafkaStorageError):
+        host.directory.close()
+
+
+def test_maintenance_of_a_log_that_fails_does_not_keep_it_from_others() -> None:
+    plan = FaultPlan()
+    host = Host(FaultyFiles(MemoryFiles(), plan), retention_ms=1000)
+    for partition in (FIRST, SECOND):
+        host.append(partition)
+    host.directory.flush()
+    plan.__init__(1, errno.EIO, "rename")
+    with pytest.raises(KafkaStorageError):
+        host.directory.maintain(NOW + 5000)
+    first, second = host.directory.logs.values()
+    assert first.fenced is not None
+    assert (second.fenced, second.log_start_offset) == (None, 2)
+
+
+def test_reading_creates_no_file() -> None:
+    """A log whose files somebody has removed stays without them."""
+    host = Host()
+    host.append()
+    log = host.directory.logs[FIRST]
+    log.close_files()
+    path = log.active.path("log")
+    host.files.remove(path)
+    for access in (lambda: log.active.read(0, 10), log.active.sync, log.active.take_back):
+        with pytest.raises(FileNotFoundError):
+            access()
+    assert not host.files.exists(path)

@@ -1,0 +1,131 @@
+"""What a crash has left half done in a partition directory, by hand."""
+
+from __future__ import annotations
+
+from tests.unit.storage.logs import DIRECTORY, NOW, append, content, opened
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.log.truncation import truncate_to
+from txnkafka.storage.recovery.interrupted import finish_interrupted
+from txnkafka.storage.recovery.log_loader import Start, open_log
+from txnkafka.testing.crash_states import crash_states
+from txnkafka.testing.memory_files import MemoryFiles
+
+
+def swapped(*, durable: bool = True) -> MemoryFiles:
+    """Two segments, and a ``.swap`` that has the batches of both, which it replaces; perhaps its name would
+    not survive a power cut."""
+    log = opened(segment_bytes=300)
+    for _ in range(4):
+        append(log)
+    assert [each.base_offset for each in log.segments] == [0, 2]
+    log.close()
+    assert isinstance(log.files, MemoryFiles)
+    files = MemoryFiles(base=log.files.disk())
+    found = content(files)
+    file = files.create(f"{DIRECTORY}/00000000000000000000.log.swap")
+    file.write(0, [found[f"{base:020}.log"] for base in (0, 2)])
+    file.sync()
+    file.close()
+    return MemoryFiles(base=files.disk()) if durable else files
+
+
+def again(files: MemoryFiles) -> PartitionLog:
+    config = opened(segment_bytes=300).config
+    partition = opened().topic_partition
+    return open_log(files, DIRECTORY, partition, config, Start(recovery_point=4), now_ms=NOW).log
+
+
+def test_a_swap_takes_its_place() -> None:
+    log = again(swapped())
+    assert ([each.base_offset for each in log.segments], log.log_end_offset) == ([0], 4)
+    assert not [name for name in content(log.files) if name.endswith(".swap")]
+
+
+def test_a_swap_without_batches_replaces_its_own_segment() -> None:
+    """Nothing of it was left: the old files of the same name must not come back with what was removed."""
+    files = swapped()
+    files.remove(f"{DIRECTORY}/00000000000000000000.log.swap")
+    files.create(f"{DIRECTORY}/00000000000000000000.log.swap").close()
+    finish_interrupted(files, DIRECTORY, lambda *step: None)
+    found = content(files)
+    assert found["00000000000000000000.log"] == b""
+    assert "00000000000000000000.index" not in found
+    assert found["00000000000000000002.log"]
+
+
+def test_a_crash_while_a_swap_takes_its_place_loses_nothing() -> None:
+    """Opening it again comes to the same end, whatever moment it was cut off at."""
+    files = swapped()
+    again(files)
+    states = 0
+    for state in crash_states(files):
+        log = again(MemoryFiles(base=state.disk))
+        assert [each.base_offset for each in log.segments] == [0], state.name
+        assert log.log_end_offset == 4, state.name
+        assert not [name for name in content(log.files) if name.endswith(".swap")], state.name
+        states += 1
+    assert states > 20
+
+
+def test_a_crash_loses_nothing_when_the_swap_was_not_durable() -> None:
+    files = swapped(durable=False)
+    again(files)
+    for state in crash_states(files):
+        log = again(MemoryFiles(base=state.disk))
+        assert [each.base_offset for each in log.segments] in ([0], [0, 2]), state.name
+        assert log.log_end_offset == 4, state.name
+
+
+def test_leftovers_go() -> None:
+    files = swapped()
+    for name in ("00000000000000000002.log.deleted", "00000000000000000000.log.cleaned"):
+        files.create(f"{DIRECTORY}/{name}").close()
+    log = again(files)
+    assert log.log_end_offset == 4
+    assert not [name for name in content(files) if name.count(".") > 1]
+
+
+def test_a_crash_while_a_damaged_log_is_cut_brings_nothing_back() -> None:
+    """Where compaction may leave gaps, a segment behind the cut would not look wrong."""
+    log = opened(segment_bytes=120, cleanup_policy="compact")
+    for _ in range(4):
+        append(log, key=b"k")
+    assert [each.base_offset for each in log.segments] == [0, 1, 2, 3]
+    log.close()
+    file = log.files.open_to_write(f"{DIRECTORY}/00000000000000000001.log")
+    file.write(70, [b"\xff"])
+    file.close()
+    assert isinstance(log.files, MemoryFiles)
+    base = log.files.disk()
+
+    def end(files: MemoryFiles) -> int:
+        start = Start(recovery_point=1)
+        return open_log(
+            files, DIRECTORY, log.topic_partition, log.config, start, now_ms=NOW
+        ).log.log_end_offset
+
+    files = MemoryFiles(base=base)
+    assert end(files) == 1
+    for state in crash_states(files):
+        assert end(MemoryFiles(base=state.disk)) == 1, state.name
+
+
+def test_a_crash_while_a_log_is_cut_leaves_no_hole() -> None:
+    log = opened(segment_bytes=120, cleanup_policy="compact")
+    for _ in range(5):
+        append(log, key=b"k")
+    log.close()
+    assert isinstance(log.files, MemoryFiles)
+    files = MemoryFiles(base=log.files.disk())
+
+    def reopened(files: MemoryFiles) -> PartitionLog:
+        start = Start(recovery_point=1)
+        return open_log(files, DIRECTORY, log.topic_partition, log.config, start, now_ms=NOW).log
+
+    truncate_to(reopened(files), 1, now_ms=NOW)
+    ends = set()
+    for state in crash_states(files):
+        left = reopened(MemoryFiles(base=state.disk))
+        assert [each.base_offset for each in left.segments if each.size] == list(range(left.log_end_offset))
+        ends.add(left.log_end_offset)
+    assert ends == {1, 2, 3, 4, 5}

@@ -1,0 +1,160 @@
+"""Logs that end where they must not, and what only looks like an end."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from txnkafka import CorruptRecordError, TopicPartition
+from txnkafka._core.encode import assign, encode_batch
+from txnkafka.config import LogConfig
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.recovery.log_loader import OpenedLog, Repair, Start, open_log
+from txnkafka.testing.memory_files import MemoryFiles
+
+NOW = 1_700_000_000_000
+DIRECTORY = "/data/t-0"
+TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
+CONFIG = LogConfig(index_interval_bytes=100)
+
+
+def batch(base_offset: int, value: bytes = b"value", records: int = 2) -> bytes:
+    content = encode_batch([(b"key", value, NOW)] * records)
+    assign(content, base_offset=base_offset, partition_leader_epoch=0)
+    return bytes(content)
+
+
+def written(**segments: bytes) -> MemoryFiles:
+    """A partition of segments, by base offset; nothing follows from them yet."""
+    files = MemoryFiles()
+    for path in ("/data", DIRECTORY):
+        files.make_directory(path)
+    for name, content in segments.items():
+        files.create(f"{DIRECTORY}/{int(name[1:]):020}.log").write(0, [content])
+    return files
+
+
+def opened(files: MemoryFiles, start: Start) -> OpenedLog:
+    return open_log(files, DIRECTORY, TopicPartition("t", 0), CONFIG, start, now_ms=NOW)
+
+
+def test_a_record_that_holds_a_batch_is_no_end() -> None:
+    """Somebody keeps batches in records, and the index entry leads into one."""
+    inner = batch(1000)
+    files = written(s0=batch(0) + batch(2, inner, records=1) + batch(3))
+    opened(files, Start()).log.close()
+    log = b"".join([batch(0), batch(2, inner, records=1), batch(3)])
+    place = log.index(inner)
+    path = f"{DIRECTORY}/{0:020}.index"
+    files.remove(path)
+    files.create(path).write(0, [struct.pack(">ii", 500, place)])
+    found = opened(files, Start(clean_shutdown=True, recovery_point=5))
+    assert found.log.log_end_offset == 5
+    assert files.read(f"{DIRECTORY}/{0:020}.log", 10_000) == log
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_offsets_that_no_index_can_hold(clean: bool) -> None:
+    files = written(s0=batch(0) + batch(3_000_000_000))
+    before = files.disk()
+    with pytest.raises(CorruptRecordError, match="offset 3000000001 is too far") as caught:
+        opened(files, Start(clean_shutdown=clean))
+    assert (caught.value.position, caught.value.offset) == (len(batch(0)), 3_000_000_000)
+    assert files.disk() == before
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_that_ends_below_what_was_durable(clean: bool) -> None:
+    """It ends between two batches: nothing in it is wrong, but acknowledged records are missing."""
+    files = written(s0=batch(0) + batch(2))
+    start = Start(clean_shutdown=clean, recovery_point=6)
+    before = files.disk()
+    with pytest.raises(CorruptRecordError, match="the log ends here, and was durable up to offset 6"):
+        opened(files, start)
+    assert files.disk() == before
+    deleted = Start(clean_shutdown=clean, recovery_point=6, log_start_offset=6)
+    assert opened(written(s0=batch(0) + batch(2)), deleted).log.log_end_offset == 6
+    given_up = Start(clean, 6, 0, Repair(truncate_corrupt=True))
+    found = opened(files, given_up)
+    assert (found.log.log_end_offset, found.log.recovery_point <= 4) == (4, True)
+    assert "the log ends at 4: offsets up to 5 were durable, and are lost" in map(str, found.repairs)
+
+
+def test_a_recovery_point_that_nobody_knows_protects_closed_segments() -> None:
+    damaged = bytearray(batch(0) + batch(2))
+    damaged[-1] ^= 1
+    with pytest.raises(CorruptRecordError, match="do not match its CRC"):
+        opened(written(s0=bytes(damaged), s4=batch(4)), Start(recovery_point=None))
+    damaged = bytearray(batch(4) + batch(6))
+    damaged[-1] ^= 1
+    found = opened(written(s0=batch(0) + batch(2), s4=bytes(damaged)), Start(recovery_point=None))
+    assert found.log.log_end_offset == 6
+
+
+def test_a_batch_beyond_the_next_segment() -> None:
+    """Its base offset was flipped: it is to blame, and what follows was not durable either."""
+    found = opened(written(s0=batch(0) + batch(1 << 20), s4=batch(4)), Start())
+    assert found.log.log_end_offset == 2
+    assert [segment.base_offset for segment in found.log.segments] == [0]
+
+
+def test_a_refused_partition_stays_refused_and_others_work() -> None:
+    """Also when the checkpoint that knew how far it was durable is damaged, and made anew."""
+    files = MemoryFiles()
+    names = [TopicPartition("t", number) for number in range(2)]
+
+    def start() -> DataDirectory:
+        return DataDirectory(files, "/data", lambda _: CONFIG, now_ms=NOW)
+
+    directory = start()
+    for name in names:
+        log = directory.create(name, TOPIC_ID, now_ms=NOW)
+        for _ in range(3):
+            log.append(encode_batch([(b"key", b"value", NOW)]), now_ms=NOW)
+        log.roll(NOW)
+        log.append(encode_batch([(b"key", b"value", NOW)]), now_ms=NOW)
+    directory.close()
+    path = f"{DIRECTORY}/{0:020}.log"
+    files.open_to_write(path).write(len(files.read(path, 10_000)) - 1, [b"?"])
+    files.remove("/data/.kafka_cleanshutdown")
+    files.remove("/data/recovery-point-offset-checkpoint")
+    files.create("/data/recovery-point-offset-checkpoint").write(0, [b"garbage"])
+    for _ in range(3):
+        directory = start()
+        assert list(directory.refused) == [names[0]]
+        directory.logs[names[1]].append(encode_batch([(b"key", b"value", NOW)]), now_ms=NOW)
+        directory.close()
+        assert not files.exists("/data/.kafka_cleanshutdown")
+    assert directory.logs[names[1]].log_end_offset == 7
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_segment_under_the_name_of_a_later_one_is_refused(clean: bool) -> None:
+    """Nothing of it fits its name; after a crash, too, it is not cut away: it was durable."""
+    files = written(s38=batch(0) + batch(2))
+    before = files.disk()
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError):
+            opened(files, Start(clean_shutdown=clean, recovery_point=4))
+    assert files.disk() == before
+
+
+def test_a_torn_segment_behind_what_was_durable_is_cut() -> None:
+    """It begins with an offset from before: bytes that were never written there, with a wrong checksum."""
+    torn = bytearray(batch(0) + batch(2))
+    torn[30] ^= 1
+    files = written(s0=batch(0) + batch(2), s4=bytes(torn))
+    assert opened(files, Start(recovery_point=4)).log.log_end_offset == 4
+
+
+def test_a_damaged_epoch_file_of_an_empty_log_is_replaced() -> None:
+    """Else it is rebuilt, and told so, at every start."""
+    files = written(s0=b"")
+    path = f"{DIRECTORY}/leader-epoch-checkpoint"
+    files.create(path).write(0, [b"0\n2\n0 0\n"])
+    first = opened(files, Start())
+    assert [each.action for each in first.log.repairs if each.what == path] == ["rebuilt from the log"]
+    first.log.close()
+    assert files.read(path, 100) == b"0\n0\n"
+    assert opened(files, Start(clean_shutdown=True)).log.repairs == []

@@ -1,0 +1,213 @@
+"""What a log knows goes on, whatever happens to the process and to the old data."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened, restarted
+from txnkafka._core.scan import scan
+from txnkafka.errors import OutOfOrderSequenceError
+from txnkafka.storage.log.log_read import read
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.log.truncation import delete_old_segments, truncate_to
+from txnkafka.storage.recovery.log_loader import Start, open_log
+
+
+def busy() -> PartitionLog:
+    """Several segments; 0 is of a transaction that is aborted at 5, 6 begins one that stays open."""
+    log = opened(segment_bytes=250)
+    append(log, producer_id=1, transactional=True)
+    for sequence in range(4):
+        append(log, producer_id=2, sequence=sequence)
+    end(log, 1, commit=False)
+    append(log, producer_id=3, transactional=True)
+    append(log)
+    log.flush()
+    assert len(log.segments) > 3
+    return log
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_restart_changes_nothing(clean: bool) -> None:
+    """No file but those of the active segment, and nothing that is known: snapshots are kept, so that a start
+    does not take long."""
+    log = busy()
+    log = restarted(log)
+    before = content(log.files)
+    again = restarted(log, clean=clean)
+    assert content(again.files) == before
+    for name in ("log_end_offset", "high_watermark", "last_stable_offset", "recovery_point"):
+        assert getattr(again, name) == getattr(log, name), name
+    assert again.producers.snapshot() == log.producers.snapshot()
+    assert again.snapshots.offsets == log.snapshots.offsets
+
+
+@pytest.mark.parametrize("restart", ["none", "clean", "unclean"])
+@pytest.mark.parametrize("distance", range(1, 7))
+def test_retries_of_the_last_five_batches_are_known(restart: str, distance: int) -> None:
+    log = opened()
+    for sequence in range(8):
+        append(log, producer_id=7, sequence=sequence)
+    log.flush()
+    if restart != "none":
+        log = restarted(log, clean=restart == "clean")
+    if distance > 5:
+        with pytest.raises(OutOfOrderSequenceError):
+            append(log, producer_id=7, sequence=8 - distance)
+    else:
+        info = append(log, producer_id=7, sequence=8 - distance)
+        assert info.is_duplicate
+        assert info.first_offset == info.last_offset == 8 - distance
+    assert log.log_end_offset == 8
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_producer_outlives_its_data(restart: bool) -> None:
+    log = opened(retention_ms=1000)
+    append(log, producer_id=7)
+    append(log, producer_id=7, sequence=1)
+    log.flush()
+    assert delete_old_segments(log, NOW + 100_000) == 1
+    assert log.log_start_offset == log.log_end_offset == 2
+    log.flush()
+    if restart:
+        log = restarted(log)
+    assert append(log, producer_id=7, sequence=1).is_duplicate
+    with pytest.raises(OutOfOrderSequenceError):
+        append(log, producer_id=7, sequence=3)
+    assert not append(log, producer_id=7, sequence=2).is_duplicate
+
+
+def test_looking_for_aborted_transactions_changes_no_producer() -> None:
+    """A transaction index that is missing is made with a table of its own."""
+    log = busy()
+    log.close()
+    for name in content(log.files):
+        if name.endswith(".txnindex"):
+            log.files.remove(f"{DIRECTORY}/{name}")
+    log = restarted(log)
+    before, stable = log.producers.snapshot(), log.last_stable_offset
+    answer = read(log, 0, max_bytes=1 << 20).aborted_transactions
+    assert [each.last_offset for each in answer or ()] == [5]
+    assert (log.producers.snapshot(), log.last_stable_offset) == (before, stable)
+
+
+def test_a_transaction_that_is_cut_off_is_not_open() -> None:
+    log = busy()
+    assert log.last_stable_offset == 6
+    truncate_to(log, 6, now_ms=NOW)
+    assert (log.log_end_offset, log.last_stable_offset) == (6, 6)
+    assert log.producers.open_count == 0
+    append(log)
+    log.flush()
+    assert log.last_stable_offset == 7
+    truncate_to(log, 3, now_ms=NOW)
+    assert log.last_stable_offset == 0
+    assert log.producers.open_count == 1
+
+
+def test_rolling_twice_makes_one_segment() -> None:
+    log = opened()
+    append(log)
+    log.roll(NOW)
+    log.roll(NOW)
+    assert [each.base_offset for each in log.segments] == [0, 1]
+    append(log)
+    assert [each.base_offset for each in restarted(log).segments] == [0, 1]
+
+
+def test_what_is_deleted_later_is_not_what_came_back_under_its_name() -> None:
+    log = opened(segment_bytes=120, file_delete_delay_ms=1000)
+    for sequence in range(4):
+        append(log, producer_id=7, sequence=sequence)
+    truncate_to(log, 1, now_ms=NOW)
+    for sequence in range(1, 4):
+        append(log, producer_id=7, sequence=sequence)
+    before = {name for name in content(log.files) if not name.endswith(".deleted")}
+    log.remove_deleted(NOW + 1000)
+    assert set(content(log.files)) == before
+    log = restarted(log, clean=False)
+    assert log.log_end_offset == 4
+
+
+def damaged(log: PartitionLog, name: str, content: bytes, position: int | None = None) -> None:
+    """Close the log and write into one of its files, at its end where no position is given."""
+    log.close()
+    path = f"{DIRECTORY}/{name}"
+    file = log.files.open_to_write(path)
+    file.write(len(log.files.read(path, 1 << 20)) if position is None else position, [content])
+    file.close()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_torn_tail_is_cut(clean: bool) -> None:
+    log = opened()
+    append(log)
+    whole = bytes(read(log, 0, max_bytes=1000, isolation_level=None).records)
+    damaged(log, "00000000000000000000.log", whole[:-5])
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(clean), now_ms=NOW).log
+    assert log.log_end_offset == 1
+    assert content(log.files)["00000000000000000000.log"] == whole
+    assert [append(log).first_offset for _ in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("interval", [0, 4096])
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_indexes_say_of_a_torn_batch_goes_with_it(clean: bool, interval: int) -> None:
+    log = opened(segment_bytes=1000, index_interval_bytes=interval)
+    for later in range(3):
+        append(log, NOW + later)
+    damaged(log, "00000000000000000000.log", b"", 0)
+    file = log.files.open_to_write(f"{DIRECTORY}/00000000000000000000.log")
+    file.truncate(log.active.size - 5)
+    file.close()
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(clean), now_ms=NOW).log
+    log.close()
+    found = content(log.files)
+    assert found["00000000000000000000.timeindex"][-12:] == struct.pack(">qi", NOW + 1, 1)
+    assert len(found["00000000000000000000.index"]) == (0 if interval else 8)
+
+
+def test_epochs_that_begin_behind_the_end_go_with_it() -> None:
+    log = opened(segment_bytes=1000)
+    append(log)
+    append(log, leader_epoch=3)
+    end_of_first = log.active.size // 2
+    damaged(log, "00000000000000000000.log", b"\xff", end_of_first + 70)
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(), now_ms=NOW).log
+    assert (log.log_end_offset, log.epochs.latest) == (1, 0)
+    assert content(log.files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_snapshot_of_offsets_that_the_log_has_not_goes(clean: bool) -> None:
+    log = busy()
+    log.snapshots.write(99, log.producers.snapshot())
+    log = restarted(log, clean=clean)
+    assert log.snapshots.offsets[-1] == log.log_end_offset == 8
+
+
+def test_recovery_notes_the_latest_time_of_every_segment() -> None:
+    """Of the last one, too, as if it had been closed (``LogSegment.recover``)."""
+    log = opened(segment_bytes=1000, index_interval_bytes=4096)
+    append(log, NOW + 5)
+    log.flush()
+    assert not len(log.active.time_index)
+    log = restarted(log, clean=False)
+    assert log.active.time_index.last() == (NOW + 5, 0)
+
+
+def test_an_index_that_lies_is_made_anew() -> None:
+    """But for the last one, its entries say that each batch is the one before it."""
+    log = opened(segment_bytes=1000)
+    for _ in range(5):
+        append(log)
+    size = log.active.size // 5
+    entries = struct.pack(">6i", 1, 2 * size, 2, 3 * size, 3, 3 * size + 1)
+    damaged(log, "00000000000000000000.index", entries, 0)
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(True, 5), now_ms=NOW).log
+    for offset in range(5):
+        records = read(log, offset, max_bytes=1, isolation_level=None).records
+        assert list(scan(records).base_offset) == [offset]

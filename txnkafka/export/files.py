@@ -1,0 +1,270 @@
+"""The files that one unit becomes: rows go to the file of their date, in the order of the log.
+
+Rows are not touched one by one: a chunk of one date, which is nearly every chunk, goes on as it is; others
+are divided by numpy. Record batches are gathered until they make a row group worth having; their memory is
+that of the decoder's columns, and comes back to it when the row group is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from urllib.parse import quote
+
+from txnkafka._core.text import TextWriter
+from txnkafka.record.arrow import arrow_schema, to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from txnkafka import env
+    from txnkafka._core.columns import RecordColumns
+    from txnkafka.export.options import ExportOptions
+    from txnkafka.model import TopicPartition
+
+__all__ = ["DataFile", "UnitFiles"]
+
+ROW_GROUP_BYTES = 64 << 20  # of columns in memory; several groups a file let readers share it
+MAX_OPEN_FILES = 32
+DAY_MS = 86_400_000
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31: what readers take for a date
+NO_DATE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a null in a directory's name
+UNIQUE_COLUMNS = frozenset(("value", "offset", "timestamp"))  # a dictionary of them is work for nothing
+ORDERED_COLUMNS = ("offset", "timestamp", "partition", "topic")  # whose minimum and maximum help readers
+
+Day = int | None
+
+
+class DataFile(NamedTuple):
+    """A file that is done: ``path`` below the output directory, ``staged`` where it waits to go there, below
+    the folder of staged units.
+
+    ``partition`` are the values in the directory's names; None is a null.
+    """
+
+    path: str
+    staged: str
+    rows: int
+    size: int
+    partition: dict[str, str | None]
+
+
+class _Writer(Protocol):
+    """An open file of some format."""
+
+    rows: int
+    pending_bytes: int
+
+    def add(self, columns: RecordColumns, rows: NDArray[Any] | None) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+    def abandon(self) -> None: ...
+
+
+class UnitFiles:
+    """Writes the rows of one unit into files in ``folder``, which is not yet the place they belong to."""
+
+    def __init__(
+        self, files: env.DataFiles, folder: str, topic_partition: TopicPartition, options: ExportOptions
+    ) -> None:
+        """``folder`` is that of one attempt at the unit, in the folder of staged units."""
+        self._files = files
+        self._folder = folder
+        self._topic_partition = topic_partition
+        self._options = options
+        self._open: dict[Day, tuple[str, _Writer]] = {}
+        self._done: list[DataFile] = []
+        self._new_writer = self._writers()
+
+    def add(self, columns: RecordColumns) -> None:
+        """Add the rows of a chunk. The columns may be filled again unless they are in use."""
+        for day, rows in self._days(columns):
+            if day not in self._open:
+                self._begin(day, columns, rows)
+            self._open[day][1].add(columns, rows)
+        writers = [writer for _, writer in self._open.values()]
+        if sum(writer.pending_bytes for writer in writers) > ROW_GROUP_BYTES:
+            max(writers, key=lambda writer: writer.pending_bytes).flush()
+
+    def finish(self) -> list[DataFile]:
+        """Close all files and sync them."""
+        for day in list(self._open):
+            self._end(day)
+        if self._done:
+            self._files.sync_directory(self._folder)
+        return self._done
+
+    def close(self) -> None:
+        """Give open files back: after an error nobody wants them any more."""
+        for _, writer in self._open.values():
+            writer.abandon()
+
+    def _days(self, columns: RecordColumns) -> Iterator[tuple[Day, NDArray[Any] | None]]:
+        """Each day with the numbers of its rows; None: all rows."""
+        if "date" not in self._options.partition_by:
+            yield None, None
+            return
+        import numpy as np
+
+        days = np.asarray(columns.timestamps) // DAY_MS
+        first, last = int(days.min()), int(days.max())
+        if first == last:
+            yield first, None
+            return
+        for day in np.unique(days).tolist():
+            yield day, np.flatnonzero(days == day)
+
+    def _begin(self, day: Day, columns: RecordColumns, rows: NDArray[Any] | None) -> None:
+        if len(self._open) >= MAX_OPEN_FILES:
+            self._end(next(iter(self._open)))
+        with memoryview(columns.offsets) as offsets:
+            first_offset = offsets[0 if rows is None else int(rows[0])]
+        name = f"{self._topic_partition.partition}-{first_offset:020}"
+        if "topic" not in self._options.partition_by:
+            name += f"-{_quoted(self._topic_partition.topic)}"
+        name += f".{self._options.to if self._options.is_text else 'parquet'}"
+        self._open[day] = name, self._new_writer(self._staged(name))
+
+    def _end(self, day: Day) -> None:
+        file_name, writer = self._open.pop(day)
+        writer.close()
+        staged = self._staged(file_name)
+        with closing(self._files.open_to_write(staged)) as written:  # Arrow wrote it past the file layer
+            written.sync()
+            size = written.size()
+        partition = self._partition(day)
+        folders = [f"{name}={_quoted(value or NO_DATE)}" for name, value in partition.items()]
+        path, waiting = "/".join([*folders, file_name]), "/".join(staged.split("/")[-2:])
+        self._done.append(DataFile(path, waiting, writer.rows, size, partition))
+
+    def _staged(self, name: str) -> str:
+        """A search for ``**/*.parquet`` must not find it."""
+        return self._files.join(self._folder, f"{name}.staged")
+
+    def _partition(self, day: Day) -> dict[str, str | None]:
+        values = {"topic": self._topic_partition.topic, "date": None if day is None else _date(day)}
+        return {name: values[name] for name in self._options.partition_by}
+
+    def _writers(self) -> Callable[[str], _Writer]:
+        options = self._options
+        if options.is_text:
+            writer = TextWriter(*self._topic_partition, encoding=options.encoding)  # type: ignore[arg-type]
+            return lambda path: _TextFile(self._files.create(path), writer, options.to)
+        unit = "ms" if options.to == "parquet" else "us"  # tables know microseconds only
+        schema = arrow_schema(options.file_columns, timestamp_unit=unit)
+        return lambda path: _ParquetFile(path, self._topic_partition, schema, options.compression)
+
+
+def _quoted(name: str) -> str:
+    """As a part of a path: what Hive, Spark and Arrow would not take literally is written as in addresses."""
+    return quote(name, safe="", errors="surrogateescape")
+
+
+def _date(day: int) -> str | None:
+    import numpy as np
+
+    return str(np.datetime64(day, "D")) if FIRST_DAY <= day <= LAST_DAY else None
+
+
+class _ParquetFile:
+    """One Parquet file; what was added since the last flush becomes a row group."""
+
+    def __init__(
+        self, path: str, topic_partition: TopicPartition, schema: pa.Schema, compression: str
+    ) -> None:
+        import pyarrow.parquet as pq
+
+        self.rows = self.pending_bytes = 0
+        self._topic_partition = topic_partition
+        self._schema = schema
+        self._pending: list[pa.RecordBatch] = []
+        names = schema.names
+        self._writer = pq.ParquetWriter(
+            path,
+            schema,
+            compression=compression,
+            use_dictionary=_leaves(name for name in names if name not in UNIQUE_COLUMNS),
+            write_statistics=[name for name in names if name in ORDERED_COLUMNS],
+            column_encoding={
+                name: "DELTA_BINARY_PACKED" for name in ("offset", "timestamp") if name in names
+            },
+        )
+
+    def add(self, columns: RecordColumns, rows: NDArray[Any] | None) -> None:
+        import pyarrow as pa
+
+        batch = to_arrow(columns, self._topic_partition, self._schema)
+        if rows is not None:
+            # one run of rows is looked at where it is, scattered ones are copied
+            is_run = rows[-1] - rows[0] + 1 == len(rows)
+            batch = batch.slice(int(rows[0]), len(rows)) if is_run else batch.take(pa.array(rows))
+        self._pending.append(batch)
+        self.rows += batch.num_rows
+        self.pending_bytes += batch.nbytes
+
+    def flush(self) -> None:
+        import pyarrow as pa
+
+        if self._pending:
+            table = pa.Table.from_batches(self._pending, self._schema)
+            self._writer.write_table(table, row_group_size=table.num_rows)
+        self._pending.clear()
+        self.pending_bytes = 0
+
+    def close(self) -> None:
+        self.flush()
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Arrow closes the file when the last one lets it go."""
+
+
+def _leaves(names: Iterator[str]) -> list[str]:
+    """What Parquet calls these columns: it knows those inside a column only."""
+    inner = {"headers": ["headers.list.element.key", "headers.list.element.value"]}
+    return [leaf for name in names for leaf in inner.get(name, [name])]
+
+
+class _TextFile:
+    """Lines of JSON, or CSV with a header line."""
+
+    pending_bytes = 0
+
+    def __init__(self, file: env.DataFile, writer: TextWriter, form: str) -> None:
+        self.rows = 0
+        self._size = 0
+        self._file = file
+        self._lines = writer.csv_rows if form == "csv" else writer.json_lines
+        if form == "csv":
+            self._write(writer.csv_header)
+
+    def add(self, columns: RecordColumns, rows: NDArray[Any] | None) -> None:
+        for start, stop in _runs(rows, len(columns)):
+            for piece in self._lines(columns, start, stop):
+                self._write(piece)
+            self.rows += stop - start
+
+    def _write(self, piece: env.Bytes) -> None:
+        self._file.write(self._size, [piece])
+        self._size += len(piece)
+
+    def flush(self) -> None:
+        """Text goes to the file at once."""
+
+    def close(self) -> None:
+        self._file.close()
+
+    abandon = close
+
+
+def _runs(rows: NDArray[Any] | None, count: int) -> Iterator[tuple[int, int]]:
+    """Row numbers as [start, stop) of rows that follow one another."""
+    if rows is None:
+        yield 0, count
+        return
+    import numpy as np
+
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
+        yield int(run[0]), int(run[-1]) + 1

@@ -1,0 +1,177 @@
+"""What one round of an export reads: units of the partitions' own plans, written down before anything is
+read.
+
+A unit becomes its own files, so that it can be done anywhere, again, and in any order. Its fingerprint says
+whether the bytes are still those that were planned: a cleaner or another log under the same name changes
+what stands at the ends of the unit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txnkafka.errors import KafkaError, LogDirError
+from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit
+from txnkafka.model import TopicPartition
+from txnkafka.storage.formats.segment_reader import SegmentReader
+
+if TYPE_CHECKING:
+    from txnkafka.env import FileSystem
+    from txnkafka.export.options import ExportOptions
+    from txnkafka.logdir.partition import PartitionView
+
+__all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round", "segment_of"]
+
+FINGERPRINT_BYTES = 4 << 10
+
+Bounds = Callable[["PartitionView"], tuple[int | None, int | None] | None]
+"""First offset and the offset to stop at (None: as far as it goes); None when nothing is wanted yet."""
+
+
+class PlannedRange(NamedTuple):
+    """Offsets [start_offset, end_offset) of a partition, all units of which are in the plan."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+
+
+class ExportUnit(NamedTuple):
+    """A unit with its number in the plan."""
+
+    number: int
+    unit: ReadUnit
+    fingerprint: str
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Whose records these are."""
+        return TopicPartition(self.unit.topic, self.unit.partition)
+
+
+class RoundPlan(NamedTuple):
+    """Everything one round reads; ``findings`` are what was found wrong when it was planned."""
+
+    ranges: list[PlannedRange]
+    units: list[ExportUnit]
+    findings: list[Finding]
+
+    def to_json(self) -> bytes:
+        """One line for the whole, then one a unit."""
+        head = {"ranges": self.ranges, "findings": self.findings}
+        lines = [head, *([each.fingerprint, each.unit] for each in self.units)]
+        return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+    @classmethod
+    def from_json(cls, content: bytes) -> RoundPlan:
+        """The plan that ``to_json`` wrote."""
+        head, *units = map(json.loads, content.splitlines())
+        return cls(
+            [PlannedRange(*each) for each in head["ranges"]],
+            [ExportUnit(i, _read_unit(unit), mark) for i, (mark, unit) in enumerate(units)],
+            [Finding(*each) for each in head["findings"]],
+        )
+
+
+def _read_unit(values: list[Any]) -> ReadUnit:
+    unit = ReadUnit._make(values)
+    return unit._replace(
+        hidden=tuple(HiddenRange(*each) for each in unit.hidden),
+        damage=tuple(DamagedBatch(*each) for each in unit.damage),
+    )
+
+
+def plan_round(
+    views: Iterable[PartitionView],
+    options: ExportOptions,
+    bounds: Bounds,
+    exported: dict[TopicPartition, int],
+) -> RoundPlan:
+    """The plan that reads ``bounds`` of each partition, from where an earlier round ended (``exported``) on.
+
+    Raises KafkaError when a log now ends below what was exported of it, and whatever planning raises.
+    """
+    plan = RoundPlan([], [], [])
+    for view in views:
+        try:
+            wanted = bounds(view)
+            if wanted is not None:
+                _plan_partition(view, options, wanted, exported.get(view.topic_partition), plan)
+        finally:
+            view.close()  # the headers of every partition at once would be a lot of memory
+    return plan
+
+
+def _plan_partition(
+    view: PartitionView,
+    options: ExportOptions,
+    wanted: tuple[int | None, int | None],
+    exported: int | None,
+    plan: RoundPlan,
+) -> None:
+    start = view.log_start_offset if wanted[0] is None else wanted[0]
+    if exported is not None:
+        start = _where_to_go_on(view, exported, plan.findings)
+    end = view.end_offset(options.isolation_level, options.up_to)
+    end = max(start, end if wanted[1] is None else min(end, wanted[1]))
+    plan.findings.extend(view.tail_findings)
+    units = view.plan(
+        isolation_level=options.isolation_level,
+        start_offset=start,
+        end_offset=end,
+        up_to=options.up_to,
+        unit_bytes=options.file_bytes,
+        findings=plan.findings,
+    )
+    plan.ranges.append(PlannedRange(*view.topic_partition, start, end))
+    for unit in units:
+        mark = fingerprint(view.source.file_system, unit)
+        plan.units.append(ExportUnit(len(plan.units), unit, mark))
+
+
+def _where_to_go_on(view: PartitionView, exported: int, findings: list[Finding]) -> int:
+    if exported > view.log_end_offset:
+        raise KafkaError(
+            f"{view.topic_partition} was exported up to offset {exported} and now ends at "
+            f"{view.log_end_offset}: this is another log, or it was truncated; export it to another directory"
+        )
+    if exported < view.log_start_offset:
+        what = f"offsets {exported} to {view.log_start_offset - 1} were deleted before they were exported"
+        findings.append(
+            Finding(view.path, None, "error", "deleted-before-export", what, "restore them from a backup")
+        )
+    return max(exported, view.log_start_offset)
+
+
+def segment_of(file_system: FileSystem, unit: ReadUnit) -> SegmentReader:
+    """The segment of a unit, as far as the unit goes."""
+    return SegmentReader(file_system, unit.start_offset, {"log": unit.path}, unit.end_position)
+
+
+def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
+    """A digest of the first and last bytes of a unit. Raises LogDirError when they cannot be read."""
+    import xxhash
+
+    digest = xxhash.xxh3_64()
+    try:
+        for part in _ends(file_system, unit):
+            digest.update(part)
+    except LogDirError as error:
+        raise LogDirError(f"{error}; the export was planned with it and needs it back") from error
+    return digest.hexdigest()
+
+
+def _ends(file_system: FileSystem, unit: ReadUnit) -> Iterator[bytes]:
+    segment = segment_of(file_system, unit)
+    try:
+        last = max(unit.start_position, unit.end_position - FINGERPRINT_BYTES)
+        for position in (unit.start_position, last):
+            length = min(FINGERPRINT_BYTES, unit.end_position - position)
+            part = bytes(segment.read(position, length))
+            yield len(part).to_bytes(4, "big") + part
+    finally:
+        segment.close()

@@ -1,0 +1,217 @@
+"""An export from beginning to end: plan or go on, stage units on some engine, let them count in order.
+
+Of each partition units count in the order of their offsets, whatever order they were staged in: what is
+behind a damaged batch must not count when the export stops there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.env import DataFiles, LocalDataFiles
+from txnkafka.export.manifest import Manifest, Round
+from txnkafka.export.plan import Bounds, RoundPlan, plan_round
+from txnkafka.export.tables import commit_table
+from txnkafka.export.unit import StagedUnit, UnitTask, stage_unit
+
+if TYPE_CHECKING:
+    from txnkafka.export.options import ExportOptions
+    from txnkafka.logdir.directory import LogDir
+    from txnkafka.logdir.finding import Finding
+    from txnkafka.model import TopicPartition
+
+__all__ = ["Engine", "ExportReport", "LocalEngine", "Progress", "export"]
+
+Engine = Callable[[Iterable[UnitTask]], Iterable[StagedUnit]]
+"""Stages units, in any order."""
+Progress = Callable[[int, int], None]
+"""Is told how many bytes of log are done, and of how many."""
+
+
+class ExportReport(NamedTuple):
+    """What an export did. ``round`` counts from 0; ``rows``, ``files`` and ``bytes`` are those of that round,
+    ``new_rows`` those among them that this run added. ``stopped`` and ``left_out`` name damaged
+    batches."""
+
+    export_id: str
+    round: int
+    partitions: int
+    rows: int
+    files: int
+    bytes: int
+    new_rows: int
+    findings: list[Finding]
+    stopped: list[str]
+    left_out: list[str]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing had to be left out."""
+        serious = any(each.severity == "error" for each in self.findings)
+        return not (serious or self.stopped or self.left_out)
+
+
+def export(
+    log_dir: LogDir,
+    partitions: list[TopicPartition],
+    output: str,
+    options: ExportOptions,
+    *,
+    bounds: Bounds,
+    incremental: bool = False,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    files: DataFiles | None = None,
+) -> ExportReport:
+    """Export what ``bounds`` says of the partitions to ``output``, or go on where an export with the same
+    options stopped; one that is finished is left as it is, unless ``incremental`` asks for what has come
+    since.
+
+    Raises KafkaError when the directory holds something else, the log has changed below the plan, or cannot
+    be read.
+    """
+    files = LocalDataFiles() if files is None else files
+    with closing(Manifest(files, output, options)) as manifest:
+        running = _Run(manifest, log_dir, options, LocalEngine(files) if engine is None else engine, progress)
+        rounds = manifest.rounds()
+        report = running.round(rounds[-1]) if rounds else None
+        if report is None or incremental:
+            ends = {key: end for each in rounds for key, end in each.ends().items()}
+            plan = plan_round((log_dir.partition(*each) for each in partitions), options, bounds, ends)
+            if report is not None and not plan.units:
+                new = [each for each in plan.findings if each not in report.findings]
+                return report._replace(findings=report.findings + new)
+            following = Round(manifest, len(rounds))
+            following.begin(plan)
+            report = running.round(following)
+        return report
+
+
+class LocalEngine:
+    """Stages units in this process, ``jobs`` at a time."""
+
+    def __init__(self, files: DataFiles, jobs: int = 1) -> None:
+        self._files = files
+        self._jobs = jobs
+
+    def __call__(self, tasks: Iterable[UnitTask]) -> Iterator[StagedUnit]:
+        if self._jobs == 1:
+            yield from (stage_unit(self._files, task) for task in tasks)
+            return
+        with ThreadPoolExecutor(self._jobs) as pool:
+            waiting: deque[Future[StagedUnit]] = deque()
+            try:
+                for task in tasks:
+                    waiting.append(pool.submit(stage_unit, self._files, task))
+                    if len(waiting) > self._jobs:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+class _Run:
+    """What the rounds of one run have in common."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        log_dir: LogDir,
+        options: ExportOptions,
+        engine: Engine,
+        progress: Progress | None,
+    ) -> None:
+        self._manifest = manifest
+        self._log_dir = log_dir
+        self._options = options
+        self._engine = engine
+        self._progress = progress
+
+    def round(self, round: Round) -> ExportReport:
+        """Finish a round; nothing is done when it is finished."""
+        plan = round.plan()
+        new_rows = 0
+        if not round.is_finished:
+            new_rows = self._stage(round, plan)
+            commit_table(self._manifest, round, self._options)
+            round.finish(plan)
+        return self._report(round, plan, new_rows)
+
+    def _stage(self, round: Round, plan: RoundPlan) -> int:
+        """Let every unit count that does not yet; returns how many rows they have."""
+        order = _Order(round, plan, self._progress)
+        before = order.rows
+        for unit in round.staged():
+            order.take(unit)
+        for unit in self._engine(self._tasks(round, plan, order)):
+            order.take(unit)
+        return order.rows - before
+
+    def _tasks(self, round: Round, plan: RoundPlan, order: _Order) -> Iterator[UnitTask]:
+        for unit in plan.units:
+            if order.lacks(unit.number):
+                source = self._log_dir.partition(*unit.topic_partition).source
+                yield UnitTask(unit, self._options, round.staging, source.mapped, source.file_system)
+
+    def _report(self, round: Round, plan: RoundPlan, new_rows: int) -> ExportReport:
+        rows = files = size = 0
+        stopped, left_out = [], []
+        for unit in round.counted():
+            rows += unit.rows
+            files += len(unit.files)
+            size += sum(each.size for each in unit.files)
+            left_out += unit.left_out
+            stopped += [unit.stopped_by] if unit.stopped_by else []
+        partitions = len(plan.ranges)
+        totals = (self._manifest.export_id, round.number, partitions, rows, files, size, new_rows)
+        return ExportReport(*totals, plan.findings, stopped, left_out)
+
+
+class _Order:
+    """Lets staged units count, those of a partition one after the other."""
+
+    def __init__(self, round: Round, plan: RoundPlan, progress: Progress | None) -> None:
+        self.rows = 0
+        self._round = round
+        self._progress = progress
+        self._waiting: dict[int, StagedUnit] = {}
+        self._queues: dict[TopicPartition, deque[int]] = {}
+        for unit in plan.units:
+            self._queues.setdefault(unit.topic_partition, deque()).append(unit.number)
+        self._owners = [unit.topic_partition for unit in plan.units]
+        self._sizes = [unit.unit.end_position - unit.unit.start_position for unit in plan.units]
+        self._done = 0
+        for each in round.counted():
+            round.publish(each)
+            self._pass(each)
+
+    def lacks(self, number: int) -> bool:
+        """Whether a unit has neither counted nor been staged, and is wanted."""
+        queue = self._queues[self._owners[number]]
+        return bool(queue) and number >= queue[0] and number not in self._waiting
+
+    def take(self, unit: StagedUnit) -> None:
+        """A unit was staged."""
+        if not self.lacks(unit.number):
+            return  # a second attempt of the same
+        self._waiting[unit.number] = unit
+        queue = self._queues[self._owners[unit.number]]
+        while queue and (following := self._waiting.pop(queue[0], None)) is not None:
+            self._round.count(following)
+            self._pass(following)
+
+    def _pass(self, unit: StagedUnit) -> None:
+        """Behind a unit that counts: the next one of its partition, or none if it was stopped."""
+        queue = self._queues[self._owners[unit.number]]
+        queue.popleft()
+        if unit.stopped_by is not None:
+            queue.clear()
+        self.rows += unit.rows
+        self._done += self._sizes[unit.number]
+        if self._progress is not None:
+            self._progress(self._done, sum(self._sizes))

@@ -1,0 +1,45 @@
+"""What makes the files of a round a version of a table: one transaction of the table format, which says which
+round of which export it was, so that it is not committed a second time."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from txnkafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from txnkafka.export.manifest import Manifest, Round
+    from txnkafka.export.options import ExportOptions
+
+__all__ = ["check_installed", "commit_table"]
+
+PACKAGES = {"delta": ("deltalake", "delta"), "iceberg": ("pyiceberg", "iceberg")}
+
+
+def check_installed(form: str) -> None:
+    """Raise KafkaError that says what to install when ``form`` needs a package that is not there."""
+    packages = [("pyarrow", "arrow")] if form not in ("jsonl", "csv") else []
+    packages += [PACKAGES[form]] if form in PACKAGES else []
+    for package, extra in packages:
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise KafkaError(
+                f"an export to {form} needs {package} ({error}): pip install 'txnkafka[{extra}]'"
+            ) from None
+
+
+def commit_table(manifest: Manifest, round: Round, options: ExportOptions) -> None:
+    """Commit a round whose units all count; nothing where the files themselves are the result. Raises
+    KafkaError, whatever went wrong."""
+    if options.to not in PACKAGES:
+        return
+    module = import_module(f"txnkafka.export.{options.to}")
+    try:
+        getattr(module, f"commit_{options.to}")(manifest, round, options)
+    except Exception as error:  # a catalog may be anything
+        raise KafkaError(
+            f"the files are written, but {options.to} could not commit them to its table "
+            f"({type(error).__name__}: {error}); the same command tries again"
+        ) from error

@@ -1,0 +1,123 @@
+"""One unit of an export: its records read, its files written and staged. Runs in a thread of the caller or in
+a Spark executor; all that comes back is what the record says, which also lies beside the files."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from txnkafka.env import DataFiles, FileSystem, make_directories, unique_name, write_durably
+from txnkafka.errors import CorruptRecordError, KafkaError
+from txnkafka.export.files import DataFile, UnitFiles
+from txnkafka.export.options import ExportOptions
+from txnkafka.export.plan import ExportUnit, fingerprint, segment_of
+from txnkafka.logdir.read import read_unit
+from txnkafka.record.chunk import ChunkDecoder
+
+__all__ = ["StagedUnit", "UnitTask", "stage_unit", "staged_name"]
+
+
+COPIED = frozenset(("key", "value", "headers"))
+
+
+class UnitTask(NamedTuple):
+    """A unit to be staged in ``folder``. ``mapped``: its segment, which is read from ``source``, may be
+    mapped into memory."""
+
+    unit: ExportUnit
+    options: ExportOptions
+    folder: str
+    mapped: bool
+    source: FileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class StagedUnit:
+    """What became of a unit. ``end_offset``: where the next one begins, or a damaged batch stopped this one
+    (``stopped_by`` says which); ``left_out`` are damaged batches that were passed over."""
+
+    number: int
+    name: str
+    end_offset: int
+    files: list[DataFile]
+    stopped_by: str | None
+    left_out: list[str]
+
+    @property
+    def rows(self) -> int:
+        """Records in all files."""
+        return sum(each.rows for each in self.files)
+
+    def to_json(self) -> bytes:
+        """As it is recorded."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, content: bytes) -> StagedUnit:
+        """The record that ``to_json`` wrote."""
+        values = json.loads(content)
+        return cls(**values | {"files": [DataFile(*each) for each in values["files"]]})
+
+
+def staged_name(number: int) -> str:
+    """How the record of a unit is called when it is done."""
+    return f"{number:08}.json"
+
+
+def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
+    """Read a unit and write its files, then the record of them, into the folder of staged units.
+
+    Nothing is visible by that, and a second attempt does not meet what a first one left. Raises KafkaError
+    when the log is not what it was when it was planned.
+    """
+    number, unit, mark = task.unit
+    if fingerprint(task.source, unit) != mark:
+        raise KafkaError(
+            f"{unit.path} is not what it was when the export was planned: between positions "
+            f"{unit.start_position} and {unit.end_position} stands something else; "
+            "export it to another directory"
+        )
+    name = f"{number:08}-{unique_name()}"
+    folder = files.join(task.folder, name)
+    make_directories(files, folder)
+    staged = _write(files, task, folder, name)
+    write_durably(files, f"{folder}.json", staged.to_json())
+    return staged
+
+
+def _write(files: DataFiles, task: UnitTask, folder: str, name: str) -> StagedUnit:
+    options, unit = task.options, task.unit.unit
+    left_out: list[str] = []
+    stopped_by = None
+    end_offset = unit.end_offset
+    segment = segment_of(task.source, unit)
+    segment.mapped = task.mapped
+    decoder = _decoder(options)
+    output = UnitFiles(files, folder, task.unit.topic_partition, options)
+    skip = options.on_corrupt == "skip"
+    with closing(segment), closing(output):
+        try:
+            for columns in read_unit(
+                segment, unit, decoder, (lambda error: left_out.append(_where(error))) if skip else None
+            ):
+                output.add(columns)
+        except CorruptRecordError as error:
+            if error.offset is None:  # not a damaged batch: the file has changed
+                raise
+            stopped_by, end_offset = _where(error), max(error.offset, unit.start_offset)
+        return StagedUnit(task.unit.number, name, end_offset, output.finish(), stopped_by, left_out)
+
+
+def _decoder(options: ExportOptions) -> ChunkDecoder:
+    if options.is_text:
+        return ChunkDecoder(headers=True)
+    # without keys and values a walk that only looks at records will do, nothing is copied
+    copied = COPIED.intersection(options.file_columns)
+    return ChunkDecoder(headers="headers" in copied, views=not copied)
+
+
+def _where(error: CorruptRecordError) -> str:
+    """The error without the advice that is meant for Python."""
+    return str(error).removesuffix(error.remedy).removesuffix(". ")

@@ -1,0 +1,223 @@
+"""What stands around the logs: names in directories, checkpoints, ids, who owns the directory.
+
+A broker looks at all of it when it starts, and some of it keeps it from starting. Which of these files should
+be there depends on what the directory is: a broker's log directory or just a copy of partitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from txnkafka.env import DirectoryEntry
+from txnkafka.errors import CorruptFileError
+from txnkafka.logdir.partition_files import PartitionFiles
+from txnkafka.logdir.partition_source import PartitionSource
+from txnkafka.logdir.verify.findings import Findings
+from txnkafka.storage.formats import (
+    CLEAN_SHUTDOWN_FILE,
+    HIGH_WATERMARK_CHECKPOINT,
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    EpochEntry,
+    MetaProperties,
+    parse_clean_shutdown,
+    parse_leader_epoch_checkpoint,
+    parse_meta_properties,
+    parse_partition_directory,
+    parse_segment_file,
+)
+from txnkafka.storage.formats.limits import EPOCHS_LIMIT, SMALL_FILE_LIMIT
+
+if TYPE_CHECKING:
+    from txnkafka.logdir.directory import LogDir
+
+__all__ = [
+    "check_directories",
+    "check_epochs_exist",
+    "check_names",
+    "check_offsets",
+    "check_topic_ids",
+    "read_epochs",
+]
+
+REMOTE_INDEX_CACHE = "remote-log-index-cache"
+DERIVED_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+BROKER_FILES = {
+    CLEAN_SHUTDOWN_FILE,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT,
+}
+
+
+def check_directories(log_dir: LogDir, findings: Findings) -> None:
+    """The log directories themselves, whatever partitions are in them."""
+    for finding in log_dir.findings:
+        findings.take(finding)
+    owners: dict[str, MetaProperties] = {}
+    for path in log_dir.paths:
+        if log_dir.file_system.is_directory(path):
+            entries = log_dir.file_system.list(path)
+            if any(entry.name in BROKER_FILES for entry in entries):
+                _log_directory(log_dir, path, entries, findings, owners)
+    for path, parsed in log_dir.other_directories:
+        text = f"a directory of {parsed.topic_partition} that the broker has marked {parsed.state!r}"
+        findings.add("other-directory", path, text)
+    _owners(owners, findings)
+
+
+def _log_directory(
+    log_dir: LogDir,
+    path: str,
+    entries: list[DirectoryEntry],
+    findings: Findings,
+    owners: dict[str, MetaProperties],
+) -> None:
+    files = log_dir.file_system
+    names = {entry.name for entry in entries}
+    for entry in entries:
+        if (
+            entry.is_directory
+            and entry.name != REMOTE_INDEX_CACHE
+            and not parse_partition_directory(entry.name)
+        ):
+            text = "the name is not a topic and a partition number"
+            findings.add("foreign-directory", files.join(path, entry.name), text)
+    full = files.join(path, META_PROPERTIES)
+    if META_PROPERTIES not in names:
+        findings.add("missing-meta-properties", full, "the file is missing from a broker's log directory")
+    else:
+        try:
+            owners[full] = parse_meta_properties(files.read(full, SMALL_FILE_LIMIT))
+        except (CorruptFileError, OSError) as error:
+            findings.add("bad-meta-properties", full, _reason(error))
+    if CLEAN_SHUTDOWN_FILE in names:
+        full = files.join(path, CLEAN_SHUTDOWN_FILE)
+        try:
+            parse_clean_shutdown(files.read(full, SMALL_FILE_LIMIT))
+        except (CorruptFileError, OSError) as error:
+            findings.add("bad-clean-shutdown-file", full, _reason(error))
+
+
+def _owners(owners: dict[str, MetaProperties], findings: Findings) -> None:
+    for field in ("cluster_id", "node_id"):
+        values = {path: getattr(owner, field) for path, owner in owners.items()}
+        if len(set(values.values())) > 1:
+            for path, value in values.items():
+                text = f"{field.replace('_', '.')} is {value}, which another of these directories has not"
+                findings.add("meta-properties-mismatch", path, text)
+
+
+def check_topic_ids(sources: list[PartitionSource], findings: Findings) -> None:
+    """All partitions of a topic have one id. Where half say this and half that, all are told."""
+    by_topic: defaultdict[str, list[PartitionSource]] = defaultdict(list)
+    for source in sources:
+        if source.topic_id is not None:
+            by_topic[source.topic_partition.topic].append(source)
+    for topic, same_topic in by_topic.items():
+        counts = Counter(source.topic_id for source in same_topic).most_common(2)
+        if len(counts) < 2:
+            continue
+        right = counts[0][0] if counts[0][1] > counts[1][1] else None
+        for source in same_topic:
+            if source.topic_id != right:
+                text = f"topic id {source.topic_id} differs from that of other partitions of {topic}"
+                findings.add("topic-id-mismatch", _join(source, PARTITION_METADATA), text)
+
+
+def check_names(source: PartitionSource, files: PartitionFiles, findings: Findings) -> None:
+    """The names in a partition directory."""
+    _missing_indexes(files, findings)
+    if source.only_base_offset is not None:
+        return
+    entries = source.file_system.list(source.path)
+    names = {entry.name for entry in entries}
+    for entry in entries:
+        if (
+            not entry.is_directory
+            and entry.name.endswith(DERIVED_SUFFIXES)
+            and not parse_segment_file(entry.name)
+        ):
+            text = "the name does not begin with an offset of 20 digits: no broker reads it as a segment"
+            findings.add("foreign-file", _join(source, entry.name), text)
+    for name in files.leftovers:
+        findings.add("leftover-file", _join(source, name), "left over from an interrupted change")
+    for name in files.orphans:
+        findings.add("orphan-index", _join(source, name), "there is no segment for it")
+    # before 2.8, and with ZooKeeper, there were no topic ids on disk: then no partition has one
+    if PARTITION_METADATA not in names and _expects_metadata(source):
+        findings.add("missing-partition-metadata", _join(source, PARTITION_METADATA), "the file is missing")
+
+
+def _missing_indexes(files: PartitionFiles, findings: Findings) -> None:
+    for kind, code in (("index", "missing-index"), ("timeindex", "missing-timeindex")):
+        without = [segment for segment in files.segments if kind not in segment.files]
+        if without:
+            path = f"{without[0].path.removesuffix('.log')}.{kind}"
+            text = f"missing for {len(without)} of {len(files.segments)} segments, this is the first"
+            findings.add(code, path, text)
+
+
+def _expects_metadata(source: PartitionSource) -> bool:
+    full = source.file_system.join(_parent(source), META_PROPERTIES)
+    try:
+        if source.state != "current" or not source.file_system.exists(full):
+            return False
+        return parse_meta_properties(source.file_system.read(full, SMALL_FILE_LIMIT)).version >= 1
+    except (CorruptFileError, OSError):
+        return False
+
+
+def read_epochs(source: PartitionSource, findings: Findings) -> list[EpochEntry] | None:
+    """The leader epochs of the checkpoint; None when it is missing or damaged."""
+    path = _join(source, LEADER_EPOCH_CHECKPOINT)
+    try:
+        if not source.file_system.exists(path):
+            return None
+        return parse_leader_epoch_checkpoint(source.file_system.read(path, EPOCHS_LIMIT))
+    except (CorruptFileError, OSError) as error:
+        findings.add("bad-leader-epoch-checkpoint", path, _reason(error))
+        return None
+
+
+def check_epochs_exist(source: PartitionSource, findings: Findings) -> None:
+    """A log with leader epochs should have a checkpoint of them."""
+    path = _join(source, LEADER_EPOCH_CHECKPOINT)
+    if not source.file_system.exists(path):
+        findings.add("missing-leader-epoch-checkpoint", path, "the file is missing")
+
+
+def check_offsets(source: PartitionSource, end_offset: int, findings: Findings) -> None:
+    """The checkpoints of the log directory against where the log really ends."""
+    # A checkpoint can be newer than the size we took when a broker goes on writing.
+    if source.being_written or source.only_base_offset is not None:
+        return
+    checked = (
+        (source.high_watermark, HIGH_WATERMARK_CHECKPOINT, "high-watermark-beyond-log-end"),
+        (source.log_start_offset, LOG_START_OFFSET_CHECKPOINT, "log-start-beyond-log-end"),
+        (source.recovery_point, RECOVERY_POINT_CHECKPOINT, "recovery-point-beyond-log-end"),
+    )
+    for offset, name, code in checked:
+        if offset is not None and offset > end_offset:
+            path = source.file_system.join(_parent(source), name)
+            text = f"{source.topic_partition} stands at {offset}, but its log ends at offset {end_offset}"
+            findings.add(code, path, text)
+
+
+def _join(source: PartitionSource, name: str) -> str:
+    return source.file_system.join(source.path, name)
+
+
+def _parent(source: PartitionSource) -> str:
+    return source.file_system.split(source.path)[0]
+
+
+def _reason(error: CorruptFileError | OSError) -> str:
+    return (
+        error.reason if isinstance(error, CorruptFileError) else f"cannot be read: {error.strerror or error}"
+    )

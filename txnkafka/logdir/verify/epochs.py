@@ -1,0 +1,80 @@
+"""Leader epochs of batches held against ``leader-epoch-checkpoint``.
+
+The leader epoch of a batch is covered by no checksum. Where the checkpoint knows which epoch an offset has,
+each batch must have that one; where it does not, epochs must not go back.
+Batches of magic 0 and 1 have no epoch, and those that nobody stamped have -1.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from txnkafka._core.scan import BatchHeader, BatchIndex
+from txnkafka.logdir.verify.findings import Findings
+from txnkafka.storage.formats import EpochEntry
+
+__all__ = ["LeaderEpochCheck"]
+
+NO_EPOCH = -1
+
+
+class LeaderEpochCheck:
+    """Follows the leader epochs of one partition. ``checkpoint`` is None when there is none."""
+
+    def __init__(self, findings: Findings, checkpoint: list[EpochEntry] | None) -> None:
+        self.seen = False
+        self._findings = findings
+        self._epochs = [entry.epoch for entry in checkpoint or ()]
+        self._starts = [entry.start_offset for entry in checkpoint or ()]
+        self._current = self._before = NO_EPOCH
+        self._single: tuple[str, BatchHeader] | None = (
+            None  # the batch that brought the current epoch, if it is alone
+        )
+        self._wrong_before = False
+
+    def window(self, path: str, index: BatchIndex, excluded: list[int]) -> None:
+        """Take the next batches of a segment."""
+        epochs = set(index.partition_leader_epoch) - {NO_EPOCH}
+        if not epochs:
+            return
+        self.seen = True
+        if len(epochs) == 1 and not self._wrong_before and self._is_expected(index, min(epochs)):
+            return
+        left_out = set(excluded)
+        for i, epoch in enumerate(index.partition_leader_epoch):
+            if epoch != NO_EPOCH and i not in left_out:
+                self._batch(path, index[i], epoch)
+
+    def _is_expected(self, index: BatchIndex, epoch: int) -> bool:
+        """All batches of the window have the epoch that goes on, or that the checkpoint has throughout."""
+        first, last = index.base_offset[0], index.last_offset[len(index) - 1]
+        return epoch == self._current and {self._noted(first), self._noted(last)} <= {epoch, None}
+
+    def _noted(self, offset: int) -> int | None:
+        entry = bisect_right(self._starts, offset) - 1
+        return self._epochs[entry] if entry >= 0 else None
+
+    def _batch(self, path: str, header: BatchHeader, epoch: int) -> None:
+        noted = self._noted(header.base_offset)
+        wrong = epoch < self._current if noted is None else epoch != noted
+        if wrong and noted is None and self._single is not None and self._before <= epoch:
+            # the epoch was higher for one batch only: that one is the odd one
+            self._tell(*self._single, f"at most {epoch}")
+            wrong = False
+        elif wrong and not self._wrong_before:
+            expected = f"at least {self._current}" if noted is None else f"{noted}, as the checkpoint says"
+            self._tell(path, header, expected)
+        if not wrong:
+            if epoch != self._current:
+                self._before, self._current, self._single = self._current, epoch, (path, header)
+            else:
+                self._single = None
+        self._wrong_before = wrong
+
+    def _tell(self, path: str, header: BatchHeader, expected: str) -> None:
+        self._findings.add(
+            "leader-epoch-mismatch", path,
+            f"the batch of offsets {header.base_offset} to {header.last_offset} has leader epoch "
+            f"{header.partition_leader_epoch} where it should be {expected}",
+            position=header.position,
+        )  # fmt: skip

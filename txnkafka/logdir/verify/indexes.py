@@ -1,0 +1,158 @@
+"""``.index`` and ``.timeindex`` held against the batches of their segment, window by window.
+
+Entries must be true, not complete: brokers of different ages choose different batches for their entries, and
+compare bytes with nothing. An entry of ``.index`` points at the beginning of a batch and names an offset that
+is not below the batch's last. An entry of ``.timeindex`` names the largest timestamp so far and an offset of
+the batch that has it.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from txnkafka._core.scan import BatchIndex
+from txnkafka.logdir.verify.findings import Findings
+from txnkafka.storage.formats import IndexProblem, OffsetIndex, TimeIndex
+from txnkafka.storage.formats.limits import INDEX_LIMIT
+from txnkafka.storage.formats.segment_reader import SegmentReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["OffsetIndexCheck", "TimeIndexCheck", "read_beside"]
+
+_SMALLEST_BATCH = 14  # bytes, of any magic
+_OFFSET_ENTRY = struct.Struct(">ii")  # offset relative to the segment's base, position
+_TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
+
+
+def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Findings) -> bytes | None:
+    """A file beside the log; None when there is none, or when it cannot be read, which is a finding."""
+    path = segment.files.get(kind)
+    if path is None:
+        return None
+    try:
+        return segment.file_system.read(path, limit)
+    except OSError as error:
+        findings.add("unreadable-file", path, f"cannot be read: {error.strerror or error}")
+        return None
+
+
+def _compared(data: bytes, entry: struct.Struct, count: int, log_size: int) -> Iterator[tuple[int, int]]:
+    """The entries that are held against batches: none of them when there are more than the log can have
+    batches, for then the index is wrong by itself, and may be much larger than the log."""
+    if count > log_size // _SMALLEST_BATCH + 1:
+        return iter(())
+    return entry.iter_unpack(memoryview(data)[: count * entry.size])
+
+
+class OffsetIndexCheck:
+    """The ``.index`` of one segment."""
+
+    def __init__(self, segment: SegmentReader, findings: Findings) -> None:
+        self._path = segment.files.get("index", "")
+        self._findings = findings
+        data = read_beside(segment, "index", INDEX_LIMIT, findings) or b""
+        self._index = OffsetIndex(data, segment.base_offset)
+        entries = enumerate(_compared(data, _OFFSET_ENTRY, len(self._index), segment.size))
+        # in order already, unless the file is damaged
+        self._entries = sorted([(position, relative, number) for number, (relative, position) in entries])
+        self._base_offset = segment.base_offset
+        self._next = 0
+        self._problems: list[IndexProblem] = []
+
+    def window(self, index: BatchIndex) -> None:
+        """Compare the entries that point into these batches."""
+        end = bisect_left(self._entries, index.end_position, lo=self._next, key=itemgetter(0))
+        entries = self._entries[self._next : end]
+        if not entries:
+            return
+        self._next = end
+        positions, relative_offsets, numbers = zip(*entries, strict=True)
+        offsets = [self._base_offset + relative for relative in relative_offsets]
+        last_offsets = dict(zip(index.position, index.last_offset, strict=True))
+        found = list(map(last_offsets.get, positions))
+        if found == offsets:
+            return
+        for position, offset, number, last_offset in zip(positions, offsets, numbers, found, strict=True):
+            if last_offset is None or not _ends_append(index, offset, last_offset):
+                text = f"no batch at position {position} ends with offset {offset}"
+                self._problems.append(IndexProblem(number, text))
+
+    def end(self, log_size: int, end_offset: int | None) -> None:
+        """Check what the entries say among themselves and of a log of that size, and tell what is wrong."""
+        self._problems += self._index.problems(log_size, end_offset=end_offset)
+        if self._problems:
+            text, entry = _summary(self._problems)
+            self._findings.add("bad-index", self._path, text, position=entry * _OFFSET_ENTRY.size)
+
+
+def _ends_append(index: BatchIndex, offset: int, last_offset: int) -> bool:
+    """Brokers before 4.0 name the last offset of the whole append, which may have had more batches."""
+    i = index.find(offset)
+    ends_batch = i == len(index) or index.last_offset[i] == offset
+    return offset == last_offset or (offset > last_offset and ends_batch)
+
+
+class TimeIndexCheck:
+    """The ``.timeindex`` of one segment."""
+
+    def __init__(self, segment: SegmentReader, findings: Findings) -> None:
+        self._path = segment.files.get("timeindex", "")
+        self._findings = findings
+        data = read_beside(segment, "timeindex", INDEX_LIMIT, findings) or b""
+        self._index = TimeIndex(data, segment.base_offset)
+        base_offset = segment.base_offset
+        entries = enumerate(_compared(data, _TIME_ENTRY, len(self._index), segment.size))
+        self._entries = sorted(
+            [(base_offset + relative, timestamp, number) for number, (timestamp, relative) in entries]
+        )
+        self._next = 0
+        self._largest = -1
+        self._problems: list[IndexProblem] = []
+
+    def window(self, index: BatchIndex) -> None:
+        """Compare the entries that name offsets of these batches."""
+        if not self._entries or not len(index):
+            return
+        largest = list(accumulate(index.max_timestamp, max, initial=self._largest))[1:]
+        self._largest = largest[-1]
+        last_offset = index.last_offset[len(index) - 1]
+        end = bisect_right(self._entries, last_offset, lo=self._next, key=itemgetter(0))
+        entries = self._entries[self._next : end]
+        self._next = max(end, self._next)
+        so_far = dict(zip(index.last_offset, largest, strict=True))
+        for offset, timestamp, number in entries:
+            # older brokers name the record, newer ones the last offset of its batch
+            found = so_far.get(offset)
+            if found is None:
+                i = index.find(offset)
+                found = largest[i] if i < len(index) and index.base_offset[i] <= offset else None
+            if found != timestamp:
+                self._problems.append(IndexProblem(number, _contradiction(offset, timestamp, found)))
+
+    def end(self, end_offset: int | None) -> None:
+        """Check what the entries say among themselves and of a segment that ends there, and tell what is
+        wrong."""
+        self._problems += self._index.problems(end_offset=end_offset)
+        if self._problems:
+            text, entry = _summary(self._problems)
+            self._findings.add("bad-timeindex", self._path, text, position=entry * _TIME_ENTRY.size)
+
+
+def _summary(problems: list[IndexProblem]) -> tuple[str, int]:
+    """One finding a file is enough to replace it: the first entry that is wrong, and how many are."""
+    entries = {problem.entry for problem in problems}
+    first = min(problems)
+    more = f" ({len(entries)} entries are wrong)" if len(entries) > 1 else ""
+    return f"entry {first.entry}: {first.text}{more}", first.entry
+
+
+def _contradiction(offset: int, timestamp: int, found: int | None) -> str:
+    if found is None:
+        return f"no batch holds offset {offset}"
+    return f"{timestamp} is not the largest timestamp up to offset {offset}, {found} is"

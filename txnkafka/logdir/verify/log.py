@@ -1,0 +1,251 @@
+"""One partition, read once from its first byte to its last: every window of every segment goes through all
+checks while it is at hand.
+
+Memory is bounded by a window and by what the small files beside the log hold, whatever the segments' sizes.
+Bytes that are no batch end a segment, unless its ``.index`` knows a whole batch behind them: then that is bit
+rot in the middle and not a torn tail, and the walk goes on there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from txnkafka._core.decode import check_crcs
+from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.errors import CorruptRecordError, LogDirError
+from txnkafka.logdir.cleaning import Cleaning
+from txnkafka.logdir.partition_files import PartitionFiles
+from txnkafka.logdir.partition_source import PartitionSource
+from txnkafka.logdir.verify.epochs import LeaderEpochCheck
+from txnkafka.logdir.verify.findings import Findings
+from txnkafka.logdir.verify.indexes import OffsetIndexCheck, TimeIndexCheck, read_beside
+from txnkafka.logdir.verify.order import OffsetOrder
+from txnkafka.logdir.verify.producers import ProducerCheck
+from txnkafka.logdir.verify.records import RecordCheck
+from txnkafka.storage.formats import EpochEntry, OffsetIndex
+from txnkafka.storage.formats.limits import INDEX_LIMIT
+from txnkafka.storage.formats.segment_reader import SegmentReader
+
+__all__ = ["LEVELS", "LogCheck"]
+
+LEVELS = ("header", "crc", "records")
+LARGEST_RELATIVE_OFFSET = 2**31 - 1
+PROBE_BYTES = 1 << 20
+MOST_PROBES = 1000  # of one index
+NO_SUCH_MAGIC = 127
+_TAILS = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
+
+Progress = Callable[[str, int], None]
+
+
+class _Damage(NamedTuple):
+    position: int
+    stop: str
+    reason: str
+
+
+class LogCheck:
+    """Checks the segments of one partition; ``run`` once, then look at the counters.
+
+    ``progress`` hears of the file and of the bytes that were checked since it was last called.
+    """
+
+    def __init__(
+        self,
+        source: PartitionSource,
+        files: PartitionFiles,
+        findings: Findings,
+        level: str,
+        progress: Progress,
+    ) -> None:
+        self.batches = 0
+        self.source = source
+        self.segments = files.segments
+        self.damaged_end = False
+        self._findings = findings
+        self._level = level
+        self._progress = progress
+        self._snapshots = files.snapshots if source.only_base_offset is None else {}
+        first = self.segments[0].base_offset if self.segments else 0
+        self.order = OffsetOrder(findings, first, source.log_start_offset or 0)
+        self.producers = ProducerCheck(findings, self.order, source.file_system, self._snapshots)
+        self._records = RecordCheck(findings, decode_all=level == "records")
+        self._cleaning = Cleaning(self.segments)
+        self._cut_found = False
+        self._wrong_crcs: list[int] = []  # of the window at hand
+        self.has_leader_epochs = False
+
+    @property
+    def records(self) -> int:
+        """Records that are not control records, as headers count them (and compressed sets of magic 0 and 1
+        once they are decoded)."""
+        return self._records.records
+
+    @property
+    def end_offset(self) -> int:
+        """The log end offset."""
+        return self.order.next_offset
+
+    def run(self, epochs: list[EpochEntry] | None) -> None:
+        """Check everything; ``epochs`` are those of the checkpoint, if there is one."""
+        epoch_check = LeaderEpochCheck(self._findings, epochs)
+        for i, segment in enumerate(self.segments):
+            segment.mapped = self.source.mapped and not self.source.being_written
+            try:
+                self._segment(i, segment, epoch_check)
+            except (OSError, LogDirError) as error:
+                self._findings.add("unreadable-file", segment.path, str(error))
+                self.order.damage()
+            finally:
+                segment.close()
+        self.producers.end(being_written=self.source.being_written)
+        self.has_leader_epochs = epoch_check.seen
+
+    def _next_base(self, i: int) -> int:
+        return self.segments[i + 1].base_offset if i + 1 < len(self.segments) else 1 << 63
+
+    def recovered(self, i: int) -> bool:
+        """Whether a broker that starts recomputes what is derived from segment ``i``."""
+        source = self.source
+        if source.being_written:
+            return False
+        if "index" not in self.segments[i].files:
+            return True
+        if source.clean_shutdown:
+            return False
+        return self._next_base(i) > (source.recovery_point or 0)
+
+    def _segment(self, i: int, segment: SegmentReader, epochs: LeaderEpochCheck) -> None:
+        was_cleaned = partial(self._cleaning.has_reached, i)
+        missing = self.order.begin_segment(segment, self._next_base(i), was_cleaned)
+        self.producers.begin_segment(segment, missing_before=missing)
+        offset_index = OffsetIndexCheck(segment, self._findings)
+        time_index = TimeIndexCheck(segment, self._findings)
+        damaged = False
+        end_position = 0
+        for position, data, index in self._windows(i, segment):
+            corrupt = self._corrupt(i, segment, position, data, index)
+            excluded = self.order.window(index, corrupt)
+            damaged = damaged or bool(excluded)
+            epochs.window(segment.path, index, excluded)
+            offset_index.window(index)
+            if not excluded:
+                time_index.window(index)
+            self.producers.window(index, excluded)
+            self._records.window(segment, position, data, index, excluded)
+            self.batches += len(index)
+            end_position = index.end_position
+            self._progress(segment.path, len(data))
+        unsure = self.source.being_written or (self.damaged_end and self.recovered(i))
+        offset_index.end(segment.size if unsure else end_position, None if unsure else self.end_offset)
+        time_index.end(None if unsure else self.end_offset)
+        if self.end_offset - 1 - segment.base_offset > LARGEST_RELATIVE_OFFSET:
+            text = f"offset {self.end_offset - 1} is more than 2^31 above the segment's base offset"
+            self._findings.add("offset-overflow", segment.path, text)
+        self.producers.end_segment(believed=not self.recovered(i), damaged=damaged or self.damaged_end)
+
+    def _windows(self, i: int, segment: SegmentReader) -> Iterator[tuple[int, memoryview, BatchIndex]]:
+        """All windows of a segment, around damage if there is a way."""
+        position: int | None = 0
+        while position is not None:
+            damage = None
+            try:
+                for begin, data, index in segment.windows(position, examine=self._check_crcs):
+                    yield begin, data, index
+                    damage = _Damage(index.end_position, index.stop, index.stop_reason)
+            except CorruptRecordError as error:
+                damage = _Damage(error.position or 0, "garbage", error.reason)
+            position = None
+            if damage is not None and damage.position < segment.size:
+                position = self._behind(segment, damage.position)
+                self._tell_damage(i, segment, damage, position)
+
+    def _behind(self, segment: SegmentReader, position: int) -> int | None:
+        """Where the ``.index`` knows a batch with a right CRC behind ``position``."""
+        data = read_beside(segment, "index", INDEX_LIMIT, Findings())
+        tried = 0
+        for entry in OffsetIndex(data or b"", segment.base_offset):
+            if position < entry.position < segment.size:
+                position, tried = entry.position, tried + 1
+                if tried > MOST_PROBES:
+                    break
+                if _sound_batch_at(segment, entry.position):
+                    return entry.position
+        return None
+
+    def _tell_damage(self, i: int, segment: SegmentReader, damage: _Damage, behind: int | None) -> None:
+        self.order.damage()
+        last = i + 1 == len(self.segments)
+        if behind is not None or not last:
+            follows = "no further batch was found" if behind is None else f"batches go on at {behind}"
+            self._findings.add(
+                "damaged-segment", segment.path,
+                f"the segment is damaged from here on: {damage.reason}; {follows}",
+                position=damage.position,
+            )  # fmt: skip
+            return
+        self.damaged_end = True
+        if self.source.being_written and damage.stop != "garbage":
+            return
+        clean = self.source.clean_shutdown
+        consequence = (
+            "; after a clean shutdown the broker does not cut this off: "
+            f"{'it does not start' if damage.stop == 'zeros' else 'it appends behind it'}"
+        )
+        self._findings.add(
+            _TAILS[damage.stop], segment.path,
+            f"the log ends here: {damage.reason}{consequence if clean else ''}",
+            position=damage.position,
+            severity="error" if clean else None,
+        )  # fmt: skip
+
+    def _corrupt(
+        self, i: int, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex
+    ) -> list[int]:
+        """Numbers of the batches whose CRC is wrong."""
+        if NO_SUCH_MAGIC in set(index.magic):
+            for at, magic in zip(index.position, index.magic, strict=True):
+                if magic == NO_SUCH_MAGIC:
+                    text = f"there is no magic {data[at - position + 16]}"
+                    self._findings.add("unknown-magic", segment.path, text, position=at)
+        found = [batch for batch in self._wrong_crcs if index.magic[batch] != NO_SUCH_MAGIC]
+        for batch in found:
+            self._tell_corrupt(i, segment, index.position[batch])
+        return found
+
+    def _check_crcs(self, position: int, data: memoryview, index: BatchIndex) -> None:
+        self._wrong_crcs = wrong = []
+        if self._level == "header":
+            return
+        batch = -1
+        while (batch := check_crcs(data, index, batch + 1, len(index), position=position)) < len(index):
+            wrong.append(batch)
+
+    def _tell_corrupt(self, i: int, segment: SegmentReader, position: int) -> None:
+        text = "the CRC of the batch does not match its bytes"
+        if self._is_cut(i):
+            self._cut_found = True
+            rest = sum(each.size for each in self.segments[i:]) - position
+            text += f"; {rest} bytes from here on are left out, as Kafka's recovery would cut them off"
+            self._findings.add("corrupt-tail", segment.path, text, position=position)
+        else:
+            self._findings.add("corrupt-batch", segment.path, text, position=position)
+
+    def _is_cut(self, i: int) -> bool:
+        """Whether recovery cuts the log at a bad batch in segment ``i``."""
+        if self._cut_found or self.source.clean_shutdown or self.source.being_written:
+            return False
+        if self.source.recovery_point is None:
+            return i + 1 == len(self.segments)
+        return self.recovered(i)
+
+
+def _sound_batch_at(segment: SegmentReader, position: int) -> bool:
+    while True:
+        found = segment.read(position, PROBE_BYTES)
+        index = scan(found, position=position)
+        sound = len(index) > 0 and check_crcs(found, index, 0, 1, position=position) == 1
+        if segment.settled():
+            return sound

@@ -1,0 +1,115 @@
+"""Records decoded to prove that they can be: of every batch with ``--level records``, of magic 0 and 1
+always, since their CRC and the number of their records stand inside.
+
+Source of what a record may say: DefaultRecord, LegacyRecord.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir.verify.findings import Findings
+from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
+from txnkafka.storage.formats.segment_reader import SegmentReader
+
+__all__ = ["RecordCheck"]
+
+WHOLE, BOUNDED = 1, 2
+CONTROL = 0x20
+
+
+class _TruncatedError(Exception):
+    """The file was truncated while a window of it was at hand; who reads the next window reports it."""
+
+
+class RecordCheck:
+    """Decodes batches and counts records that are not control records."""
+
+    def __init__(self, findings: Findings, *, decode_all: bool) -> None:
+        self.records = 0
+        self._findings = findings
+        self._decode_all = decode_all
+        self._decoder: ChunkDecoder | None = None
+
+    def window(
+        self, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
+    ) -> None:
+        """Check the batches of ``data``, which begins at byte ``position`` of the segment's log."""
+        legacy = any(magic < 2 for magic in set(index.magic))
+        self.records += _legacy_aside(index) if legacy else _records_by_headers(index)
+        if legacy or self._decode_all:
+            with suppress(_TruncatedError):
+                self._decode(segment, position, data, index, excluded)
+
+    def _decode(
+        self, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
+    ) -> None:
+        path, bytes_of_window = segment.path, segment.reader(position, data)
+
+        def read(at: int, length: int) -> memoryview:
+            found = bytes_of_window(at, length)
+            if len(found) < length and not len(scan(found)):
+                raise _TruncatedError
+            return found
+
+        def on_corrupt(error: CorruptRecordError) -> None:
+            self._findings.add("corrupt-batch", path, error.reason, position=error.position)
+
+        if self._decoder is None:
+            self._decoder = ChunkDecoder(views=True)  # every header is checked, none is kept
+        of_two = WHOLE if self._decode_all else 0
+        selection = bytearray({0: BOUNDED, 1: BOUNDED, 2: of_two}.get(magic, 0) for magic in index.magic)
+        for i in excluded:
+            selection[i] = 0
+        magics = index.magic
+        batches = SelectedBatches(read, index, selection, settled=segment.guard)
+        last, told = -1, -1
+        for columns in self._decoder.chunks(batches, on_corrupt):
+            offsets = memoryview(columns.offsets)
+            if self._decode_all and not excluded:
+                wrong = self._wrong_offset(index, offsets, last)
+                if wrong is not None and wrong[0] != told:  # a large batch comes in several chunks
+                    told = wrong[0]
+                    self._tell_wrong_offset(path, index.position[told], wrong[1])
+            last = offsets[-1]
+            # a record may claim an offset behind all batches
+            if magics[min(index.find(offsets[0]), len(index) - 1)] < 2:
+                self.records += len(offsets)
+
+    @staticmethod
+    def _wrong_offset(index: BatchIndex, offsets: memoryview, last: int) -> tuple[int, int] | None:
+        """Each record's offset must lie in a batch, and grow from ``last`` on: the batch and the offset of
+        the first that does not."""
+        import numpy as np
+
+        found = np.frombuffer(offsets, dtype=np.int64)
+        ends = np.asarray(index.last_offset)
+        batches = np.searchsorted(ends, found)
+        inside = batches < len(ends)
+        begins = np.asarray(index.base_offset)[np.minimum(batches, len(ends) - 1)]
+        legacy = np.asarray(index.magic)[np.minimum(batches, len(ends) - 1)] < 2
+        wrong = ~inside | ((found < begins) & ~legacy)
+        wrong[1:] |= found[1:] <= found[:-1]
+        wrong[0] |= found[0] <= last
+        for number in np.flatnonzero(wrong)[:1].tolist():
+            return min(int(batches[number]), len(ends) - 1), offsets[number]
+        return None
+
+    def _tell_wrong_offset(self, path: str, position: int, offset: int) -> None:
+        text = f"a record has offset {offset}: outside its batch, or not above the one before"
+        self._findings.add("record-offset-outside-batch", path, text, position=position)
+
+
+def _records_by_headers(index: BatchIndex) -> int:
+    records = int(sum(index.record_count))
+    if any(attributes & CONTROL for attributes in set(index.attributes)):
+        controls = zip(index.attributes, index.record_count, strict=True)
+        records -= sum(count for attributes, count in controls if attributes & CONTROL)
+    return max(records, 0)
+
+
+def _legacy_aside(index: BatchIndex) -> int:
+    columns = zip(index.magic, index.attributes, index.record_count, strict=True)
+    return sum(count for magic, attributes, count in columns if magic >= 2 and not attributes & CONTROL)

@@ -1,0 +1,156 @@
+"""Is a log directory sound? Everything in it held against the logs, and the logs against themselves.
+
+Each segment is read once. What the brokers' own files say beside the log (indexes, snapshots, checkpoints) is
+compared with what the log says; the log is right, as it is when a broker recovers.
+Nothing is repaired: each finding says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from txnkafka.errors import KafkaError
+from txnkafka.logdir.directory import LogDir
+from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.partition import PartitionView
+from txnkafka.logdir.verify.directory import (
+    check_directories,
+    check_epochs_exist,
+    check_names,
+    check_offsets,
+    check_topic_ids,
+    read_epochs,
+)
+from txnkafka.logdir.verify.findings import Findings, Stopped
+from txnkafka.logdir.verify.log import LEVELS, LogCheck, Progress
+from txnkafka.model import TopicPartition
+
+__all__ = ["LEVELS", "VerifyReport", "verify", "verify_directories", "verify_partition"]
+
+UNREADABLE_PARTITION, UNREADABLE_FILE = "unreadable-partition", "unreadable-file"
+
+
+class VerifyReport(NamedTuple):
+    """How much was checked, and what was found. Control records are not counted as records."""
+
+    partitions: int
+    segments: int
+    batches: int
+    records: int
+    findings: list[Finding]
+
+    @property
+    def is_sound(self) -> bool:
+        """True when there is nothing worse than a note."""
+        return all(finding.severity == "note" for finding in self.findings)
+
+    @property
+    def is_complete(self) -> bool:
+        """False when a partition or a file could not be read, and so was not checked."""
+        return not any(finding.code in (UNREADABLE_PARTITION, UNREADABLE_FILE) for finding in self.findings)
+
+
+def verify(
+    log_dir: LogDir,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    level: str = "crc",
+    fail_fast: bool = False,
+    on_finding: Callable[[Finding], None] | None = None,
+    progress: Progress | None = None,
+) -> VerifyReport:
+    """Check ``partitions`` (all when None) and the directories around them.
+
+    ``level``: ``header`` looks at batch headers only, ``crc`` also at every checksum, ``records`` also
+    decodes every record. ``fail_fast`` stops at the first finding that is worse than a note. ``on_finding``
+    hears of each finding at once; ``progress`` is called with a file and the bytes checked since.
+    """
+    if level not in LEVELS:
+        raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
+    run = _Run(Findings(fail_fast=fail_fast, on_finding=on_finding), level, progress or _no_progress)
+    chosen = log_dir.topic_partitions if partitions is None else list(partitions)
+    try:
+        run.directories(log_dir, chosen)
+        for each in chosen:
+            run.partition(log_dir.partition(*each))
+        run.findings.finish()
+    except Stopped:
+        pass
+    return VerifyReport(run.partitions, run.segments, run.batches, run.records, run.findings.found)
+
+
+def verify_directories(log_dir: LogDir, partitions: Iterable[TopicPartition]) -> list[Finding]:
+    """What ``verify`` finds around the logs of ``partitions``: the part that needs all of them at once."""
+    run = _Run(Findings(), "header", _no_progress)
+    run.directories(log_dir, list(partitions))
+    run.findings.finish()
+    return run.findings.found
+
+
+def verify_partition(view: PartitionView, *, level: str = "crc") -> list[Finding]:
+    """What ``verify`` finds in one partition."""
+    run = _Run(Findings(), level, _no_progress)
+    run.partition(view)
+    run.findings.finish()
+    return run.findings.found
+
+
+def _no_progress(path: str, size: int) -> None:
+    pass
+
+
+class _Run:
+    def __init__(self, findings: Findings, level: str, progress: Progress) -> None:
+        self.findings = findings
+        self.partitions = self.segments = self.batches = self.records = 0
+        self._level = level
+        self._progress = progress
+
+    def directories(self, log_dir: LogDir, chosen: list[TopicPartition]) -> None:
+        check_directories(log_dir, self.findings)
+        check_topic_ids([log_dir.partition(*each).source for each in chosen], self.findings)
+
+    def partition(self, view: PartitionView) -> None:
+        """Check a partition; one that cannot be read is a finding, and the others are checked."""
+        self.partitions += 1
+        try:
+            self._partition(view)
+        except (KafkaError, OSError) as error:
+            self.findings.add(UNREADABLE_PARTITION, view.path, str(error))
+
+    def _partition(self, view: PartitionView) -> None:
+        source, files = view.source, view.files
+        self.segments += len(files.segments)
+        check_names(source, files, self.findings)
+        epochs = read_epochs(source, self.findings)
+        log = LogCheck(source, files, self.findings, self._level, self._progress)
+        try:
+            log.run(epochs)
+        finally:
+            self.batches += log.batches
+            self.records += log.records
+        if log.has_leader_epochs:
+            check_epochs_exist(source, self.findings)
+        check_offsets(source, log.end_offset, self.findings)
+        if source.only_base_offset is None:
+            self._missing_snapshots(log, files.snapshots)
+
+    def _missing_snapshots(self, log: LogCheck, snapshots: dict[int, str]) -> None:
+        source = log.source
+        if not log.producers.has_producers or source.being_written:
+            return
+        path = f"{source.path}/{log.end_offset:020}.snapshot"
+        if not snapshots:
+            if len(log.segments) == 1 and not source.clean_shutdown:
+                return  # the first is written when the first segment is full
+            severity = "note"
+            text = "no producer snapshot is there, and the log has producers"
+            if source.clean_shutdown:
+                severity = "error" if log.producers.has_open_transactions else "warning"
+                text += ": after a clean shutdown the broker takes it that there are none, forgets open "
+                text += "transactions and shows their records"
+            self.findings.add("missing-snapshot", path, text, severity=severity)
+        elif source.clean_shutdown and log.end_offset not in snapshots and not log.damaged_end:
+            text = f"the newest is that of offset {max(snapshots)}; the broker replays the log from there"
+            self.findings.add("missing-snapshot", path, text)

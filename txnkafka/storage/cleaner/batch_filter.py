@@ -1,0 +1,167 @@
+"""What compaction leaves of one batch.
+
+Of each key the last record stays. Aborted data goes. A marker stays until a pass has met no data of its
+transaction; that pass gives it a delete horizon, now + ``delete.retention.ms``, and a pass after the horizon
+removes it. Tombstones are given a horizon by the first pass and go the same way. A batch that is left without
+records goes, too, unless
+
+- it has the last sequence that is known of a producer, or is a marker that alone knows a producer's epoch.
+  Such a marker stays as it is: Kafka empties it, and an empty one tells nothing when the log is replayed;
+- it ends a segment. Kafka keeps the last batch of a pass only. With the last one of each segment, nothing
+  looks like a missing segment, and a segment says by itself how far it reaches.
+
+Source: ``Cleaner.cleanInto``, ``MemoryRecords.filterTo``; KIP-98, KIP-534.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka._core.compact import survivors
+from txnkafka._core.encode import empty_batch, replace_payload
+from txnkafka.errors import CorruptRecordError
+from txnkafka.model import NO_PRODUCER_ID
+from txnkafka.record.compression import CompressionType, Compressor
+from txnkafka.storage.cleaner.batch_reader import HEADER_SIZE, MAGIC_2, BatchReader
+from txnkafka.storage.cleaner.cleaned_transactions import ABORT
+from txnkafka.storage.formats.headers import (
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_DELETE_HORIZON,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTE_TRANSACTIONAL,
+)
+
+if TYPE_CHECKING:
+    from txnkafka._core.compact import Survivors
+    from txnkafka._core.offset_map import OffsetMap
+    from txnkafka._core.scan import BatchHeader
+    from txnkafka.env import Bytes
+    from txnkafka.storage.cleaner.batch_reader import Window
+    from txnkafka.storage.cleaner.cleaned_transactions import CleanedTransactions
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["BatchFilter"]
+
+_CODEC = 0x07
+
+
+class BatchFilter:
+    """Filters the batches of a log in their order, from the first on.
+
+    ``kept`` and ``dropped`` count records of data; ``kept_aborts`` are the offsets of ABORT markers whose
+    transactions had batches left.
+    """
+
+    def __init__(
+        self, log: PartitionLog, keys: OffsetMap, transactions: CleanedTransactions, now_ms: int
+    ) -> None:
+        self.kept = self.dropped = 0
+        self.kept_aborts: list[int] = []
+        self._producers = log.producers
+        self._keys = keys
+        self._transactions = transactions
+        self._now_ms = now_ms
+        self._horizon_ms = now_ms + log.config.delete_retention_ms
+        self._reader = BatchReader()
+        self._compressors: dict[int, Compressor] = {}
+
+    def filter(
+        self, window: Window, number: int, header: BatchHeader, *, ends_segment: bool
+    ) -> Bytes | None:
+        """What is to be written of a batch, or None. Raises CorruptRecordError."""
+        if header.attributes & ATTRIBUTE_CONTROL:
+            left = self._filter_marker(window, number, header)
+        else:
+            left = self._filter_data(window, number, header)
+        if left is None and (ends_segment or self._is_last_of_producer(header)):
+            return _emptied(header)
+        return left
+
+    def _filter_marker(self, window: Window, number: int, header: BatchHeader) -> Bytes | None:
+        if header.count == 0:
+            return None  # it was emptied by another cleaner
+        if not self._transactions.see_marker(header):
+            if header.control_type == ABORT:
+                self.kept_aborts.append(header.base_offset)
+            return window.batch(number)
+        horizon = _delete_horizon(header)
+        if horizon is None:
+            return survivors(*self._reader.records(window, number)).build(delete_horizon=self._horizon_ms)
+        if self._now_ms < horizon or self._is_last_of_producer(header):
+            return window.batch(number)
+        return None
+
+    def _filter_data(self, window: Window, number: int, header: BatchHeader) -> Bytes | None:
+        self._transactions.see_data(header)
+        if not header.count or self._transactions.is_aborted(header):
+            self.dropped += max(header.count, 0)
+            return None
+        horizon = _delete_horizon(header)
+        try:
+            chosen = survivors(
+                *self._reader.records(window, number),
+                self._keys,
+                keep_tombstones=horizon is None or self._now_ms < horizon,
+            )
+        except CorruptRecordError as error:
+            window.locate(error, number)
+            raise
+        self.kept += chosen.kept
+        self.dropped += chosen.dropped
+        if not chosen.kept:
+            return None
+        if chosen.has_tombstone and horizon is None:
+            return self._built(header, chosen, self._horizon_ms)
+        if chosen.dropped or header.magic < MAGIC_2:
+            return self._built(header, chosen, horizon)
+        return window.batch(number)
+
+    def _built(self, header: BatchHeader, chosen: Survivors, horizon: int | None) -> Bytes:
+        if header.magic < MAGIC_2:  # nothing remembers where it began and ended
+            batch = chosen.build(
+                delete_horizon=horizon, base_offset=chosen.first_offset, last_offset=chosen.last_offset
+            )
+        else:
+            batch = chosen.build(delete_horizon=horizon)
+        codec = header.attributes & _CODEC
+        if not codec:
+            return batch
+        if codec not in self._compressors:
+            self._compressors[codec] = Compressor(CompressionType.of(codec))
+        payload = self._compressors[codec].compress(memoryview(batch)[HEADER_SIZE:])
+        return replace_payload(batch, payload, codec=codec)
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        """Whether the batch holds what is known last of a producer that is not forgotten yet."""
+        producer_id = header.producer_id
+        if producer_id == NO_PRODUCER_ID or not self._producers.is_active(producer_id):
+            return False
+        last_data_offset = self._producers.last_data_offset(producer_id)
+        if last_data_offset >= 0:
+            return header.last_offset == last_data_offset
+        entry = self._producers.entry(producer_id)
+        is_marker = bool(header.attributes & ATTRIBUTE_CONTROL)
+        return is_marker and entry is not None and entry.producer_epoch == header.producer_epoch
+
+
+def _delete_horizon(header: BatchHeader) -> int | None:
+    if header.magic < MAGIC_2 or not header.attributes & ATTRIBUTE_DELETE_HORIZON:
+        return None
+    return header.base_timestamp
+
+
+def _emptied(header: BatchHeader) -> bytes:
+    """``DefaultRecordBatch.writeEmptyHeader``; a set of magic 0 or 1 is one offset, that of its end."""
+    is_legacy = header.magic < MAGIC_2
+    return empty_batch(
+        base_offset=header.last_offset if is_legacy else header.base_offset,
+        last_offset=header.last_offset,
+        max_timestamp=header.max_timestamp,
+        timestamp_type=int(bool(header.attributes & ATTRIBUTE_LOG_APPEND_TIME)),
+        partition_leader_epoch=-1 if is_legacy else header.partition_leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=bool(header.attributes & ATTRIBUTE_TRANSACTIONAL) and not is_legacy,
+        control=bool(header.attributes & ATTRIBUTE_CONTROL) and not is_legacy,
+    )

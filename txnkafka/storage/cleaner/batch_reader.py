@@ -1,0 +1,133 @@
+"""Batches of segments that are rewritten: checked, and with their records in the form of magic 2.
+
+Whoever writes a batch anew gives it a CRC that holds. So nothing is taken whose own CRC does not, and no
+batch that begins below the end of the one before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka._core.columns import RecordColumns
+from txnkafka._core.encode import encode_batch
+from txnkafka._core.legacy import decode_legacy
+from txnkafka._core.record_input import InputColumns
+from txnkafka.errors import CorruptRecordError
+from txnkafka.record.compression import Decompressor
+from txnkafka.record.crc import first_invalid_crc
+from txnkafka.storage.formats.headers import ATTRIBUTE_LOG_APPEND_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from txnkafka._core.scan import BatchIndex
+    from txnkafka.storage.log.log_segment import LogSegment
+
+__all__ = ["HEADER_SIZE", "MAGIC_2", "BatchReader", "Window"]
+
+HEADER_SIZE = 61
+MAGIC_2 = 2
+_CODEC = 0x07
+_PARTS = ("offsets", "data", "validity")
+_WRONG_CRC = "has a CRC that does not match its bytes"
+_DISORDER = "begins below the end of the batch before it"
+_COLUMNS = ("offsets", "timestamps", *(f"{kind}_{part}" for kind in ("key", "value") for part in _PARTS))
+
+
+class Window:
+    """Bytes of a segment from ``position`` on, and the batches in them; good until the next one."""
+
+    __slots__ = ("data", "index", "position", "segment")
+
+    def __init__(self, segment: LogSegment, position: int, data: memoryview, index: BatchIndex) -> None:
+        self.segment = segment
+        self.position = position
+        self.data = data
+        self.index = index
+
+    def batch(self, number: int) -> memoryview:
+        """The bytes of one batch."""
+        begin = self.index.position[number] - self.position
+        return self.data[begin : begin + self.index.size[number]]
+
+    def locate(self, error: CorruptRecordError, number: int) -> None:
+        """Say in an error where the batch lies."""
+        error.locate(file=self.segment.path("log"))
+        error.position, error.offset = self.index.position[number], self.index.base_offset[number]
+
+
+class BatchReader:
+    """For one thread at a time."""
+
+    def __init__(self) -> None:
+        self._decompressor = Decompressor()
+
+    def windows(self, segment: LogSegment, position: int = 0) -> Iterator[Window]:
+        """All batches of a segment from one that begins at ``position`` on. Raises CorruptRecordError before
+        the first that does not hold, and OSError."""
+        if not segment.size:
+            return
+        view = segment.view()
+        next_offset, end = segment.base_offset if position == 0 else 0, position
+        try:
+            for start, data, index in view.windows(position, segment.size):
+                bad = first_invalid_crc(data, index, position=start)
+                in_order = index.disorder(next_offset)
+                if min(bad, in_order) < len(index):
+                    why = _WRONG_CRC if bad <= in_order else _DISORDER
+                    raise self._corrupt(segment, index.position[min(bad, in_order)], why)
+                if len(index):
+                    next_offset, end = index.last_offset[-1] + 1, index.end_position
+                    yield Window(segment, start, data, index)
+            if end != segment.size:
+                raise self._corrupt(segment, end, "is no whole batch")
+        finally:
+            view.close()
+
+    def _corrupt(self, segment: LogSegment, position: int, text: str) -> CorruptRecordError:
+        return CorruptRecordError(f"what begins here {text}", position=position, file=segment.path("log"))
+
+    def records(self, window: Window, number: int) -> tuple[memoryview, memoryview]:
+        """Header and records of one batch, as magic 2 has them; good until the next call. Raises
+        CorruptRecordError."""
+        batch = window.batch(number)
+        if window.index.magic[number] < MAGIC_2:
+            batch = self._converted(window, number)
+        codec = batch[22] & _CODEC
+        if not codec:
+            return batch[:HEADER_SIZE], batch[HEADER_SIZE:]
+        self._decompressor.reset()
+        try:
+            begin, end = self._decompressor.append(codec, batch[HEADER_SIZE:])
+        except CorruptRecordError as error:
+            window.locate(error, number)
+            raise
+        return batch[:HEADER_SIZE], self._decompressor.buffer[begin:end]
+
+    def _converted(self, window: Window, number: int) -> memoryview:
+        """A message set of magic 0 or 1 as one batch of magic 2, uncompressed."""
+        columns = RecordColumns()
+        index = window.index
+        selection = bytearray(len(index))
+        selection[number] = 1
+        decode_legacy(
+            window.data, index, selection, number, number + 1, columns, self._decompressor,
+            position=window.position,
+        )  # fmt: skip
+        found: dict[str, Any] = {name: getattr(columns, name) for name in _COLUMNS}
+        offsets = memoryview(columns.offsets)
+        append_time = index.attributes[number] & ATTRIBUTE_LOG_APPEND_TIME and index.magic[number] == 1
+        try:
+            if offsets[-1] > index.last_offset[number]:
+                raise ValueError(f"offset {offsets[-1]} lies behind the entry's own")
+            converted = encode_batch(
+                InputColumns(**found),
+                base_offset=offsets[0],
+                log_append_time=index.max_timestamp[number] if append_time else None,
+            )
+        except ValueError as error:  # offsets that do not grow, timestamps that magic 2 does not have
+            damage = CorruptRecordError(f"the entry cannot be converted to magic 2: {error}")
+            window.locate(damage, number)
+            raise damage from error
+        return memoryview(converted)

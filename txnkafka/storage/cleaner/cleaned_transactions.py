@@ -1,0 +1,72 @@
+"""The transactions of a log while it is compacted: whose data goes, and which markers nobody needs any more.
+
+What was aborted is taken from the markers in the log. A ``.txnindex`` is advice: an entry too few would let
+aborted records replace committed ones for ever, one too many would let committed ones go.
+
+Source: ``CleanedTransactionMetadata``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka.storage.formats.headers import ATTRIBUTE_TRANSACTIONAL
+
+if TYPE_CHECKING:
+    from txnkafka._core.scan import BatchHeader
+    from txnkafka.model import CompletedTxn
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["CleanedTransactions"]
+
+ABORT, COMMIT = 0, 1
+_last_offset = attrgetter("last_offset")
+
+
+class CleanedTransactions:
+    """Aborted transactions of the whole log, and what one pass from its beginning has seen so far.
+
+    Making one reads the headers of all batches; decided is what is below the last stable offset. OSError.
+    """
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._aborted: dict[int, list[CompletedTxn]] = {}
+        self._with_data: set[int] = set()
+        table = ProducerTable()
+        for segment in log.segments:
+            for batches in segment.windows():
+                completed: list[CompletedTxn] = []
+                table.replay(batches, log.segments[0].base_offset, completed)
+                for each in completed:
+                    if each.is_aborted:
+                        self._aborted.setdefault(each.producer_id, []).append(each)
+
+    def aborted_at(self, producer_id: int, offset: int) -> CompletedTxn | None:
+        """The aborted transaction of a producer that holds ``offset``."""
+        found = self._aborted.get(producer_id, [])
+        number = bisect_left(found, offset, key=_last_offset)
+        return found[number] if number < len(found) and found[number].first_offset <= offset else None
+
+    def is_aborted(self, batch: BatchHeader) -> bool:
+        """Whether a batch of data belongs to an aborted transaction."""
+        if not batch.attributes & ATTRIBUTE_TRANSACTIONAL:
+            return False
+        return self.aborted_at(batch.producer_id, batch.base_offset) is not None
+
+    def see_data(self, batch: BatchHeader) -> None:
+        """The pass has met this batch of data, which may be empty."""
+        if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
+            self._with_data.add(batch.producer_id)
+
+    def see_marker(self, batch: BatchHeader) -> bool:
+        """The pass has met this control batch: whether nothing of its transaction was there any more. Kinds
+        that are no end of a transaction stay for ever."""
+        if batch.control_type not in (ABORT, COMMIT):
+            return False
+        if batch.producer_id in self._with_data:
+            self._with_data.remove(batch.producer_id)
+            return False
+        return True

@@ -1,0 +1,229 @@
+"""Compaction of a log: from where to where, which segments become one, which log is next.
+
+Cleaning never reaches the last stable offset, the active segment, or what is younger than
+``min.compaction.lag.ms``; it ends with a segment. A pass goes over everything from the log's first segment
+on, for a new record makes an old one of the same key obsolete wherever that is.
+
+Source: ``LogCleanerManager``, ``LogToClean``, ``Cleaner.doClean``, ``Cleaner.groupSegmentsBySize``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.config import CleanerConfig
+from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
+from txnkafka.model import NO_TIMESTAMP
+from txnkafka.storage.cleaner.cleaned_transactions import CleanedTransactions
+from txnkafka.storage.cleaner.cleaner import Cleaner
+from txnkafka.storage.cleaner.offset_map import map_offsets
+from txnkafka.storage.cleaner.segment_swap import swap_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["DEFAULT_CLEANER", "CleanStats", "LogToClean", "clean", "clean_dirtiest", "dirtiest_first"]
+
+LOG = logging.getLogger("txnkafka.storage")
+_INT32_MAX = 2**31 - 1
+DEFAULT_CLEANER = CleanerConfig()
+
+
+class CleanStats(NamedTuple):
+    """What a pass has done. Below ``end_offset`` the log is clean; the next pass begins there.
+
+    Records are those of data that were looked at, bytes and segments those that were rewritten.
+    """
+
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    end_offset: int
+    segments_before: int = 0
+    segments_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    records_kept: int = 0
+    records_dropped: int = 0
+
+
+class LogToClean(NamedTuple):
+    """A log, and what of it could be cleaned; ``must_clean``: some of it is older than
+    ``max.compaction.lag.ms``."""
+
+    log: PartitionLog
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    clean_bytes: int
+    cleanable_bytes: int
+    must_clean: bool
+
+    @property
+    def ratio(self) -> float:
+        """Share of the bytes that were never cleaned."""
+        total = self.clean_bytes + self.cleanable_bytes
+        return self.cleanable_bytes / total if total else 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough is dirty, or something of it for too long."""
+        if self.must_clean and self.cleanable_bytes:
+            return True
+        return self.ratio > self.log.config.min_cleanable_dirty_ratio
+
+    @classmethod
+    def of(cls, log: PartitionLog, dirty_from: int | None, now_ms: int) -> LogToClean:
+        """``dirty_from`` is where the last pass ended, None without one. Raises OSError."""
+        dirty = log.log_start_offset if dirty_from is None else dirty_from
+        if not log.log_start_offset <= dirty <= log.log_end_offset:
+            dirty = log.log_start_offset
+        bounds = [log.last_stable_offset, log.active.base_offset, *_young_segments(log, dirty, now_ms)]
+        uncleanable = log.segments[log.segment_of(max(dirty, min(bounds)))].base_offset
+        ends = [segment.base_offset for segment in log.segments[1:]]
+        closed = [(each, end) for each, end in zip(log.segments, ends, strict=False) if end <= uncleanable]
+        return cls(
+            log,
+            dirty,
+            uncleanable,
+            sum(segment.size for segment, end in closed if end <= dirty),
+            sum(segment.size for segment, end in closed if end > dirty),
+            _must_clean(log, dirty, now_ms),
+        )
+
+
+def _dirty_segments(log: PartitionLog, dirty: int) -> list[LogSegment]:
+    return log.segments[log.segment_of(dirty) : -1]
+
+
+def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]:
+    """Base offset of the first dirty segment that is too young, if there is one."""
+    lag = log.config.min_compaction_lag_ms
+    for segment in _dirty_segments(log, dirty) if lag > 0 else ():
+        segment.load()
+        latest = segment.modified_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
+        if latest > now_ms - lag:
+            return [segment.base_offset]
+    return []
+
+
+def _must_clean(log: PartitionLog, dirty: int, now_ms: int) -> bool:
+    first = (segment.first_timestamp() for segment in _dirty_segments(log, dirty))
+    oldest = min((each for each in first if each is not None and each > 0), default=now_ms)
+    return oldest < now_ms - log.config.max_compaction_lag_ms
+
+
+def dirtiest_first(logs: Iterable[LogToClean]) -> list[LogToClean]:
+    """The logs that are due, the one with the largest dirty share first."""
+    return sorted((each for each in logs if each.is_due), key=lambda each: each.ratio, reverse=True)
+
+
+def clean(
+    log: PartitionLog, *, now_ms: int, dirty_from: int | None = None, config: CleanerConfig = DEFAULT_CLEANER
+) -> CleanStats:
+    """Compact a log, durably, group of segments by group; ``dirty_from`` is where the last pass ended.
+
+    What readers of committed data see last of each key stays, and so does what is known of producers that are
+    not forgotten. Raises CorruptRecordError where the log is damaged, RecordListTooLargeError and
+    KafkaStorageError; what was replaced before stays replaced, and the log can be used unless it is fenced.
+    """
+    log.check_usable()
+    try:
+        return _clean(log, now_ms, dirty_from, config)
+    except CorruptRecordError as error:
+        error.locate(topic=log.topic_partition.topic, partition=log.topic_partition.partition)
+        error.remedy = "It is not compacted until that is repaired; 'txnkafka verify' lists all damage"
+        raise
+    except (OSError, LogDirError) as error:
+        raise KafkaStorageError(
+            f"{log.topic_partition} was not compacted, {log.directory} failed: {error}; nothing is lost"
+        ) from error
+
+
+def _clean(log: PartitionLog, now_ms: int, dirty_from: int | None, config: CleanerConfig) -> CleanStats:
+    dirty, uncleanable = LogToClean.of(log, dirty_from, now_ms)[1:3]
+    if dirty >= uncleanable:
+        return CleanStats(dirty, uncleanable, dirty)
+    transactions = CleanedTransactions(log)
+    keys = map_offsets(log, dirty, uncleanable, config, transactions)
+    end_offset = keys.latest_offset + 1
+    cleaner = Cleaner(log, keys, transactions, now_ms)
+    groups = group_segments(log, end_offset)
+    before = after = 0
+    for group in groups:
+        cleaned = cleaner.rewrite(group)
+        before += sum(segment.size for segment in group)
+        after += cleaned.size
+        swap_segments(log, cleaned, group, now_ms=now_ms)
+    return CleanStats(
+        dirty,
+        uncleanable,
+        end_offset,
+        sum(map(len, groups)),
+        len(groups),
+        before,
+        after,
+        cleaner.filter.kept,
+        cleaner.filter.dropped,
+    )
+
+
+def group_segments(log: PartitionLog, end_offset: int) -> list[list[LogSegment]]:
+    """The segments that begin below ``end_offset``, in groups that fit into one: sizes, indexes, offsets."""
+    groups: list[list[LogSegment]] = []
+    sizes: tuple[int, ...] = (0, 0, 0)
+    limits = log.config.segment_bytes, log.config.segment_index_bytes, log.config.segment_index_bytes
+    ends = [segment.base_offset for segment in log.segments[1:]]
+    for segment, end in zip(log.segments, ends, strict=False):
+        if segment.base_offset >= end_offset:
+            break
+        own = _sizes(segment)
+        together = tuple(map(sum, zip(sizes, own, strict=True)))
+        fits = all(size <= limit for size, limit in zip(together, limits, strict=True))
+        if groups and fits and (not segment.size or end - 1 - groups[-1][0].base_offset <= _INT32_MAX):
+            groups[-1].append(segment)
+            sizes = together
+        else:
+            groups.append([segment])
+            sizes = own
+    return groups
+
+
+def _sizes(segment: LogSegment) -> tuple[int, ...]:
+    segment.load()
+    sizes = segment.size, len(segment.offset_index.content), len(segment.time_index.content)
+    segment.unload()
+    return sizes
+
+
+def clean_dirtiest(
+    logs: Mapping[TopicPartition, PartitionLog],
+    cleaner_offsets: Mapping[TopicPartition, int],
+    uncleanable: dict[TopicPartition, KafkaError],
+    *,
+    now_ms: int,
+    config: CleanerConfig = DEFAULT_CLEANER,
+) -> tuple[TopicPartition, CleanStats] | None:
+    """Compact the dirtiest of the logs; None when none is due. ``cleaner_offsets`` are where their last
+    passes ended. One that is damaged is added to ``uncleanable`` and not tried again. Raises
+    KafkaStorageError and OSError."""
+    candidates = (
+        LogToClean.of(log, cleaner_offsets.get(partition), now_ms)
+        for partition, log in logs.items()
+        if log.config.compact and log.fenced is None and partition not in uncleanable
+    )
+    for each in dirtiest_first(candidates):
+        partition = each.log.topic_partition
+        try:
+            stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
+        except KafkaStorageError:
+            raise
+        except KafkaError as error:
+            LOG.error("%s is not compacted any more: %s", partition, error)
+            uncleanable[partition] = error
+            continue
+        return partition, stats
+    return None

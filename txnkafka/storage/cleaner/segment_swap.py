@@ -1,0 +1,46 @@
+"""A rewritten segment takes the place of those it was made from, so that a crash leaves these or that one.
+
+The files go from ``.cleaned`` to ``.swap``, the log last. Once ``.log.swap`` is there, durably, the new
+segment counts: ``storage.recovery.interrupted`` finishes the rest whenever a crash stops it, and Kafka does,
+too. Then the old files become ``.deleted``, and ``.swap`` goes from the new ones, again from the log last.
+
+Source: ``LocalLog.replaceSegments``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.storage.cleaner.cleaned_segment import CleanedSegment
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["swap_segments"]
+
+
+def swap_segments(
+    log: PartitionLog, cleaned: CleanedSegment, replaced: Sequence[LogSegment], *, now_ms: int
+) -> None:
+    """Put ``cleaned``, whose bytes are durable, in the place of segments that follow each other. Raises
+    KafkaStorageError, and the log is fenced: opening it again finishes or undoes it."""
+    try:
+        log.files.sync_directory(log.directory)
+        cleaned.become(".swap")
+        log.files.sync_directory(log.directory)
+        for segment in replaced:
+            log.delete_files(segment, now_ms)
+        cleaned.become("")
+        log.files.sync_directory(log.directory)
+        first = log.segments.index(replaced[0])
+        log.segments[first : first + len(replaced)] = [cleaned]
+        for segment in replaced[1:]:
+            log.snapshots.remove(segment.base_offset)
+        log.has_unsynced_names = True
+        cleaned.unload()
+        cleaned.close()
+    except OSError as error:
+        log.fence(error)
+        log.check_usable()

@@ -1,0 +1,104 @@
+"""Which directories of a data directory are partitions that can be owned, by what a listing says of them; and
+which errors are about one partition alone.
+
+A name is foreign bytes. It is refused where no checkpoint could hold it (whitespace, no UTF-8), where Kafka
+would write it differently (``t-007``), and where it is a link: whoever recovers a log cuts and replaces
+files, which must not happen elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.env import LINK
+from txnkafka.errors import KafkaStorageError
+from txnkafka.storage.formats.layout import parse_partition_directory, parse_segment_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from txnkafka.env import DirectoryEntry
+    from txnkafka.storage.formats.layout import PartitionDirectory
+
+__all__ = ["NamedPartition", "concerns_one_partition", "fault_of_file", "fits_checkpoint", "named_partitions"]
+
+LOG = logging.getLogger("txnkafka.storage")
+_WHITESPACE = " \t\n\x0b\f\r"
+# What a name leads to, or its rights, or damage of one inode. A failing or full disk, no memory and no more
+# descriptors are about everybody.
+_OF_ONE_FILE = frozenset(
+    getattr(errno, name)
+    for name in (
+        "EACCES", "EBADMSG", "EEXIST", "EFBIG", "EINVAL", "EISDIR", "ELOOP", "ENAMETOOLONG", "ENODEV",
+        "ENOENT", "ENOTDIR", "ENOTEMPTY", "ENXIO", "EPERM", "ESTALE", "EUCLEAN", "EXDEV",
+    )
+    if hasattr(errno, name)
+)  # fmt: skip
+
+
+class NamedPartition(NamedTuple):
+    """A directory that is called like a partition; ``fault``: why it is not opened, empty when it is."""
+
+    name: str
+    parsed: PartitionDirectory
+    fault: str
+
+
+def named_partitions(entries: Iterable[DirectoryEntry]) -> Iterator[NamedPartition]:
+    """The partition directories among the entries of a data directory. One whose name is another spelling of
+    a partition that is there too is left alone."""
+    listed = list(entries)
+    names = {entry.name for entry in listed}
+    for entry in listed:
+        parsed = parse_partition_directory(entry.name)
+        if parsed is None or not entry.may_be_directory:
+            if entry.is_directory:
+                LOG.warning("%r is no partition; Kafka would not start with it", entry.name)
+            continue
+        canonical = str(parsed.topic_partition)
+        if parsed.state == "current" and entry.name != canonical and canonical in names:
+            LOG.warning("%r is another spelling of %s, and is left alone", entry.name, canonical)
+            continue
+        yield NamedPartition(entry.name, parsed, _fault(entry, parsed))
+
+
+def _fault(entry: DirectoryEntry, parsed: PartitionDirectory) -> str:
+    if entry.is_link:
+        return LINK
+    if entry.fault:
+        return f"cannot be opened: {entry.fault}"
+    if not fits_checkpoint(parsed.topic_partition.topic):
+        return "has a name that no checkpoint can hold: it has whitespace, or is no UTF-8"
+    if parsed.state == "current" and entry.name != str(parsed.topic_partition):
+        return f"is called {parsed.topic_partition} by Kafka: rename it"
+    return ""
+
+
+def fits_checkpoint(topic: str) -> bool:
+    """Whether a line of a checkpoint can name the topic: words are divided by ASCII whitespace, in UTF-8."""
+    try:
+        topic.encode()
+    except UnicodeEncodeError:
+        return False
+    return not any(each in topic for each in _WHITESPACE)
+
+
+def fault_of_file(entry: DirectoryEntry) -> str:
+    """Why a file of a partition must not be written, empty when it may: links lead elsewhere."""
+    if parse_segment_file(entry.name) is None:
+        return ""
+    if entry.is_link:
+        return LINK
+    if entry.fault:
+        return f"cannot be opened: {entry.fault}"
+    return "is a directory, where a file belongs" if entry.is_directory else ""
+
+
+def concerns_one_partition(error: Exception) -> bool:
+    """Whether other partitions of the data directory can be opened in spite of this error."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    if isinstance(cause, OSError):
+        return cause.errno in _OF_ONE_FILE
+    return not isinstance(error, KafkaStorageError)

@@ -1,0 +1,1 @@
+"""The log of one partition that is owned: appended to, read, flushed, truncated."""

@@ -1,0 +1,62 @@
+"""The leader epochs of a log: which epoch began at which offset, as ``leader-epoch-checkpoint`` has it.
+
+Source: ``LeaderEpochFileCache``, ``LeaderEpochCheckpointFile``; KIP-101, KIP-279.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from txnkafka.storage.formats.checkpoint import EpochEntry
+
+__all__ = ["LeaderEpochs"]
+
+
+class LeaderEpochs:
+    """Entries whose epochs and start offsets both increase."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: Iterable[EpochEntry] = ()) -> None:
+        self.entries = list(entries)
+
+    @property
+    def latest(self) -> int | None:
+        """The newest epoch."""
+        return self.entries[-1].epoch if self.entries else None
+
+    def assign(self, epoch: int, start_offset: int) -> bool:
+        """Note that ``epoch`` begins at ``start_offset`` unless it is known; True when something changed.
+        Entries that contradict it go, as ``LeaderEpochFileCache.assign`` has it."""
+        if epoch < 0 or (self.entries and epoch == self.entries[-1].epoch):
+            return False
+        while self.entries and (
+            self.entries[-1].epoch >= epoch or self.entries[-1].start_offset >= start_offset
+        ):
+            self.entries.pop()
+        self.entries.append(EpochEntry(epoch, start_offset))
+        return True
+
+    def truncate_from_end(self, end_offset: int) -> bool:
+        """Forget the epochs that begin at ``end_offset`` or behind it; True when something changed."""
+        count = len(self.entries)
+        self.entries = [each for each in self.entries if each.start_offset < end_offset]
+        return len(self.entries) != count
+
+    def truncate_from_start(self, start_offset: int) -> bool:
+        """Forget the epochs that end at ``start_offset`` or before it; the one that holds it begins there
+        from now on. True when something changed."""
+        older = [each for each in self.entries if each.start_offset <= start_offset]
+        if not older or (len(older) == 1 and older[0].start_offset == start_offset):
+            return False
+        self.entries[: len(older)] = [EpochEntry(older[-1].epoch, start_offset)]
+        return True
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int] | None:
+        """The largest epoch not above ``epoch`` and where it ends; None when none is known."""
+        if self.entries and epoch == self.entries[-1].epoch:
+            return epoch, log_end_offset
+        older = [each for each in self.entries if each.epoch <= epoch]
+        if not older or len(older) == len(self.entries):
+            return None
+        return older[-1].epoch, self.entries[len(older)].start_offset

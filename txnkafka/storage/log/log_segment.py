@@ -1,0 +1,378 @@
+"""One segment of a log that is owned: bytes are appended to it, read from it, cut off it.
+
+The ``.log`` file is the truth. Both indexes and the list of aborted transactions are kept in memory once they
+are needed, and written by ``save``.
+
+Source: ``LogSegment``, ``LocalLog``.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from functools import partial
+from typing import TYPE_CHECKING
+
+from txnkafka._core.index_entries import index_entries
+from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.env import random_below
+from txnkafka.errors import CorruptFileError, CorruptRecordError
+from txnkafka.model import NO_TIMESTAMP
+from txnkafka.storage.formats.index import OffsetIndex, OffsetPosition, TimeIndex
+from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
+from txnkafka.storage.formats.segment_reader import SegmentReader
+from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
+from txnkafka.storage.log.txn_index_file import TxnIndexFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from txnkafka.config import LogConfig
+    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.storage.formats.layout import FileKind
+
+__all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
+
+LOG = logging.getLogger("txnkafka.storage")
+SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
+OUT_OF_ORDER = "offsets go back in the log; 'txnkafka repair --full' says where"
+_INT32_MAX = 2**31 - 1
+_READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
+
+
+class LogSegment(SegmentFiles):
+    """The files of one segment below ``directory``. ``size`` is where the next batch goes."""
+
+    def __init__(
+        self, files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
+    ) -> None:
+        super().__init__(files, directory, base_offset)
+        self.config = config
+        self.created_ms = created_ms  # or opened, by this process
+        jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
+        self.roll_jitter_ms = random_below(jitter_ms) if jitter_ms else 0  # LogConfig.randomSegmentJitter
+        self.modified_ms = created_ms  # written to the last time
+        self.size = 0
+        self.rolling_timestamp: int | None = None  # the largest of the first batch
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
+        self.offset_index = IndexFile(OFFSET_ENTRY)
+        self.time_index = IndexFile(TIME_ENTRY)
+        # None until somebody asks: storage.log.transactions
+        self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
+        self.has_unsynced_bytes = False
+        self.has_new_indexes = False  # made anew from the log, while it was opened
+        self.is_new = True  # no file was there
+        self.lacks_index = False  # an index file was not there when it was found
+        self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
+        self._loaded = True
+        self._bytes_since_entry = 0
+
+    # Appending
+
+    def append(self, batch: bytearray, last_offset: int, max_timestamp: int) -> None:
+        """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
+        it was, but for bytes behind ``size``."""
+        size = len(batch)
+        self.file("log").write(self.size, [batch])
+        self.has_unsynced_bytes = True
+        self.note(self.size, size, last_offset, max_timestamp)
+        self.size += size
+
+    def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Take the next batch of the log into the indexes: an entry for a batch when more than
+        ``index.interval.bytes`` lie between it and the last one that has an entry."""
+        if self.rolling_timestamp is None:
+            self.rolling_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
+        if self._bytes_since_entry > self.config.index_interval_bytes:
+            self.offset_index.append(last_offset - self.base_offset, position)
+            self._add_time_entry()
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += size
+
+    def note_all(self, batches: BatchIndex) -> None:
+        """Take batches of the log into the indexes that are there already."""
+        self._check_reach(batches)
+        if not len(batches):
+            return
+        if self.rolling_timestamp is None:
+            self.rolling_timestamp = batches.max_timestamp[0]
+        try:
+            grown = index_entries(
+                batches,
+                base_offset=self.base_offset,
+                interval_bytes=self.config.index_interval_bytes,
+                bytes_since_entry=self._bytes_since_entry,
+                max_timestamp=self.max_timestamp,
+                max_timestamp_offset=self.max_timestamp_offset,
+                newest_entry=self._newest_time_entry(),
+            )
+        except OverflowError as error:
+            raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
+        self.offset_index.content += grown[0]
+        self.time_index.content += grown[1]
+        self._bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
+
+    def _newest_time_entry(self) -> int:
+        last = self.time_index.last()
+        return NO_TIMESTAMP if last is None else last[0]
+
+    def _add_time_entry(self) -> None:
+        if self.max_timestamp > self._newest_time_entry():
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+
+    def fits(self, last_offset: int) -> bool:
+        """Whether an offset can be told relative to the segment's base."""
+        return 0 <= last_offset - self.base_offset <= _INT32_MAX
+
+    def indexes_are_full(self) -> bool:
+        """Whether an index has no room; the last slot of the time index is kept for the segment's end."""
+        room = self.config.segment_index_bytes
+        return (
+            len(self.offset_index.content) + OFFSET_ENTRY.size > room
+            or len(self.time_index.content) + 2 * TIME_ENTRY.size > room
+        )
+
+    # Reading
+
+    def read(self, position: int, length: int) -> memoryview:
+        """Bytes of the log, fewer where it ends."""
+        buffer = memoryview(bytearray(max(0, min(length, self.size - position))))
+        return buffer[: self.file("log").read_into(buffer, position)]
+
+    def view(self) -> SegmentReader:
+        """The segment as a reader has it; to be closed."""
+        return SegmentReader(self.files, self.base_offset, {"log": self.path("log")}, self.size)
+
+    def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
+        """Headers of all batches from one batch boundary to another, window by window."""
+        if not self.size:
+            return  # there may be no file yet
+        view = self.view()
+        try:
+            for _, _, index in view.windows(position, self.size if end is None else end):
+                yield index
+        finally:
+            view.close()
+
+    def last_entry(self) -> OffsetPosition | None:
+        """The last entry of the offset index."""
+        self.load()
+        last = self.offset_index.last()
+        return None if last is None else OffsetPosition(self.base_offset + last[0], last[1])
+
+    def batch_before(self, position: int) -> int:
+        """Position of a batch at or before ``position``, as near as the index knows."""
+        self.load()
+        entries = OffsetIndex(self.offset_index.content, self.base_offset)
+        below = bisect_right(range(len(entries)), position, key=lambda each: entries[each].position)
+        return entries[below - 1].position if below else 0
+
+    def find(self, offset: int) -> tuple[int, int, int] | None:
+        """Position, size and base offset of the first batch that ends at ``offset`` or behind it; None when
+        there is none. An index that leads to no batch is made anew. Raises CorruptRecordError."""
+        self.load()
+        for _ in range(2):
+            entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
+            place, position = self._find(offset, entry)
+            if place is not None or position == self.size:
+                return place
+            self.index_again()
+        raise CorruptRecordError(
+            "no whole batch begins here", position=position, offset=offset, file=self.path("log")
+        )
+
+    def _find(self, offset: int, entry: OffsetPosition) -> tuple[tuple[int, int, int] | None, int]:
+        """The place, and up to where it was looked for."""
+        position, length = entry.position, _READ_BYTES
+        while 0 <= position < self.size:
+            data = self.read(position, length)
+            index = scan(data, position=position)
+            if not len(index):
+                if len(data) < length:
+                    break
+                length *= 4
+                continue
+            # brokers before 4.0 gave the last offset of an append of several batches
+            if 0 < position == entry.position and index.last_offset[0] > entry.offset:
+                break
+            found = index.find(offset)
+            if found < len(index):
+                return (index.position[found], index.size[found], index.base_offset[found]), position
+            position = index.end_position
+        return None, position
+
+    def index_again(self) -> None:
+        """Make both indexes from the log."""
+        self.forget_indexes()
+        for index in self.windows():
+            self.note_all(index)
+        self.seal()
+
+    # Keeping
+
+    def seal(self) -> None:
+        """No more appends: the time index gets its last entry."""
+        self._add_time_entry()
+
+    def save(self, unsynced: list[DataFile]) -> None:
+        """Write what the indexes have and their files lack. Each file joins ``unsynced`` before it is
+        written, so that a save that fails half way leaves no file that nobody syncs. Raises OSError."""
+        if self._loaded:
+            for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
+                if not index.is_saved or not self.files.exists(self.path(kind)):
+                    unsynced.append(self.file_to_save(kind))
+                    index.save(self.file(kind))
+        if self.txn_index is not None and not self.txn_index.is_saved:
+            unsynced.append(self.file_to_save("txnindex"))
+            self.txn_index.save(self.file("txnindex"))
+
+    def load(self) -> None:
+        """Have the indexes in memory; where a file is not there, or cannot be right, both are made from the
+        log."""
+        if self._loaded:
+            return
+        self._loaded = True
+        fault = self._read_indexes()
+        if fault:
+            if self.size:
+                self.on_repair(f"{self.path('index')} with its .timeindex", "rebuilt from the log", fault)
+            self.index_again()
+            return
+        last = self.time_index.last()
+        if last is not None:
+            self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
+
+    def _read_indexes(self) -> str:
+        """What is wrong with the files; nothing when they can be taken."""
+        for kind in SPARSE:
+            if not self.files.exists(self.path(kind)):
+                return f"{self.path(kind)} is not there"
+        try:
+            self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
+            self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
+        except CorruptFileError as error:
+            return f"{error.file} is damaged, {error.reason}"
+        offsets = OffsetIndex(self.offset_index.content, self.base_offset).problems(self.size)
+        times = TimeIndex(self.time_index.content, self.base_offset).problems()
+        for kind, problems in (("index", offsets), ("timeindex", times)):
+            if problems:
+                return f"{self.path(kind)} is damaged, {problems[0].text}"
+        if self.size and not len(self.time_index) and (self.first_timestamp() or 0) > 0:
+            return f"{self.path('timeindex')} is empty"
+        return ""
+
+    def unload(self) -> None:
+        """Give back the memory of indexes that are in their files."""
+        if self._loaded and self.offset_index.is_saved and self.time_index.is_saved:
+            self._loaded = False
+            self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
+
+    def _content(self, kind: FileKind) -> bytes:
+        return read_derived(self.files, self.path(kind), INDEX_LIMIT)  # not kept open: they may be many
+
+    def loaded_from(self, size: int, modified_ms: int) -> None:
+        """The files are there already, with so many bytes of log that were written then."""
+        self.size = size
+        self.modified_ms = modified_ms
+        self.is_new = False
+        self.txn_index = None
+        self._loaded = False
+
+    def count_anew(self) -> None:
+        """The segment was opened to be appended to: as in Kafka, the next entry of the index is that far from
+        here."""
+        self._bytes_since_entry = 0
+
+    def begin_again(self) -> None:
+        """The log is looked at from its beginning: ``note_all`` makes the indexes."""
+        self._loaded = self.has_new_indexes = True
+        self.forget_indexes()
+
+    def _check_reach(self, batches: BatchIndex) -> None:
+        if len(batches) and not self.fits(batches.last_offset[-1]):
+            raise CorruptRecordError(
+                f"offset {batches.last_offset[-1]} is too far from the segment's base offset for any index; "
+                "Apache Kafka cuts such a segment in two when it starts, here it is not opened",
+                position=batches.position[-1],
+                offset=batches.base_offset[-1],
+                file=self.path("log"),
+            )
+
+    def note_tail(self, batches: BatchIndex) -> None:
+        """These batches end the segment; what is behind the last entry of the time index counts too."""
+        self._check_reach(batches)
+        for last_offset, timestamp in zip(batches.last_offset, batches.max_timestamp, strict=True):
+            if timestamp > self.max_timestamp and self.fits(last_offset):
+                self.max_timestamp, self.max_timestamp_offset = timestamp, last_offset
+
+    def first_timestamp(self) -> int | None:
+        """The largest timestamp of the first batch, from which the segment's age counts."""
+        if self.rolling_timestamp is None and self.size:
+            for index in self.windows(0, min(self.size, _READ_BYTES)):
+                self.rolling_timestamp = index.max_timestamp[0] if len(index) else None
+                break
+        return self.rolling_timestamp
+
+    def forget_indexes(self) -> None:
+        """Start over with indexes of nothing; ``note_all`` fills them."""
+        self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
+        self.offset_index.replaces_file()
+        self.time_index.replaces_file()
+        self.rolling_timestamp = None
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
+        self._bytes_since_entry = 0
+
+    def truncate(self, position: int, offset: int) -> None:
+        """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises
+        OSError."""
+        self.load()
+        self.file("log").truncate(position)
+        self.has_unsynced_bytes = True
+        self.size = position
+        self.offset_index.keep_while(offset - self.base_offset, 0)
+        self.time_index.keep_while(offset - self.base_offset, 1)
+        if self.txn_index is not None:
+            self.txn_index.keep_below(offset)
+        self._bytes_since_entry = 0
+        self._find_max_timestamp()
+        if position == 0:
+            self.rolling_timestamp = None
+        # what no entry of the time index covers; Kafka forgets it, and with it how young the segment is
+        for index in self.windows(self.batch_before(position)):
+            self.note_tail(index)
+
+    def _find_max_timestamp(self) -> None:
+        """The last entry of the time index has it, or a batch behind that."""
+        timestamp, relative = self.time_index.last() or (NO_TIMESTAMP, 0)
+        self.max_timestamp, self.max_timestamp_offset = timestamp, self.base_offset + relative
+        entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(self.max_timestamp_offset)
+        for index in self.windows(entry.position):
+            self.note_tail(index)
+
+    def sync(self) -> None:
+        """The log's bytes are durable. Raises OSError."""
+        self.file("log").sync()
+        self.has_unsynced_bytes = False
+
+    def cut_tail(self, position: int) -> None:
+        """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
+        self.file("log").truncate(position)
+        self.size = position
+        self.has_new_indexes = self.has_unsynced_bytes = True
+
+    def take_back(self) -> None:
+        """Cut off what a failed write has left behind the last batch. Raises OSError."""
+        self.file("log").truncate(self.size)
+        self.has_unsynced_bytes = True  # else a power cut brings it back, below batches that follow
+
+    def preallocate(self) -> None:
+        """Make the file as large as the segment may get. Raises OSError."""
+        self.file("log").truncate(max(self.size, self.config.segment_bytes))
+
+    def trim(self) -> None:
+        """Make the file as large as the log in it. Raises OSError."""
+        self.file("log").truncate(self.size)
+        self.has_unsynced_bytes = True

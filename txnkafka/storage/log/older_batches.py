@@ -1,0 +1,41 @@
+"""Batches of a producer that lie below the one that a snapshot has kept.
+
+A snapshot holds the last batch of each producer, a broker that ran on knows five. A retry of one of the other
+four would be refused after a restart; so, and only then, they are looked for in the log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka._core.scan import BatchIndex
+
+if TYPE_CHECKING:
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["search_older_batches"]
+
+SEARCHED_BYTES = 64 << 20
+PIECE_BYTES = 1 << 20
+
+
+def search_older_batches(log: PartitionLog, producer_id: int, below: int) -> None:
+    """Tell the table of producers what lies before ``below``, piece by piece downwards, until the producer's
+    batches are complete or 64 MiB were looked at."""
+    left = SEARCHED_BYTES
+    for number in range(log.segment_of(below - 1), -1, -1):
+        segment = log.segments[number]
+        place = log.find(number, below)
+        end = segment.size if place is None else place[0]
+        while end > 0 and left > 0 and log.producers.misses_older(producer_id):
+            start = segment.batch_before(max(0, end - PIECE_BYTES))
+            headers = BatchIndex()
+            for index in segment.windows(start, end):
+                headers.extend(index)
+            log.producers.remember_older(headers, producer_id)
+            left -= end - start
+            end = start
+        if left <= 0 or not log.producers.misses_older(producer_id):
+            break
+    log.producers.end_search(producer_id)
+

@@ -1,0 +1,184 @@
+"""The aborted transactions of a segment that was loaded: from its ``.txnindex``, and from the log where there
+is none that can be believed.
+
+The file has no checksum and no length, and Kafka makes none for a segment without aborts. So a file that is
+missing, empty or cut between two entries looks like that of a segment with fewer aborts, and Kafka shows
+aborted data then. Here a file is believed up to its last entry; the headers behind that one's marker are
+looked at once, before the first answer, for an ABORT marker that is not in the file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka.errors import CorruptFileError, CorruptRecordError
+from txnkafka.storage.formats.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON
+from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT, read_derived
+from txnkafka.storage.formats.txn_index import parse_txn_index
+from txnkafka.storage.log.log_segment import OUT_OF_ORDER
+from txnkafka.storage.log.txn_index_file import TxnIndexFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from txnkafka._core.scan import BatchIndex
+    from txnkafka.model import CompletedTxn
+    from txnkafka.storage.formats.txn_index import AbortedTxn
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["add_aborted", "check_transactions", "load_producers", "replay", "transactions_of"]
+
+_ABORT = 0
+_NEVER = (1 << 63) - 1
+
+
+def transactions_of(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
+    """The aborted transactions whose markers lie in a segment."""
+    if segment.txn_index is None:
+        index = _from_file(log, segment)
+        if any(_aborts(batches) for batches in _behind(segment, index)):
+            _add_from_log(log, segment, index)
+        segment.txn_index = index
+    return segment.txn_index
+
+
+def _from_file(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
+    path = segment.path("txnindex")
+    if not segment.files.exists(path):
+        return TxnIndexFile(segment.base_offset)
+    entries: list[AbortedTxn] = []
+    try:
+        content = read_derived(segment.files, path, TXN_INDEX_LIMIT)
+        entries, problems = parse_txn_index(content, segment.base_offset)
+        fault = problems[0].text if problems else ""
+    except CorruptFileError as error:
+        fault = error.reason
+    if any(each.first_offset == each.last_offset for each in entries):
+        fault = "an aborted transaction has no data"  # zeros look like one
+    if entries and entries[-1].last_offset >= log.log_end_offset:
+        fault = "an aborted transaction ends behind the log"  # the next one could not follow it
+    if not fault:
+        return TxnIndexFile(segment.base_offset, entries)
+    log.note(path, "rebuilt from the log", f"it is damaged, {fault}")
+    index = TxnIndexFile(segment.base_offset)
+    index.replaces_file()
+    return index
+
+
+def _behind(segment: LogSegment, index: TxnIndexFile) -> Iterator[BatchIndex]:
+    """The batches behind the marker of the last entry."""
+    place = segment.find(index.entries[-1].last_offset + 1) if index.entries else (0, 0, 0)
+    return iter(()) if place is None else segment.windows(place[0])
+
+
+def _add_from_log(log: PartitionLog, segment: LogSegment, index: TxnIndexFile) -> None:
+    """Add what the markers behind the last entry say. One of a transaction without data here, or whose data
+    the cleaner has removed, says nothing."""
+    known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
+    missing = [each for each in _aborted_in(log, segment) if each.last_offset > known]
+    if missing and index.is_saved:
+        why = f"aborted transactions are missing, {len(missing)} of them"
+        log.note(segment.path("txnindex"), "completed from the log", why)
+    add_aborted(segment, index, missing)
+
+
+def add_aborted(segment: LogSegment, index: TxnIndexFile, completed: list[CompletedTxn]) -> None:
+    """Add the aborted ones of the transactions that end in a segment. Raises CorruptRecordError when their
+    markers are not in the order of their offsets."""
+    try:
+        index.add(completed)
+    except ValueError as error:
+        raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=segment.path("log")) from None
+
+
+def _aborted_in(log: PartitionLog, segment: LogSegment) -> list[CompletedTxn]:
+    """The transactions that the segment's markers abort, by what the log says."""
+    table = ProducerTable()
+    completed: list[CompletedTxn] = []
+    start = load_producers(log, table, segment.base_offset)
+    replay(log, table, start, segment.base_offset, completed)
+    completed.clear()
+    wanted: set[int] = set()
+    for batches in segment.windows():
+        table.replay(batches, segment.base_offset, completed)
+        wanted.update(_aborts(batches))
+    return [each for each in completed if each.last_offset in wanted]
+
+
+def check_transactions(log: PartitionLog, segment: LogSegment) -> None:
+    """Hold the entries of a segment's file against the markers in its log; when one has none, or one is
+    missing, all are made anew."""
+    index = transactions_of(log, segment)
+    markers = {
+        (producer_id, offset)
+        for batches in segment.windows()
+        for producer_id, offset, attributes, kind in zip(
+            batches.producer_id, batches.last_offset, batches.attributes, batches.control_type, strict=True
+        )
+        if attributes & ATTRIBUTE_CONTROL and kind == _ABORT
+    }
+    listed = {(each.producer_id, each.last_offset): each for each in index.entries}
+    aborted = _aborted_in(log, segment) if markers else []
+    if listed.keys() <= markers and all(_covers(listed, each) for each in aborted):
+        return
+    log.note(segment.path("txnindex"), "rebuilt from the log", "it contradicts the log")
+    segment.txn_index = TxnIndexFile(segment.base_offset)
+    segment.txn_index.replaces_file()
+    add_aborted(segment, segment.txn_index, aborted)
+
+
+def _covers(listed: Mapping[tuple[int, int], AbortedTxn], aborted: CompletedTxn) -> bool:
+    entry = listed.get((aborted.producer_id, aborted.last_offset))
+    return entry is not None and entry.first_offset <= aborted.first_offset
+
+
+def _aborts(batches: BatchIndex) -> list[int]:
+    """Offsets of ABORT markers, but for those that compaction has given a delete horizon: of their
+    transactions nothing is left, whatever a snapshot says."""
+    columns = zip(batches.base_offset, batches.attributes, batches.control_type, strict=True)
+    kind = ATTRIBUTE_CONTROL | ATTRIBUTE_DELETE_HORIZON
+    return [
+        offset
+        for offset, attributes, control_type in columns
+        if attributes & kind == ATTRIBUTE_CONTROL and control_type == _ABORT
+    ]
+
+
+def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> int:
+    """Load the newest snapshot at or below ``end_offset`` that holds; returns its offset, or where the log
+    begins when there is none. One that does not hold is removed.
+
+    Nobody is expired yet: who was idle then may have written since, and is known by what was before."""
+    for offset in reversed([each for each in log.snapshots.offsets if each <= end_offset]):
+        try:
+            table.load(log.snapshots.read(offset), now_ms=log.loaded_ms, expiration_ms=_NEVER)
+            return offset
+        except CorruptFileError as error:
+            log.note(log.snapshots.path(offset), "removed", f"it is damaged, {error.reason}")
+            log.snapshots.remove(offset)
+    table.clear()
+    return log.segments[0].base_offset
+
+
+def replay(
+    log: PartitionLog, table: ProducerTable, start: int, end: int, completed: list[CompletedTxn]
+) -> None:
+    """Take the batches in [start, end) into ``table``.
+
+    Those below the log start too, as long as they are there: the log start moves on without asking the
+    producers, and a snapshot from below it would lack what happened in between.
+    """
+    for number in range(log.segment_of(start), len(log.segments)):
+        segment = log.segments[number]
+        if segment.base_offset >= end:
+            return
+        place = segment.find(start) if segment.base_offset < start else (0, 0, 0)
+        if place is None:
+            continue
+        for batches in segment.windows(place[0]):
+            count = batches.find(end)
+            if count < len(batches):
+                batches.truncate(count, "end", "")
+            table.replay(batches, start, completed)

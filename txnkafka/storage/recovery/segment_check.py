@@ -1,0 +1,147 @@
+"""Where the batches of a segment end that somebody finds on the disk, and what is wrong with what follows.
+
+Nothing is changed here but what the segment has in memory: its indexes are made on the way.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.record.crc import first_invalid_crc
+from txnkafka.storage.formats.order import NO_LIMIT, misplaced_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txnkafka._core.scan import BatchIndex
+    from txnkafka.storage.formats.segment_reader import SegmentReader
+    from txnkafka.storage.log.log_segment import LogSegment
+
+__all__ = ["SegmentEnd", "check_segment", "walk_tail"]
+
+_MANY_INTERVALS = 4  # between index entries; who has none behind so many has lost them
+_BAD_CRC = "the bytes of the batch that begins there do not match its CRC"
+_BAD_MAGIC = "the batch that begins there has a magic that nobody knows"
+_BAD_OFFSETS = "the offsets of the batch that begins there contradict those around it"
+
+
+class SegmentEnd(NamedTuple):
+    """The log goes on at ``next_offset``; the first ``position`` bytes are sound. When there are more,
+    ``fault`` says what they are."""
+
+    next_offset: int
+    position: int
+    fault: str
+
+
+class _Place(NamedTuple):
+    """Batches from a position on: the log before them ends at ``next_offset``, behind them it goes on at
+    ``limit``."""
+
+    position: int
+    next_offset: int
+    limit: int = NO_LIMIT
+
+
+def walk_tail(segment: LogSegment) -> SegmentEnd:
+    """Check the batches from the last index entry on; all of them, and make the indexes anew, when something
+    is wrong, for an entry may lie, or tell of the batch that is torn."""
+    whole = _Place(0, segment.base_offset)
+    last = segment.last_entry()
+    if last is None:
+        if segment.size <= _MANY_INTERVALS * segment.config.index_interval_bytes:
+            end = _check(segment, whole, _nothing, segment.note_tail)
+            if not end.fault:
+                return end
+    else:
+        found: list[int] = []
+
+        def take(batches: BatchIndex) -> None:
+            found.extend(batches.last_offset[:1])
+            segment.note_tail(batches)
+
+        end = _check(segment, whole._replace(position=last.position), found.clear, take)
+        if not end.fault and found and found[0] <= last.offset:
+            return end
+    return _check(segment, whole, segment.forget_indexes, segment.note_all)
+
+
+def check_segment(
+    segment: LogSegment, next_offset: int, limit: int, take: Callable[[BatchIndex], None]
+) -> SegmentEnd:
+    """Check all batches and make the indexes anew. The log before them ends at ``next_offset``, what follows
+    begins at ``limit``; ``take`` gets the batches, window by window, some of them perhaps twice.
+
+    Raises CorruptRecordError for offsets that no index can hold.
+    """
+
+    def take_all(batches: BatchIndex) -> None:
+        segment.note_all(batches)
+        take(batches)
+
+    return _check(segment, _Place(0, next_offset, limit), segment.begin_again, take_all)
+
+
+def _check(
+    segment: LogSegment, place: _Place, begin: Callable[[], None], take: Callable[[BatchIndex], None]
+) -> SegmentEnd:
+    begin()
+    if not segment.size:
+        return SegmentEnd(place.next_offset, 0, "")
+    with closing(segment.view()) as view:
+        end = _take(view, place, take)
+        if end is not None:
+            return end
+        # a flipped offset is outside the CRC: only the batches around it tell which of them is to blame
+        wrong = _first_misplaced(view, place)
+        begin()
+        end = _take(view, place, take, size=view.size if wrong is None else wrong)
+        assert end is not None
+        return end if end.fault or wrong is None else end._replace(fault=_BAD_OFFSETS)
+
+
+def _take(
+    view: SegmentReader, place: _Place, take: Callable[[BatchIndex], None], *, size: int | None = None
+) -> SegmentEnd | None:
+    """Take the batches up to the first that does not hold; None when they are not in order, unless somebody
+    has looked at that before and says up to which ``size`` they are."""
+    position, next_offset, fault = place.position, place.next_offset, ""
+    end = view.size if size is None else size
+    for window, data, index in view.windows(position, end):
+        sound = first_invalid_crc(data, index, position=window)
+        if sound < len(index):
+            magic = index.magic[sound]
+            index.truncate(sound, "crc", _BAD_CRC if magic <= 2 else _BAD_MAGIC)
+        if len(index):
+            if size is None and not _is_in_order(index, next_offset, place.limit):
+                return None
+            next_offset = max(next_offset, index.last_offset[-1] + 1)
+        take(index)
+        position, fault = index.end_position, index.stop_reason
+        if index.stop == "crc":
+            break
+    return SegmentEnd(next_offset, position, fault if position < end else "")
+
+
+def _is_in_order(index: BatchIndex, next_offset: int, limit: int) -> bool:
+    return index.disorder(next_offset) == len(index) and index.last_offset[-1] < limit
+
+
+def _first_misplaced(view: SegmentReader, place: _Place) -> int | None:
+    """Position of the first batch whose offsets cannot be right. None when batches stand there twice, which
+    is no damage: Kafka accepts it."""
+    index: BatchIndex | None = None
+    for _, _, batches in view.windows(place.position):
+        if index is None:
+            index = batches
+        else:
+            index.extend(batches)
+    if index is None:
+        return None
+    found = misplaced_batches(index, place.next_offset, place.limit)
+    return index.position[found[0]] if found else None
+
+
+def _nothing() -> None:
+    pass

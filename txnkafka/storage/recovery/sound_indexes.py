@@ -1,0 +1,81 @@
+"""Indexes of a segment that were made anew from its log, and those that lie there: they need not be equal to
+be right. A broker that was started again counts the bytes between entries from there on, and older ones make
+other entries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.errors import CorruptFileError
+from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
+from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
+from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+
+if TYPE_CHECKING:
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["keep_sound_indexes"]
+
+
+
+def keep_sound_indexes(log: PartitionLog, segment: LogSegment) -> None:
+    """Keep what the index files say where that fits the log, whose own indexes are in memory; note where it
+    does not. Raises OSError."""
+    last_offsets: dict[int, int] = {}
+    end_offset = segment.base_offset
+    for batches in segment.windows():
+        last_offsets.update(zip(batches.position, batches.last_offset, strict=True))
+        end_offset = batches.last_offset[-1] + 1 if len(batches) else end_offset
+    segment.seal()
+    _keep_offset_index(log, segment, last_offsets, end_offset)
+    _keep_time_index(log, segment, end_offset)
+
+
+def _keep_offset_index(
+    log: PartitionLog, segment: LogSegment, last_offsets: dict[int, int], end_offset: int
+) -> None:
+    path = segment.path("index")
+    content = _content(log, segment, path)
+    if content is None:
+        return
+    problems = OffsetIndex(content, segment.base_offset).problems(
+        segment.size, end_offset=end_offset, last_offsets=last_offsets
+    )
+    if problems:
+        log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
+    else:
+        segment.offset_index = IndexFile(OFFSET_ENTRY, content)
+
+
+def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) -> None:
+    path = segment.path("timeindex")
+    content = _content(log, segment, path)
+    if content is None:
+        return
+    problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
+    index = IndexFile(TIME_ENTRY, content)
+    if problems:
+        log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
+    elif _last_timestamp(index) != _last_timestamp(segment.time_index):  # older brokers note other offsets
+        log.note(path, "rebuilt from the log", "it does not end with the newest timestamp")
+    else:
+        segment.time_index = index
+
+
+def _content(log: PartitionLog, segment: LogSegment, path: str) -> bytes | None:
+    """Content of an index file; None, with a note, where there is none that can be read. Raises OSError."""
+    if not segment.files.exists(path):
+        log.note(path, "rebuilt from the log", "it is not there")
+        return None
+    try:
+        return read_derived(segment.files, path, INDEX_LIMIT)
+    except CorruptFileError as error:
+        log.note(path, "rebuilt from the log", f"it is damaged, {error.reason}")
+        return None
+
+
+def _last_timestamp(index: IndexFile) -> int | None:
+    last = index.last()
+    return None if last is None else last[0]
