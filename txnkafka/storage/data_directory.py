@@ -42,9 +42,9 @@ from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import NamedPartition, concerns_one_partition, named_partitions
 from txnkafka.storage.identity import identify, make_identity, topic_id_of
+from txnkafka.storage.log import truncation
 from txnkafka.storage.log.flush import FlushTickets
 from txnkafka.storage.log.repair_step import RepairStep
-from txnkafka.storage.log import truncation
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
 
