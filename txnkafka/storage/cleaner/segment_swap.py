@@ -36,6 +36,7 @@ def swap_segments(
         log.files.sync_directory(log.directory)
         first = log.segments.index(replaced[0])
         log.segments[first : first + len(replaced)] = [cleaned]
+        log.positions.clear()
         for segment in replaced[1:]:
             log.snapshots.remove(segment.base_offset)
         log.has_unsynced_names = True

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 from txnkafka.env import this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
 from txnkafka.storage.log.flush import LogFlush
+from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata, OffsetPositions
 from txnkafka.storage.log.repair_step import RepairStep
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.batch_position import BatchPosition
     from txnkafka.storage.log.log_segment import LogSegment
 
 __all__ = ["LocalLog"]
@@ -60,6 +62,7 @@ class LocalLog:
         self._was_cut = False  # while a flush was under way
         self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
         self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
+        self.positions = OffsetPositions(self._locate)
         self._doomed: list[tuple[int, list[str]]] = []  # when to remove which files
         self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
 
@@ -72,11 +75,32 @@ class LocalLog:
         """Number of the segment that would hold ``offset``."""
         return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
 
-    def find(self, number: int, offset: int) -> tuple[int, int, int] | None:
-        """Position, size and base offset of the first batch in a segment that ends at ``offset`` or
-        behind."""
+    @property
+    def log_end_metadata(self) -> LogOffsetMetadata:
+        """The log end and its position."""
+        active = self.segments[-1]
+        return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.size)
+
+    def locate(self, offset: int) -> tuple[int, BatchPosition | None]:
+        """The first batch that ends at ``offset`` or behind it, and the number of its segment; None with that
+        of the active segment at the log end. Raises CorruptRecordError and OSError."""
+        last = len(self.segments) - 1
+        active = self.segments[last]
+        if offset < active.base_offset:
+            for number in range(self.segment_of(offset), last):
+                place = self.find(number, offset)
+                if place is not None:
+                    return number, place
+        return last, active.find(offset)
+
+    def _locate(self, offset: int) -> tuple[LogSegment, BatchPosition | None]:
+        number, place = self.locate(offset)
+        return self.segments[number], place
+
+    def find(self, number: int, offset: int) -> BatchPosition | None:
+        """The first batch in a segment that ends at ``offset`` or behind it."""
         segment = self.segments[number]
-        if segment is not self.active and segment not in self._looked_up:
+        if segment is not self.segments[-1] and segment not in self._looked_up:
             self._looked_up.append(segment)
             oldest = self._looked_up.pop(0) if len(self._looked_up) > _KEPT_INDEXES else self.active
             if oldest is not self.active:  # a cut may have made it that
@@ -116,6 +140,7 @@ class LocalLog:
         if self.fenced is not None:
             return LogFlush(self.recovery_point, (), ())  # no sync can make good what has failed
         self.active.has_unsynced_bytes = False
+        self.positions.on_flush(self.log_end_metadata)
         directories = [self.directory] if self.has_unsynced_names else []
         self.unsynced_files, self.has_unsynced_names = [], False
         self._retired, self._rolled = self._rolled, []

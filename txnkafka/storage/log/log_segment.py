@@ -9,25 +9,24 @@ Source: ``LogSegment``, ``LocalLog``.
 from __future__ import annotations
 
 import logging
-from bisect import bisect_right
 from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka._core.index_entries import index_entries
-from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import random_below
 from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.formats.index import OffsetIndex, OffsetPosition, TimeIndex
 from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
 from txnkafka.storage.formats.segment_reader import SegmentReader
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.log.batch_position import BatchPosition, find_batch_in
 from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from txnkafka._core.scan import BatchIndex
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.formats.layout import FileKind
@@ -56,8 +55,7 @@ class LogSegment(SegmentFiles):
         self.size = 0
         self.rolling_timestamp: int | None = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
-        self.offset_index = IndexFile(OFFSET_ENTRY)
-        self.time_index = IndexFile(TIME_ENTRY)
+        self.offset_index, self.time_index = OffsetIndex.owned(base_offset), TimeIndex.owned(base_offset)
         # None until somebody asks: storage.log.transactions
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
@@ -111,8 +109,8 @@ class LogSegment(SegmentFiles):
             )
         except OverflowError as error:
             raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
-        self.offset_index.content += grown[0]
-        self.time_index.content += grown[1]
+        self.offset_index.extend(grown[0])
+        self.time_index.extend(grown[1])
         self._bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
 
     def _newest_time_entry(self) -> int:
@@ -131,8 +129,8 @@ class LogSegment(SegmentFiles):
         """Whether an index has no room; the last slot of the time index is kept for the segment's end."""
         room = self.config.segment_index_bytes
         return (
-            len(self.offset_index.content) + OFFSET_ENTRY.size > room
-            or len(self.time_index.content) + 2 * TIME_ENTRY.size > room
+            len(self.offset_index.content) + OffsetIndex.entry.size > room
+            or len(self.time_index.content) + 2 * TimeIndex.entry.size > room
         )
 
     # Reading
@@ -160,23 +158,21 @@ class LogSegment(SegmentFiles):
     def last_entry(self) -> OffsetPosition | None:
         """The last entry of the offset index."""
         self.load()
-        last = self.offset_index.last()
-        return None if last is None else OffsetPosition(self.base_offset + last[0], last[1])
+        return self.offset_index[-1] if len(self.offset_index) else None
 
     def batch_before(self, position: int) -> int:
         """Position of a batch at or before ``position``, as near as the index knows."""
         self.load()
-        entries = OffsetIndex(self.offset_index.content, self.base_offset)
-        below = bisect_right(range(len(entries)), position, key=lambda each: entries[each].position)
-        return entries[below - 1].position if below else 0
+        below = self.offset_index.at_position(position + 1)
+        return self.offset_index[below - 1].position if below else 0
 
-    def find(self, offset: int) -> tuple[int, int, int] | None:
-        """Position, size and base offset of the first batch that ends at ``offset`` or behind it; None when
-        there is none. An index that leads to no batch is made anew. Raises CorruptRecordError."""
-        self.load()
+    def find(self, offset: int) -> BatchPosition | None:
+        """The first batch that ends at ``offset`` or behind it; None when there is none. An index that leads
+        to no batch is rebuilt. Raises CorruptRecordError."""
+        if not self._loaded:
+            self.load()
         for _ in range(2):
-            entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
-            place, position = self._find(offset, entry)
+            place, position = self._find(offset)
             if place is not None or position == self.size:
                 return place
             self.index_again()
@@ -184,23 +180,27 @@ class LogSegment(SegmentFiles):
             "no whole batch begins here", position=position, offset=offset, file=self.path("log")
         )
 
-    def _find(self, offset: int, entry: OffsetPosition) -> tuple[tuple[int, int, int] | None, int]:
-        """The place, and up to where it was looked for."""
-        position, length = entry.position, _READ_BYTES
-        while 0 <= position < self.size:
-            data = self.read(position, length)
-            index = scan(data, position=position)
-            if not len(index):
-                if len(data) < length:
-                    break
-                length *= 4
-                continue
-            # brokers before 4.0 gave the last offset of an append of several batches
-            if 0 < position == entry.position and index.last_offset[0] > entry.offset:
-                break
-            found = index.find(offset)
-            if found < len(index):
-                return (index.position[found], index.size[found], index.base_offset[found]), position
+    def _find(self, offset: int) -> tuple[BatchPosition | None, int]:
+        """The batch, and the position up to which it was looked for."""
+        entry_offset, entry_position = self.offset_index.entry_below(offset)
+        if not 0 <= entry_position < self.size:
+            return None, entry_position
+        place, position = find_batch_in(self.file("log"), entry_position, self.size, offset)
+        if place is None and position < self.size:
+            place, position = self._find_by_scan(offset, position)
+        # brokers before 4.0 gave the last offset of an append of several batches
+        if place is not None and 0 < place.position == entry_position and place.last_offset > entry_offset:
+            return None, entry_position
+        return place, position
+
+    def _find_by_scan(self, offset: int, position: int) -> tuple[BatchPosition | None, int]:
+        """The same from a position where the header alone tells nothing: its magic is not known, and the CRC
+        decides whether it is a batch."""
+        for index in self.windows(position):
+            i = index.find(offset)
+            if i < len(index):
+                columns = index.position, index.size, index.base_offset, index.last_offset
+                return BatchPosition(*(column[i] for column in columns)), position
             position = index.end_position
         return None, position
 
@@ -251,12 +251,12 @@ class LogSegment(SegmentFiles):
             if not self.files.exists(self.path(kind)):
                 return f"{self.path(kind)} is not there"
         try:
-            self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
-            self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
+            self.offset_index = OffsetIndex.owned(self.base_offset, self._content("index"))
+            self.time_index = TimeIndex.owned(self.base_offset, self._content("timeindex"))
         except CorruptFileError as error:
             return f"{error.file} is damaged, {error.reason}"
-        offsets = OffsetIndex(self.offset_index.content, self.base_offset).problems(self.size)
-        times = TimeIndex(self.time_index.content, self.base_offset).problems()
+        offsets = self.offset_index.problems(self.size)
+        times = self.time_index.problems()
         for kind, problems in (("index", offsets), ("timeindex", times)):
             if problems:
                 return f"{self.path(kind)} is damaged, {problems[0].text}"
@@ -268,7 +268,7 @@ class LogSegment(SegmentFiles):
         """Give back the memory of indexes that are in their files."""
         if self._loaded and self.offset_index.is_saved and self.time_index.is_saved:
             self._loaded = False
-            self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
+            self._empty_indexes()
 
     def _content(self, kind: FileKind) -> bytes:
         return read_derived(self.files, self.path(kind), INDEX_LIMIT)  # not kept open: they may be many
@@ -316,9 +316,13 @@ class LogSegment(SegmentFiles):
                 break
         return self.rolling_timestamp
 
+    def _empty_indexes(self) -> None:
+        self.offset_index = OffsetIndex.owned(self.base_offset)
+        self.time_index = TimeIndex.owned(self.base_offset)
+
     def forget_indexes(self) -> None:
         """Start over with indexes of nothing; ``note_all`` fills them."""
-        self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
+        self._empty_indexes()
         self.offset_index.replaces_file()
         self.time_index.replaces_file()
         self.rolling_timestamp = None
@@ -329,11 +333,12 @@ class LogSegment(SegmentFiles):
         """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises
         OSError."""
         self.load()
+        self.cut_slices(position)
         self.file("log").truncate(position)
         self.has_unsynced_bytes = True
         self.size = position
-        self.offset_index.keep_while(offset - self.base_offset, 0)
-        self.time_index.keep_while(offset - self.base_offset, 1)
+        self.offset_index.keep_below(offset)
+        self.time_index.keep_below(offset)
         if self.txn_index is not None:
             self.txn_index.keep_below(offset)
         self._bytes_since_entry = 0
@@ -348,7 +353,7 @@ class LogSegment(SegmentFiles):
         """The last entry of the time index has it, or a batch behind that."""
         timestamp, relative = self.time_index.last() or (NO_TIMESTAMP, 0)
         self.max_timestamp, self.max_timestamp_offset = timestamp, self.base_offset + relative
-        entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(self.max_timestamp_offset)
+        entry = self.offset_index.lookup(self.max_timestamp_offset)
         for index in self.windows(entry.position):
             self.note_tail(index)
 

@@ -33,6 +33,7 @@ from txnkafka.storage.formats.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSA
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
+from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
 from txnkafka.storage.log.older_batches import search_older_batches
@@ -182,20 +183,27 @@ class PartitionLog(LocalLog):
         if self._oldest_unflushed_ms is None:
             self._oldest_unflushed_ms = now_ms
         if fields.producer_id > NO_PRODUCER_ID:
-            self._note_producer(prepared)
+            self._note_producer(prepared, first_offset)
         return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
 
-    def _note_producer(self, prepared: ValidatedBatch) -> None:
-        fields = prepared.fields
+    def _note_producer(self, prepared: ValidatedBatch, first_offset: int) -> None:
+        """Take the batch that was just appended at ``first_offset`` into the state of producers."""
+        fields, active = prepared.fields, self.active
         if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
             self.verification.on_append(
                 fields.producer_id,
                 fields.producer_epoch,
                 is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
             )
+        open_before = self.producers.open_count
         completed = self.producers.append(prepared.batch, 0)
-        if completed is not None and completed.is_aborted:
-            transactions_of(self, self.active).add([completed])
+        if completed is not None:
+            self.positions.on_completed(completed)
+            if completed.is_aborted:
+                transactions_of(self, active).add([completed])
+        elif self.producers.open_count > open_before:
+            position = active.size - len(prepared.batch)
+            self.positions.on_transaction(LogOffsetMetadata(first_offset, active.base_offset, position))
 
     def _should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
         """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far."""
@@ -244,6 +252,7 @@ class PartitionLog(LocalLog):
         active.unload()
         self._rolled.append(active)
         self.segments.append(fresh)
+        self.positions.on_roll(base_offset)
 
     def _sync_before_roll(self) -> None:
         """A segment is durable, its bytes and its name, before the next one has a name: after a power cut
@@ -306,13 +315,30 @@ class PartitionLog(LocalLog):
         if first is None or first >= self.high_watermark:
             return self.high_watermark
         if first < self.log_start_offset:
-            first = self._base_of(self.log_start_offset)
+            first = self.positions.log_start(self.log_start_offset).offset
         return min(first, self.high_watermark)
 
-    def _base_of(self, offset: int) -> int:
-        """The base offset of the batch that holds ``offset``; the offset itself where there is none."""
-        place = self.find(self.segment_of(offset), offset)
-        return offset if place is None else min(place[2], offset)
+    @property
+    def high_watermark_metadata(self) -> LogOffsetMetadata:
+        """The high watermark and its position. Raises CorruptRecordError and OSError where it has to be
+        looked up."""
+        return self.positions.high_watermark(self.high_watermark)
+
+    @property
+    def last_stable_offset_metadata(self) -> LogOffsetMetadata:
+        """The last stable offset and its position. Raises CorruptRecordError and OSError where it has to be
+        looked up."""
+        first, end = self.producers.first_unstable_offset, self.high_watermark
+        if first is not None and first < end:
+            begins_below = first < self.log_start_offset
+            stable = (
+                self.positions.log_start(self.log_start_offset)
+                if begins_below
+                else self.positions.first_unstable(first)
+            )
+            if stable.offset < end:
+                return stable
+        return self.positions.high_watermark(end)
 
     def on_durable(self, end_offset: int) -> None:
         self.advance_high_watermark(end_offset)
@@ -322,6 +348,7 @@ class PartitionLog(LocalLog):
         offset = min(offset, self.log_end_offset)
         if offset > self.high_watermark:
             self.high_watermark = offset
+            self.positions.on_high_watermark(offset)
             self.producers.on_high_watermark(offset)
 
     # Failing

@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from txnkafka.storage.formats.layout import file_name
+from txnkafka.storage.log.log_slice import LogSlice, SlicedFile
 
 if TYPE_CHECKING:
     from txnkafka.env import DataFile, DataFiles
@@ -29,6 +30,7 @@ class SegmentFiles:
         self.directory = directory
         self.base_offset = base_offset
         self._open: dict[FileKind, DataFile] = {}
+        self._sliced: SlicedFile | None = None  # the open log, once a slice of it was handed out
 
     def path(self, kind: FileKind) -> str:
         """Where a file of the segment is, or would be."""
@@ -56,11 +58,33 @@ class SegmentFiles:
         """Whether this is one of the segment's files."""
         return any(file is each for each in self._open.values())
 
+    def slice(self, position: int, size: int) -> LogSlice:
+        """A part of the log, whose file stays open until the slice is released. Raises OSError."""
+        sliced = self._sliced
+        if sliced is None:
+            sliced = self._sliced = SlicedFile(self.file("log"))
+        sliced.hold()
+        return LogSlice(sliced, self.base_offset, position, size)
+
+    def cut_slices(self, position: int) -> None:
+        """Let the slices that are not released end at ``position``, where the log is about to be truncated.
+        They keep the open file, the segment opens the log again."""
+        if self._sliced is not None and self._sliced.is_shared:
+            sliced, self._sliced = self._sliced, None
+            sliced.end = position
+            del self._open["log"]
+            sliced.release()
+
     def close(self) -> None:
-        """Give the files back; they are opened again when they are needed."""
+        """Close the files, the log when its last slice is released; they are opened again when they are
+        needed."""
+        sliced, self._sliced = self._sliced, None
         for file in self._open.values():
-            file.close()
+            if sliced is None or file is not sliced.file:
+                file.close()
         self._open.clear()
+        if sliced is not None:
+            sliced.release()
 
     def remove(self) -> None:
         """Remove the files, the log first. Raises OSError."""

@@ -57,6 +57,7 @@ def check_cut(log: PartitionLog, offset: int) -> None:
 
 def _truncate(log: PartitionLog, offset: int, now_ms: int) -> None:
     end = end_below(log, offset)
+    log.positions.clear()
     is_empty = end < log.log_start_offset <= offset  # no offset below the log start is used again
     end = log.log_start_offset if is_empty else end
     # what is cut must not come back after a crash as if it had been acknowledged

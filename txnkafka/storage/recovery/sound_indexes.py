@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from txnkafka.errors import CorruptFileError
 from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
 from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
 
 if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
@@ -46,7 +45,7 @@ def _keep_offset_index(
     if problems:
         log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
     else:
-        segment.offset_index = IndexFile(OFFSET_ENTRY, content)
+        segment.offset_index = OffsetIndex.owned(segment.base_offset, content)
 
 
 def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) -> None:
@@ -55,7 +54,7 @@ def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) ->
     if content is None:
         return
     problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
-    index = IndexFile(TIME_ENTRY, content)
+    index = TimeIndex.owned(segment.base_offset, content)
     if problems:
         log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
     elif _last_timestamp(index) != _last_timestamp(segment.time_index):  # older brokers note other offsets
@@ -76,6 +75,6 @@ def _content(log: PartitionLog, segment: LogSegment, path: str) -> bytes | None:
         return None
 
 
-def _last_timestamp(index: IndexFile) -> int | None:
+def _last_timestamp(index: TimeIndex) -> int | None:
     last = index.last()
     return None if last is None else last[0]

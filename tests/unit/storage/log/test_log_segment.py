@@ -7,7 +7,7 @@ import pytest
 from tests.unit.storage.client import NOW, PATH, data
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFile, make_directories
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -31,11 +31,11 @@ def append(to: LogSegment, offset: int, timestamp: int) -> None:
 
 
 def offsets(of: LogSegment) -> list[tuple[int, int]]:
-    return list(OFFSET_ENTRY.iter_unpack(of.offset_index.content))
+    return list(OffsetIndex.entry.iter_unpack(of.offset_index.content))
 
 
 def times(of: LogSegment) -> list[tuple[int, int]]:
-    return list(TIME_ENTRY.iter_unpack(of.time_index.content))
+    return list(TimeIndex.entry.iter_unpack(of.time_index.content))
 
 
 def test_an_entry_when_more_than_the_interval_lies_behind_the_last() -> None:
@@ -69,8 +69,8 @@ def test_offsets_are_told_from_the_base() -> None:
 def test_a_batch_is_found_by_any_of_its_offsets(interval: int) -> None:
     found = segment(20, interval=interval, base=100)
     for offset in range(100, 120):
-        assert found.find(offset) == ((offset - 100) * SIZE, SIZE, offset)
-    assert found.find(99) == (0, SIZE, 100)
+        assert found.find(offset) == ((offset - 100) * SIZE, SIZE, offset, offset)
+    assert found.find(99) == (0, SIZE, 100, 100)
     assert found.find(120) is None
     assert segment().find(0) is None
 
@@ -79,8 +79,8 @@ def test_a_batch_is_found_by_any_of_its_offsets(interval: int) -> None:
 def test_an_index_that_leads_astray_is_made_anew(entry: tuple[int, int]) -> None:
     found = segment(20, interval=300)
     sound = bytes(found.offset_index.content)
-    found.offset_index = IndexFile(OFFSET_ENTRY, OFFSET_ENTRY.pack(*entry))
-    assert [found.find(offset) for offset in range(20)] == [(o * SIZE, SIZE, o) for o in range(20)]
+    found.offset_index = OffsetIndex.owned(0, OffsetIndex.entry.pack(*entry))
+    assert [found.find(offset) for offset in range(20)] == [(o * SIZE, SIZE, o, o) for o in range(20)]
     assert bytes(found.offset_index.content) == sound or entry == (19, 3 * SIZE)
 
 
@@ -94,7 +94,7 @@ def test_what_is_saved_is_loaded_again() -> None:
     before = offsets(found), times(found)
     found.unload()
     assert len(found.offset_index) == 0
-    assert found.find(8) == (8 * SIZE, SIZE, 8)
+    assert found.find(8) == (8 * SIZE, SIZE, 8, 8)
     assert (offsets(found), times(found)) == before
     assert (found.max_timestamp, found.max_timestamp_offset) == (NOW + 80, 8)
 
@@ -134,7 +134,7 @@ def test_a_cut(offset: int) -> None:
         kept.max_timestamp_offset,
     )
     append(found, offset, NOW)
-    assert found.find(offset) == (offset * SIZE, SIZE, offset)
+    assert found.find(offset) == (offset * SIZE, SIZE, offset, offset)
 
 
 def test_names_of_deleted_files() -> None:
@@ -152,7 +152,7 @@ def test_names_of_deleted_files() -> None:
 def test_an_index_file_grows_and_shrinks() -> None:
     files = MemoryFiles()
     file = files.create("/index")
-    index = IndexFile(OFFSET_ENTRY)
+    index = OffsetIndex.owned(0)
     for number in range(1, 6):
         index.append(number, 10 * number)
     index.save(file)
@@ -161,17 +161,17 @@ def test_an_index_file_grows_and_shrinks() -> None:
     index.append(7, 70)
     assert not index.is_saved
     index.save(file)
-    assert files.read("/index", 100) == b"".join(OFFSET_ENTRY.pack(n, 10 * n) for n in (1, 2, 7))
+    assert files.read("/index", 100) == b"".join(OffsetIndex.entry.pack(n, 10 * n) for n in (1, 2, 7))
 
 
 @pytest.mark.parametrize("rest", [b"", b"\1\2\3", bytes(80), bytes(5)])
 def test_what_is_no_entry_at_the_end_of_an_index_goes(rest: bytes) -> None:
     files = MemoryFiles()
     file = files.create("/index")
-    content = OFFSET_ENTRY.pack(1, 10) + OFFSET_ENTRY.pack(2, 2**24)
+    content = OffsetIndex.entry.pack(1, 10) + OffsetIndex.entry.pack(2, 2**24)
     file.write(0, [content + rest])
-    index = IndexFile(OFFSET_ENTRY, content + rest)
+    index = OffsetIndex.owned(0, content + rest)
     assert len(index) == 2
     index.append(3, 2**25)
     index.save(file)
-    assert files.read("/index", 200) == content + OFFSET_ENTRY.pack(3, 2**25)
+    assert files.read("/index", 200) == content + OffsetIndex.entry.pack(3, 2**25)
