@@ -9,9 +9,9 @@ from collections.abc import Hashable
 from tests.crash.explore import Promises
 from tests.crash.partition_promises import CONFIG, NOW, Partition, opened
 from tests.models.fetch_filter import AbortedTxn, fetch, scan_log
+from tests.unit.storage.reads import read
 from txnkafka.env import Clock, DataFiles
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["check_compactions", "compactions"]

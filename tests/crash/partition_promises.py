@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tests.crash.derived_files import check_beside_log, check_damaged_snapshots, check_snapshots
 from tests.crash.entries import CRC_AND_BEHIND, Entry, Transaction, transactions
 from tests.crash.explore import Promises
+from tests.unit.storage.reads import read
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka._core.scan import scan
 from txnkafka.config import LogConfig
@@ -25,7 +26,6 @@ from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import parse_offset_checkpoint
 from txnkafka.storage.formats.layout import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT, parse_segment_file
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import delete_old_segments

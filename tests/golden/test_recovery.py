@@ -14,6 +14,7 @@ from tests.golden.cases import ISOLATION_LEVELS, Case, case, cases
 from tests.golden.consumer import consume
 from tests.golden.damage import DAMAGED, INTACT, TABLE, Answer, Row
 from tests.golden.directories import ANSWERED, Directory
+from tests.unit.storage.reads import read
 from txnkafka import LogDir
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalFileSystem
@@ -22,7 +23,6 @@ from txnkafka.logdir.verify import verify
 from txnkafka.model import IsolationLevel, ProducerStateEntry
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats import EpochEntry, parse_leader_epoch_checkpoint, parse_producer_snapshot
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.partition_log import PartitionLog
 
 Json = Any

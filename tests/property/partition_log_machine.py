@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.models.partition_log import LARGEST_SEQUENCE, Batch, PartitionLogModel, after
 from tests.property.partition_log_checks import (
     check_offsets,
+    check_positions,
     check_producers,
     check_records,
     check_transaction_indexes,
@@ -367,6 +368,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
     @invariant()
     def agree(self) -> None:
         check_offsets(self.log, self.model)
+        check_positions(self.log)
         check_producers(self.log, self.model)
         check_transaction_indexes(self.log, self.model)
         check_records(self.log, self.model)

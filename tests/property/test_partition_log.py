@@ -14,6 +14,7 @@ from tests.property.partition_log_machine import PartitionLogMachine
 from txnkafka.errors import KafkaError
 from txnkafka.storage.log import transactions, truncation
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
+from txnkafka.storage.log.log_offset_metadata import OffsetPositions
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
@@ -55,6 +56,12 @@ def one_less(original: Replacement, segment: LogSegment, position: int, offset: 
         segment.txn_index.entries = segment.txn_index.entries[:-1]
 
 
+def nothing_but_once(original: Replacement, positions: OffsetPositions) -> None:
+    """Positions begin with nothing known, and are never forgotten again."""
+    if not hasattr(positions, "_begun"):
+        original(positions)
+
+
 def stale(original: Replacement, snapshots: ProducerSnapshots, offset: int, content: bytes) -> None:
     """KAFKA-6683: the state of another moment."""
     newest = snapshots.newest(offset)
@@ -72,6 +79,8 @@ PLANTED: list[tuple[str, Any, str, Replacement]] = [
     ("snapshots behind the end stay", ProducerSnapshots, "remove_above", nothing),
     ("nothing is replayed", transactions, "_add_from_log", nothing),
     ("a verification that is never over", VerificationState, "clear", nothing),
+    ("a roll does not move the positions at the log end", OffsetPositions, "on_roll", nothing),
+    ("positions are kept when the log is cut", OffsetPositions, "clear", nothing_but_once),
     ("a segment is not synced before the next begins", LogSegment, "sync", nothing),
 ]
 

@@ -15,7 +15,7 @@ from txnkafka.env import LocalDataFiles
 from txnkafka.errors import LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log.log_read import read
+from tests.unit.storage.reads import read
 from txnkafka.storage.log.truncation import delete_old_segments, delete_records, truncate_to
 
 PATH, PARTITION = sys.argv[1], TopicPartition("t", 0)

@@ -205,6 +205,8 @@ class OffsetIndex(_SparseIndex):
     def entry_below(self, offset: int) -> tuple[int, int]:
         """The same as a plain tuple, for those who ask often."""
         base = self.base_offset
+        if offset < base:
+            return base, 0
         slot = last_not_above(self.content, count=self._count, entry_size=8, value=offset - base)
         return (base, 0) if slot is None else (base + slot[0], slot[1])
 

@@ -10,9 +10,9 @@ from itertools import count
 import pytest
 
 from tests.unit.storage.logs import append, content, end, opened, restarted
+from tests.unit.storage.reads import read
 from txnkafka._core.scan import scan
 from txnkafka.errors import KafkaStorageError
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.transactions import transactions_of
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles

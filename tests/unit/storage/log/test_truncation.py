@@ -7,10 +7,10 @@ import errno
 import pytest
 
 from tests.unit.storage.client import NOW, PATH, Log, data, opened
+from tests.unit.storage.reads import read
 from txnkafka.errors import KafkaStorageError, OffsetOutOfRangeError, OutOfOrderSequenceError
 from txnkafka.storage.formats.checkpoint import EpochEntry
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.truncation import delete_old_segments, delete_records, truncate_to
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles

@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened, restarted
+from tests.unit.storage.reads import read
 from txnkafka._core.scan import scan
 from txnkafka.errors import OutOfOrderSequenceError
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import delete_old_segments, truncate_to
 from txnkafka.storage.recovery.log_loader import Start, open_log
