@@ -56,12 +56,6 @@ def one_less(original: Replacement, segment: LogSegment, position: int, offset: 
         segment.txn_index.entries = segment.txn_index.entries[:-1]
 
 
-def nothing_but_once(original: Replacement, positions: OffsetPositions) -> None:
-    """Positions begin with nothing known, and are never forgotten again."""
-    if not hasattr(positions, "_begun"):
-        original(positions)
-
-
 def stale(original: Replacement, snapshots: ProducerSnapshots, offset: int, content: bytes) -> None:
     """KAFKA-6683: the state of another moment."""
     newest = snapshots.newest(offset)
@@ -80,7 +74,6 @@ PLANTED: list[tuple[str, Any, str, Replacement]] = [
     ("nothing is replayed", transactions, "_add_from_log", nothing),
     ("a verification that is never over", VerificationState, "clear", nothing),
     ("a roll does not move the positions at the log end", OffsetPositions, "on_roll", nothing),
-    ("positions are kept when the log is cut", OffsetPositions, "clear", nothing_but_once),
     ("a segment is not synced before the next begins", LogSegment, "sync", nothing),
 ]
 
