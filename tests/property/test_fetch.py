@@ -26,7 +26,7 @@ STEPS = st.one_of(
     st.tuples(st.just("data"), PRODUCERS),
     st.tuples(st.just("data"), PRODUCERS),
     st.tuples(st.sampled_from(["commit", "abort", "abort"]), PRODUCERS),
-    st.tuples(st.sampled_from(["flush", "roll"]), st.just(0)),
+    st.tuples(st.just("roll"), st.just(0)),
 )
 
 
@@ -96,9 +96,16 @@ def live(steps: list[tuple[str, int]], **configs: int) -> Log:
 
 
 @settings(max_examples=300 if LONG else 40, deadline=None)
-@given(st.lists(STEPS, min_size=1, max_size=14), st.sampled_from([0, 150, 4096]), st.booleans())
-def test_every_fetch(steps: list[tuple[str, int]], interval: int, restarted: bool) -> None:
-    log = live(steps, index_interval_bytes=interval)
+@given(
+    st.lists(STEPS, min_size=4, max_size=14),
+    st.lists(STEPS, max_size=4),
+    st.sampled_from([0, 150, 4096]),
+    st.booleans(),
+)
+def test_every_fetch(
+    flushed: list[tuple[str, int]], unflushed: list[tuple[str, int]], interval: int, restarted: bool
+) -> None:
+    log = live([*flushed, ("flush", 0), *unflushed], index_interval_bytes=interval)
     if restarted:
         log.restart()
     files = Files(log)

@@ -84,6 +84,19 @@ def test_the_first_unstable_offset_is_where_its_transaction_began() -> None:
     assert (third.offset + 2, third.position + first) == (fourth.offset, fourth.position)
 
 
+def test_a_transaction_that_ended_is_unstable_until_its_marker_is_durable() -> None:
+    """It becomes the oldest one when nobody has asked for its position yet."""
+    log = Log()
+    first = transaction_bytes(log, 1, 0)
+    log.transactional(2, 0)
+    log.end(1)
+    flush = log.log.begin_flush()
+    log.end(2)
+    log.log.finish_flush(flush, None)
+    with no_lookups():
+        assert log.log.last_stable_offset_metadata == (2, 0, first)
+
+
 def test_what_recovery_finds_is_looked_up_once() -> None:
     log = Log()
     log.plain()
