@@ -33,7 +33,7 @@ def check_offsets(log: PartitionLog, model: PartitionLogModel) -> None:
 
 
 def check_positions(log: PartitionLog) -> None:
-    """Every position that the log keeps is that of a scan from the beginning; and a read up to it ends there."""
+    """Every position that the log keeps is that of a scan, and a read up to it ends there."""
     headers = [_headers(log, segment) for segment in log.segments]
 
     def scanned(offset: int) -> tuple[int, int, int]:

@@ -53,11 +53,13 @@ class Files:
         below = [each for each in self.headers if each.last_offset < log.log.high_watermark]
         self.stable = min(
             last_stable_offset(below, log.log.high_watermark),
-            *(each.first_offset for each in _ended(self.headers) if each.last_offset >= log.log.high_watermark),
+            *(e.first_offset for e in _ended(self.headers) if e.last_offset >= log.log.high_watermark),
             log.log.high_watermark,
         )
 
-    def part(self, offset: int, limit: int, max_bytes: int, at_least_one: bool) -> tuple[int, int, bytes] | None:
+    def part(
+        self, offset: int, limit: int, max_bytes: int, at_least_one: bool
+    ) -> tuple[int, int, bytes] | None:
         """Segment, position and bytes of the answer."""
         behind = [each for each in self.batches if each.header.last_offset >= offset]
         if not behind or behind[0].header.last_offset >= limit:
@@ -110,7 +112,8 @@ def test_every_fetch(
         log.restart()
     files = Files(log)
     assert files.stable == log.log.last_stable_offset
-    sizes = sorted({0, 1, LARGEST, *(each.size + more for each in files.headers[:3] for more in (-1, 0, 70))})
+    ends = (each.size + more for each in files.headers[:3] for more in (-1, 0, 70))
+    sizes = sorted({0, 1, LARGEST, *ends})
     for offset in range(log.log.log_end_offset + 1):
         for level in LEVELS:
             for max_bytes in sizes:
@@ -124,7 +127,8 @@ def test_every_fetch(
 def check(
     log: Log, files: Files, offset: int, level: IsolationLevel | None, max_bytes: int, *, at_least_one: bool
 ) -> None:
-    limit = {COMMITTED: files.stable, UNCOMMITTED: log.log.high_watermark, None: log.log.log_end_offset}[level]
+    high, end = log.log.high_watermark, log.log.log_end_offset
+    limit = {COMMITTED: files.stable, UNCOMMITTED: high, None: end}[level]
     answer = read(log.log, offset, max_bytes=max_bytes, isolation_level=level, at_least_one=at_least_one)
     with answer.records as records:
         found, place = bytes(records.read()), (records.base_offset, records.position)
@@ -138,12 +142,13 @@ def check(
     if level is not COMMITTED:
         assert answer.aborted_transactions is None
         return
-    headers, _, end = scan_log(found)
+    headers, _, whole = scan_log(found)
     told = [AbortedTxn(*each[1:]) for each in answer.aborted_transactions or []]
     behind = headers[-1].last_offset + 1 if headers else offset
     exact = [each for each in files.aborted if each.last_offset >= offset and each.first_offset < behind]
     assert told == sorted(told, key=lambda each: each.first_offset)
     assert set(exact) <= set(told) <= {each for each in files.aborted if each.last_offset >= offset}
-    if headers and (end == len(found) == headers[0].size or behind == limit):
+    if headers and (whole == len(found) == headers[0].size or behind == limit):
         assert set(told) == set(exact)  # where the slice ends is known
-    assert list(fetch(found, headers, offset, limit, told)) == list(fetch(found, headers, offset, limit, exact))
+    seen = [list(fetch(found, headers, offset, limit, each)) for each in (told, exact)]
+    assert seen[0] == seen[1]

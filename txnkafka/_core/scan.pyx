@@ -53,7 +53,7 @@ BatchHeader.__doc__ = "What the header of one batch says; see txnkafka/_core/bat
 BatchPosition = namedtuple(
     "BatchPosition", ["position", "size", "base_offset", "last_offset"], module=__name__
 )
-BatchPosition.__doc__ = "Where a batch is in its segment, in bytes, and the offsets of its first and last record."
+BatchPosition.__doc__ = "Position and size of a batch in bytes, and the offsets of its first and last record."
 cdef object _new_tuple = tuple.__new__
 
 
@@ -360,9 +360,9 @@ def find_batch(bytearray data not None, *, Py_ssize_t length, int64_t position, 
     """Walk from header to header to the first batch that ends at ``offset`` or behind it.
 
     The first ``length`` bytes of ``data`` are those of a file from byte ``position`` on, where a batch
-    begins; the last batch of the file ends at ``end``. Only headers need to be in ``data``. Returns
-    a BatchPosition. With size 0 the batch is not found, and the position is where the walk stopped: at ``end``, in front of a header that is not in ``data``, or in front of bytes
-    that are no batch of magic 0, 1 or 2.
+    begins; the last batch of the file ends at ``end``. Only headers need to be in ``data``. Returns a
+    BatchPosition. With size 0 the batch is not found, and the position is where the walk stopped: at ``end``,
+    in front of a header that is not in ``data``, or in front of bytes that are no batch of magic 0, 1 or 2.
     """
     cdef const uint8_t* begin = <const uint8_t*>PyByteArray_AS_STRING(data)
     cdef Py_ssize_t at = 0
@@ -379,7 +379,9 @@ def find_batch(bytearray data not None, *, Py_ssize_t length, int64_t position, 
     return _new_tuple(BatchPosition, (position + at, 0, 0, 0))
 
 
-cdef int64_t frame_size(const uint8_t* p, Py_ssize_t readable, int64_t whole, int64_t* last_offset) noexcept nogil:
+cdef int64_t frame_size(
+    const uint8_t* p, Py_ssize_t readable, int64_t whole, int64_t* last_offset
+) noexcept nogil:
     """Size and last offset of the batch at ``p``, of which ``readable`` bytes may be looked at and which has
     at most ``whole`` bytes; 0 when its header is not there, or is none."""
     cdef int64_t size

@@ -150,7 +150,7 @@ class LocalFile:
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         done = count = os.preadv(self._descriptor, [buffer], position)
-        while 0 < count and done < len(buffer):
+        while count > 0 and done < len(buffer):
             count = os.preadv(self._descriptor, [buffer[done:]], position + done)
             done += count
         return done

@@ -33,9 +33,8 @@ def legacy(offset: int, magic: int) -> bytes:
 
 def found(content: bytes, offset: int, *, length: int | None = None, position: int = 0) -> tuple[int, ...]:
     length = len(content) if length is None else length
-    return find_batch(
-        bytearray(content[:length]), length=length, position=position, end=position + len(content), offset=offset
-    )
+    end = position + len(content)
+    return find_batch(bytearray(content[:length]), length=length, position=position, end=end, offset=offset)
 
 
 @given(
@@ -97,8 +96,9 @@ def test_the_walk_stops_in_front_of_what_is_no_batch(at: int, value: bytes) -> N
 def test_zeros_of_a_preallocated_file_are_no_batch() -> None:
     content = bytearray(data()) + bytes(100)
     size = len(content) - 100
-    assert find_batch(content, length=len(content), position=0, end=size, offset=9) == (size, *NOWHERE)
-    assert find_batch(content, length=len(content), position=0, end=len(content), offset=9) == (size, *NOWHERE)
+    for end in (size, len(content)):
+        stopped = find_batch(content, length=len(content), position=0, end=end, offset=9)
+        assert stopped == (size, *NOWHERE)
 
 
 def test_no_more_is_looked_at_than_there_is() -> None:

@@ -1,5 +1,4 @@
-"""Reads from a log that is owned, as a consumer has them: the bytes of the slice, but for a batch that is cut at
-its end, and the slice given back."""
+"""Reads from a log that is owned, as a consumer has them: the whole batches of the slice."""
 
 from __future__ import annotations
 

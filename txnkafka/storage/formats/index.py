@@ -21,7 +21,7 @@ import struct
 from bisect import bisect_left
 from itertools import islice, pairwise, repeat
 from operator import ge
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from txnkafka._core.index_entries import count_not_above, last_not_above
 from txnkafka.model import NO_TIMESTAMP
@@ -29,13 +29,14 @@ from txnkafka.model import NO_TIMESTAMP
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from typing_extensions import Buffer, Self
+    from typing_extensions import Buffer
 
     from txnkafka.env import DataFile
 
 __all__ = ["IndexProblem", "OffsetIndex", "OffsetPosition", "TimeIndex", "TimestampOffset"]
 
 _MAX_PROBLEMS = 100
+_OFFSET_SIZE = 8  # bytes of an entry of .index
 _PIECE = 1 << 20  # of zeros that are looked at in one go
 
 
@@ -207,7 +208,7 @@ class OffsetIndex(_SparseIndex):
         base = self.base_offset
         if offset < base:
             return base, 0
-        slot = last_not_above(self.content, count=self._count, entry_size=8, value=offset - base)
+        slot = last_not_above(self.content, count=self._count, entry_size=_OFFSET_SIZE, value=offset - base)
         return (base, 0) if slot is None else (base + slot[0], slot[1])
 
     def at_position(self, position: int) -> int:

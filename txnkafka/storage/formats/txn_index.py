@@ -25,9 +25,17 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["AbortedTxn", "TxnIndexProblem", "iter_txn_index", "parse_txn_index"]
+__all__ = [
+    "ENTRY_BYTES",
+    "AbortedTxn",
+    "TxnIndexProblem",
+    "format_aborted",
+    "iter_txn_index",
+    "parse_txn_index",
+]
 
 _ENTRY = struct.Struct(">bbqqqq")
+ENTRY_BYTES = _ENTRY.size
 _MAX_PROBLEMS = 100
 _PIECE = 4096 * _ENTRY.size
 
@@ -53,6 +61,11 @@ def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], l
     """The sound entries, and what is wrong with the others; after a hundred problems the rest is given up."""
     problems: list[TxnIndexProblem] = []
     return [entry for _, entry in iter_txn_index(data, base_offset, problems)], problems
+
+
+def format_aborted(entry: AbortedTxn) -> bytes:
+    """An entry as the file has it."""
+    return _ENTRY.pack(entry.version, 0, *entry[1:])
 
 
 def iter_txn_index(

@@ -37,7 +37,8 @@ def find_batch_in(
         view = memoryview(data)
     try:
         while position < end:
-            length = file.read_into(view[: end - position], position)
+            near_end = end - position < READ_BYTES
+            length = file.read_into(view[: end - position] if near_end else view, position)
             found = find_batch(data, length=length, position=position, end=end, offset=offset)
             if found.size:
                 return found, position

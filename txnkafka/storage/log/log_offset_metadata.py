@@ -1,5 +1,5 @@
-"""Positions of the offsets where readers stop, so that a fetch up to one of them needs no scan, and the number
-of bytes between two of them no IO.
+"""Positions of the offsets where readers stop: a fetch up to one of them needs no scan, and the number of
+bytes between two of them no IO.
 
 The high watermark has the position that the log end had when the flush began; the first unstable offset the
 position that the log end had before the transaction's first batch. What was not seen to move, after recovery

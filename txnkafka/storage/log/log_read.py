@@ -1,9 +1,9 @@
-"""Reading from a log that is owned: a slice of one segment from an offset on, and which transactions to hide in
+"""Reading from a log that is owned: a slice of one segment from an offset on, and the transactions to hide in
 it. No record is read or copied.
 
 A slice begins with a batch. Where ``max_bytes`` ends inside of a batch the slice does, too, as in Kafka:
-consumers ignore what is cut. Where the high watermark or the last stable offset limits the read, the slice ends
-exactly there, whatever ``max_bytes`` is.
+consumers ignore what is cut. Where the high watermark or the last stable offset limits the read, the slice
+ends exactly there.
 
 Source: ``UnifiedLog.read``, ``LocalLog.read``, ``LogSegment.read``, ``LocalLog.addAbortedTransactions``.
 """
@@ -54,7 +54,7 @@ def read(
     isolation_level: IsolationLevel | None = IsolationLevel.READ_COMMITTED,
     at_least_one: bool = True,
 ) -> LogRead:
-    """A slice of at most ``max_bytes`` that begins with the batch that holds ``offset``, or with the next one;
+    """A slice of at most ``max_bytes`` that begins with the batch that holds ``offset``, or the next one;
     with ``at_least_one`` that batch is whole, whatever its size. Without an isolation level everything up to
     the log end is read.
 

@@ -1,4 +1,4 @@
-"""A part of a segment that a fetch is answered with: the file, a position and a size, and no copy of anything.
+"""A part of a segment that a fetch is answered with: the file, a position and a size, without a copy.
 
 The file stays open until the slice is released, whatever becomes of its segment meanwhile: rolled, deleted,
 compacted, closed. A slice may be read and released by another thread than the one that owns the log, while
@@ -51,8 +51,8 @@ class SlicedFile:
 
 
 class LogSlice:
-    """``size`` bytes from ``position`` on in the ``.log`` of the segment with ``base_offset``. They begin with
-    a batch; the last batch may be cut, as in every fetch of Kafka's: consumers ignore it.
+    """``size`` bytes from ``position`` on in the ``.log`` of the segment with ``base_offset``. They begin
+    with a batch; the last batch may be cut, as in every fetch of Kafka's: consumers ignore it.
 
     To be released, by ``release`` or a ``with`` statement; a slice that is forgotten releases itself with a
     ResourceWarning.
@@ -120,8 +120,8 @@ class LogSlice:
     def __del__(self) -> None:
         if self._held is not None:
             warnings.warn(
-                f"the slice of {self.size} bytes at position {self.position} of segment {self.base_offset} was "
-                "never released",
+                f"the slice of {self.size} bytes at position {self.position} of segment {self.base_offset} "
+                "was never released",
                 ResourceWarning,
                 source=self,
                 stacklevel=2,

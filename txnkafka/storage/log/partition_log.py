@@ -183,11 +183,11 @@ class PartitionLog(LocalLog):
         if self._oldest_unflushed_ms is None:
             self._oldest_unflushed_ms = now_ms
         if fields.producer_id > NO_PRODUCER_ID:
-            self._note_producer(prepared, first_offset)
+            self._note_producer(prepared)
         return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
 
-    def _note_producer(self, prepared: ValidatedBatch, first_offset: int) -> None:
-        """Take the batch that was just appended at ``first_offset`` into the state of producers."""
+    def _note_producer(self, prepared: ValidatedBatch) -> None:
+        """Take the batch that was appended last into the state of producers."""
         fields, active = prepared.fields, self.active
         if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
             self.verification.on_append(
@@ -202,8 +202,9 @@ class PartitionLog(LocalLog):
             if completed.is_aborted:
                 transactions_of(self, active).add([completed])
         elif self.producers.open_count > open_before:
+            begin = self.log_end_offset - 1 - fields.last_offset_delta
             position = active.size - len(prepared.batch)
-            self.positions.on_transaction(LogOffsetMetadata(first_offset, active.base_offset, position))
+            self.positions.on_transaction(LogOffsetMetadata(begin, active.base_offset, position))
 
     def _should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
         """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far."""

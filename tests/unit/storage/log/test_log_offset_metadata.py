@@ -158,7 +158,8 @@ def test_bytes_between_two_positions_in_several_segments() -> None:
         for i, begin in enumerate(positions):
             for j, end in enumerate(positions):
                 assert bytes_between(segments, begin, end) == max(0, j - i) * SIZE
-    assert bytes_between(segments[2:], positions[1], positions[6]) == 2 * SIZE  # what is deleted is not counted
+    # what is deleted is not counted
+    assert bytes_between(segments[2:], positions[1], positions[6]) == 2 * SIZE
     assert bytes_between(segments, LogOffsetMetadata(0, 0, 0), log.log.high_watermark_metadata) == 7 * SIZE
 
 

@@ -22,7 +22,6 @@ from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.log_slice import LogSlice
 from txnkafka.storage.log.truncation import delete_old_segments, delete_records, truncate_to
 from txnkafka.storage.recovery.log_loader import Start, open_log
-from txnkafka.testing.memory_files import MemoryFiles
 
 SIZE = len(data(count=2))
 ALL = 1 << 20
@@ -115,7 +114,7 @@ def test_a_slice_reads_the_same_whatever_becomes_of_its_segment(
     assert bytes(records.read()) == before
     records.release()
     log.log.close_files()
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match=r"Bad file descriptor|not open"):
         file.read_into(memoryview(bytearray(1)), 0)
 
 
@@ -170,7 +169,8 @@ def test_a_read_under_a_truncation_gives_nothing_of_what_comes_after() -> None:
 def test_parts_of_a_slice() -> None:
     log = filled(Log())
     with slice_of(log, 2, 2 * SIZE) as records:
-        assert (records.base_offset, records.position, records.size, len(records)) == (0, SIZE, 2 * SIZE, 2 * SIZE)
+        assert (records.base_offset, records.position, records.size) == (0, SIZE, 2 * SIZE)
+        assert len(records) == records.size
         whole, part = records.read(), memoryview(bytearray(ALL))
         for start in (0, 7, SIZE, 2 * SIZE - 1):
             assert records.read_into(part, start) == 2 * SIZE - start
@@ -196,11 +196,11 @@ def test_a_slice_is_released_once() -> None:
 def test_a_slice_that_is_forgotten_says_so_and_is_released() -> None:
     log = filled(Log())
     file = log.log.active.file("log")
-    with pytest.warns(ResourceWarning, match=f"{4 * SIZE} bytes at position 0 of segment 0 was never released"):
+    with pytest.warns(ResourceWarning, match=f"{4 * SIZE} bytes at position 0 of segment 0 was never"):
         slice_of(log)
-        gc.collect()
+    gc.collect()
     log.log.close_files()
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="not open"):
         file.size()
 
 
@@ -210,7 +210,7 @@ def test_an_empty_slice_holds_no_file() -> None:
     assert (records.base_offset, records.position, records.size) == (0, 4 * SIZE, 0)
     assert records.read_into(memoryview(bytearray(9))) == 0
     assert len(records.read()) == 0
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="has no file"):
         records.fileno()
 
 
@@ -241,9 +241,8 @@ def test_a_file_in_memory_has_no_descriptor() -> None:
         records.fileno()
 
 
+@pytest.mark.parametrize("log", ["disk"], indirect=True)
 def test_a_slice_is_sent_without_a_copy(log: Log) -> None:
-    if isinstance(log.log.files, MemoryFiles):
-        pytest.skip("a file in memory has no descriptor")
     near, far = socket.socketpair()
     with near, far, slice_of(log, 2, 2 * SIZE) as records:
         close_idle_files(log)
