@@ -3,6 +3,10 @@ from typing import NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 
+SKIP: int
+WHOLE: int
+BOUNDED: int
+
 class HiddenRange(NamedTuple):
     producer_id: int
     first_offset: int

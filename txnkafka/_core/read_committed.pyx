@@ -15,21 +15,16 @@ from collections import namedtuple
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from txnkafka._core.batch_entry cimport (
+from txnkafka._core.batch_entry cimport BatchEntry
+from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_DELETE_HORIZON,
     ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTE_TRANSACTIONAL,
     CONTROL_ABORT,
     CONTROL_COMMIT,
-    BatchEntry,
 )
 from txnkafka._core.scan cimport BatchIndex, IndexHold
-
-cdef enum:
-    SKIP = 0
-    WHOLE = 1
-    BOUNDED = 2
 
 HiddenRange = namedtuple("HiddenRange", ["producer_id", "first_offset", "last_offset"], module=__name__)
 HiddenRange.__doc__ = "Transactional batches of a producer, with base offsets from first to last."
@@ -211,7 +206,7 @@ def select(
     Py_ssize_t start=0,
     stop=None,
 ):
-    """One byte per batch of ``index``: 0 skip it, 1 decode it whole, 2 decode it and keep offsets in
+    """One byte per batch of ``index``: SKIP it, decode it WHOLE, or BOUNDED: decode it and keep offsets in
     [start_offset, end_offset).
 
     ``hidden`` are ranges (with producer_id, first_offset, last_offset) whose transactional batches are
