@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txnkafka.logdir.header_pass import segment_containing
 from txnkafka.logdir.repair import Repair, repair_of
 from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL
 
 if TYPE_CHECKING:
     from txnkafka._core.read_committed import TransactionRange
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["LsoReport", "OpenTransaction", "Waiting", "lso_report"]
-
-CONTROL = 0x20  # bit of a batch's attributes
 
 
 class OpenTransaction(NamedTuple):
@@ -185,7 +184,7 @@ def waiting_behind(view: PartitionView, offset: int) -> Waiting:
             for attributes, count, bytes_ in zip(
                 index.attributes[i:], index.record_count[i:], index.size[i:], strict=True
             ):
-                if not attributes & CONTROL:
+                if not attributes & ATTRIBUTE_CONTROL:
                     records += max(count, 0)
                     size += bytes_
     names = (segment.path.rpartition("/")[2] for segment in segments[first:-1])

@@ -17,6 +17,12 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.read import read_unit
 from txnkafka.model import NO_PRODUCER_ID, IsolationLevel
 from txnkafka.record.batch import Record, records_of
+from txnkafka.record.batch_header import (
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+)
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.storage.formats.order import misplaced_batches
 
@@ -28,8 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["KEPT_RECORD", "LogEvent", "damaged", "replay"]
 
 KEPT_RECORD = 64  # bytes of a record that is kept, beside its key and value
-TRANSACTIONAL, CONTROL = 0x10, 0x20  # bits of a batch's attributes
-ABORT, COMMIT = 0, 1  # types of control records
 
 
 class LogEvent(NamedTuple):
@@ -138,11 +142,11 @@ def _records(
 def _merged(headers: Iterator[tuple[int, int, int, int]], records: Iterator[Record]) -> Iterator[LogEvent]:
     record = next(records, None)
     for last_offset, producer_id, attributes, control_type in headers:
-        if attributes & CONTROL:
-            if control_type in (ABORT, COMMIT):
-                yield LogEvent(last_offset, producer_id, control_type == COMMIT, None, None)
+        if attributes & ATTRIBUTE_CONTROL:
+            if control_type in (CONTROL_ABORT, CONTROL_COMMIT):
+                yield LogEvent(last_offset, producer_id, control_type == CONTROL_COMMIT, None, None)
             continue
-        owner = producer_id if attributes & TRANSACTIONAL else NO_PRODUCER_ID
+        owner = producer_id if attributes & ATTRIBUTE_TRANSACTIONAL else NO_PRODUCER_ID
         while record is not None and record.offset <= last_offset:
             yield LogEvent(record.offset, owner, None, record.key, record.value)
             record = next(records, None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.read_committed import TransactionScan
+from txnkafka._core.read_committed import BOUNDED, TransactionScan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass
 from txnkafka.record.batch import records_of
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["TimestampOffset", "offset_for_timestamp"]
-
-BOUNDED = 2  # what a selection says of a batch whose records are to be filtered by offset
 
 
 class TimestampOffset(NamedTuple):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.logdir.verify.findings import Findings
+from txnkafka.record.batch_header import MAGIC_2
 from txnkafka.storage.formats.order import misplaced_batches
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
@@ -124,7 +125,7 @@ class OffsetOrder:
         if not excluded and records == end - self.next_offset:
             return
         # a compressed magic 0 or 1 wrapper does not tell how many offsets it has, and no producer either
-        if not excluded and min(index.magic) < 2:
+        if not excluded and min(index.magic) < MAGIC_2:
             return
         self._records = -1 << 62
         left_out = set(excluded)

@@ -26,11 +26,19 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["IndexProblem", "OffsetIndex", "OffsetPosition", "TimeIndex", "TimestampOffset"]
+__all__ = [
+    "OFFSET_ENTRY",
+    "TIME_ENTRY",
+    "IndexProblem",
+    "OffsetIndex",
+    "OffsetPosition",
+    "TimeIndex",
+    "TimestampOffset",
+]
 
 _MAX_PROBLEMS = 100
-_OFFSET_ENTRY = struct.Struct(">ii")
-_TIME_ENTRY = struct.Struct(">qi")
+OFFSET_ENTRY = struct.Struct(">ii")  # last offset relative to the segment's base, position
+TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
 _PIECE = 1 << 20  # of zeros that are looked at in one go
 
 
@@ -104,7 +112,7 @@ class OffsetIndex:
 
     def __init__(self, data: Buffer, base_offset: int) -> None:
         self.base_offset = base_offset
-        self._slots = _Slots(data, _OFFSET_ENTRY)
+        self._slots = _Slots(data, OFFSET_ENTRY)
 
     def __len__(self) -> int:
         return self._slots.used
@@ -142,7 +150,7 @@ class TimeIndex:
 
     def __init__(self, data: Buffer, base_offset: int) -> None:
         self.base_offset = base_offset
-        self._slots = _Slots(data, _TIME_ENTRY)
+        self._slots = _Slots(data, TIME_ENTRY)
 
     def __len__(self) -> int:
         return self._slots.used

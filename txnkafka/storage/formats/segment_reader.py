@@ -18,12 +18,12 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.bounds import MAX_BATCH_BYTES, MAX_INDEXED_BATCHES
 from txnkafka.env import FileSystem, MappedBytes, ReadableFile
 from txnkafka.errors import CorruptRecordError, LogDirError
+from txnkafka.record.batch_header import BATCH_LENGTH, LOG_OVERHEAD, MIN_FRAME
 
 __all__ = ["MAX_OPEN_SEGMENTS", "SegmentReader", "divided"]
 
 MAPPED_WINDOW_BYTES = 4 << 20  # headers are looked at first, and should still be in the cache for the records
 MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
-MIN_FRAME = 17  # bytes that tell what kind of batch begins somewhere
 
 Examine = Callable[[int, memoryview, BatchIndex], None]
 
@@ -181,7 +181,7 @@ class SegmentReader:
     def _batch_size(self, data: memoryview, position: int) -> int:
         if len(data) < MIN_FRAME:
             return MIN_FRAME
-        wanted = int.from_bytes(data[8:12], "big", signed=True) + 12
+        wanted = int.from_bytes(data[BATCH_LENGTH:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
         if MAX_BATCH_BYTES < wanted <= self.size - position:
             raise CorruptRecordError(
                 f"a batch of {wanted} bytes begins here; more than {MAX_BATCH_BYTES} are taken for damage",

@@ -8,17 +8,15 @@ Source: ``AbstractIndex``, ``OffsetIndex``, ``TimeIndex``.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import struct
+
     from txnkafka.env import DataFile
 
-__all__ = ["OFFSET_ENTRY", "TIME_ENTRY", "IndexFile"]
-
-OFFSET_ENTRY = struct.Struct(">ii")
-TIME_ENTRY = struct.Struct(">qi")
+__all__ = ["IndexFile"]
 
 
 class IndexFile:

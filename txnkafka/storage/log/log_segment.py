@@ -18,10 +18,10 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import random_below
 from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
-from txnkafka.storage.formats.index import OffsetIndex, OffsetPosition, TimeIndex
+from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, OffsetPosition, TimeIndex
 from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
 from txnkafka.storage.formats.segment_reader import SegmentReader
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.log.index_file import IndexFile
 from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 

@@ -28,8 +28,8 @@ from txnkafka.errors import (
     RecordListTooLargeError,
 )
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
-from txnkafka.storage.formats.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError, CorruptRecordError
-from txnkafka.storage.formats.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON, CONTROL_ABORT
 from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT, read_derived
 from txnkafka.storage.formats.txn_index import parse_txn_index
 from txnkafka.storage.log.log_segment import OUT_OF_ORDER
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_aborted", "check_transactions", "load_producers", "replay", "transactions_of"]
 
-_ABORT = 0
 _NEVER = (1 << 63) - 1
 
 
@@ -117,7 +116,7 @@ def check_transactions(log: PartitionLog, segment: LogSegment) -> None:
         for producer_id, offset, attributes, kind in zip(
             batches.producer_id, batches.last_offset, batches.attributes, batches.control_type, strict=True
         )
-        if attributes & ATTRIBUTE_CONTROL and kind == _ABORT
+        if attributes & ATTRIBUTE_CONTROL and kind == CONTROL_ABORT
     }
     listed = {(each.producer_id, each.last_offset): each for each in index.entries}
     aborted = _aborted_in(log, segment) if markers else []
@@ -142,7 +141,7 @@ def _aborts(batches: BatchIndex) -> list[int]:
     return [
         offset
         for offset, attributes, control_type in columns
-        if attributes & kind == ATTRIBUTE_CONTROL and control_type == _ABORT
+        if attributes & kind == ATTRIBUTE_CONTROL and control_type == CONTROL_ABORT
     ]
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
+from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex
 from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.log.index_file import IndexFile
 
 if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment

@@ -7,7 +7,8 @@ import pytest
 from tests.unit.storage.client import NOW, PATH, data
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFile, make_directories
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY
+from txnkafka.storage.log.index_file import IndexFile
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.testing.memory_files import MemoryFiles
 
