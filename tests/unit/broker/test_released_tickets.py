@@ -6,6 +6,7 @@ import errno
 from typing import Any
 
 import pytest
+from txnkafka.broker.flush import Flush
 
 from tests.unit.storage.client import NOW, Log
 from txnkafka.config import LogConfig
@@ -17,7 +18,6 @@ from txnkafka.errors import (
 )
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log.flush import Flush
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
