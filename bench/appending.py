@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from txnkafka.broker.flush import FlushTickets
-
 from bench.harness import Comparison, Contest, Side, Timing, timed
 from bench.java import BUILD, JavaProcess
 from txnkafka._core.encode import encode_batch
+from txnkafka.broker.flush import FlushTickets
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.model import TopicPartition

@@ -180,8 +180,8 @@ def check_logs(files: DataFiles, promises: Promises, config: LogConfig = CONFIG)
     stopped_cleanly = files.exists(f"{PATH}/{CLEAN_SHUTDOWN_FILE}")
     _check_what_is_believed(files, promises, histories, stopped_cleanly=stopped_cleanly)
     directory = opened(files, config)
-    assert not directory.directory.refused, directory.directory.refused
-    repairs = directory.directory.repairs
+    assert not directory.data.refused, directory.data.refused
+    repairs = directory.data.repairs
     assert not (stopped_cleanly and repairs), repairs
     found = {key: _entries(log) for key, log in directory.logs.items()}
     whole: dict[TopicPartition, Sequence[Entry]] = {}
@@ -194,7 +194,7 @@ def check_logs(files: DataFiles, promises: Promises, config: LogConfig = CONFIG)
     for key, entries in whole.items():
         _check_files(files, promises, key, entries)
     again = opened(files, config)
-    assert not again.directory.repairs, again.directory.repairs
+    assert not again.data.repairs, again.data.repairs
     assert {key: _entries(log) for key, log in again.logs.items()} == found
     again.close()
 

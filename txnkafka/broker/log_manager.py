@@ -35,25 +35,25 @@ __all__ = ["LogManager"]
 
 
 class LogManager:
-    """The owner of the logs in an open data directory; for one thread at a time. ``uncleanable`` has the
-    compacted logs that are damaged, with the error: they are not compacted again."""
+    """The owner of the logs in ``data``, an open data directory; for one thread at a time. ``uncleanable``
+    has the compacted logs that are damaged, with the error: they are not compacted again."""
 
     def __init__(self, directory: DataDirectory) -> None:
-        self.directory = directory
+        self.data = directory
         self.tickets = FlushTickets()
         self.uncleanable: dict[TopicPartition, KafkaError] = {}
 
     @property
     def logs(self) -> dict[TopicPartition, PartitionLog]:
         """The logs of the partitions that are open."""
-        return self.directory.logs
+        return self.data.logs
 
     # Partitions
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
         """Create one partition; see ``DataDirectory.creation``. Raises what that and its work raise."""
         left_over = self.logs.get(partition)
-        log = self.directory.create(partition, topic_id, now_ms=now_ms)
+        log = self.data.create(partition, topic_id, now_ms=now_ms)
         if left_over is not None:
             self.tickets.forget(left_over, _deleted(partition))
         return log
@@ -67,7 +67,7 @@ class LogManager:
         the work that deletes its files. Raises OSError when its directory cannot be renamed; then the
         partition is still there."""
         log = self.logs.get(partition)
-        work = self.directory.deletion(partition)
+        work = self.data.deletion(partition)
         self.uncleanable.pop(partition, None)
         if log is not None:
             self.tickets.forget(log, _deleted(partition))
@@ -75,7 +75,7 @@ class LogManager:
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
         """Truncate a log; see ``DataDirectory.truncate``. Tickets of what was truncated fail."""
-        was_cut = self.directory.truncate(partition, offset, now_ms=now_ms)
+        was_cut = self.data.truncate(partition, offset, now_ms=now_ms)
         if was_cut:
             log = self.logs[partition]
             lost = KafkaStorageError(f"{partition} was truncated at offset {log.log_end_offset}")
@@ -84,16 +84,16 @@ class LogManager:
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Delete the records below ``offset``; see ``DataDirectory.delete_records``."""
-        return self.directory.delete_records(partition, offset)
+        return self.data.delete_records(partition, offset)
 
     # Maintenance
 
     def flush(self) -> None:
         """Make everything appended durable, of all logs at once. A log that fails is fenced. Raises
         FlushUnderWayError, and does nothing, while a group of ``tickets`` is begun and not finished."""
-        self.directory.check_owner()
+        self.data.check_owner()
         if self.tickets.is_flushing:
-            raise FlushUnderWayError(f"a flush of {self.directory.path} is under way: finish it first")
+            raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it first")
         self._flush([log for log in self.logs.values() if log.needs_flush])
 
     def _flush(self, logs: Iterable[PartitionLog]) -> None:
@@ -110,7 +110,7 @@ class LogManager:
         Raises, after all of it, the first KafkaStorageError or OSError of a log; that log is fenced unless
         only its deleted files could not be removed.
         """
-        self.directory.check_owner()
+        self.data.check_owner()
         self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
         failed: Exception | None = None
         for log in self.logs.values():
@@ -118,15 +118,15 @@ class LogManager:
                 _maintain(log, now_ms)
             except (KafkaStorageError, OSError) as error:
                 failed = failed or error
-        self.directory.checkpoint()
+        self.data.checkpoint()
         if failed is not None:
             raise failed
 
     def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
         """Compact the log with the largest dirty share among those that are due; None when none is. A damaged
         one joins ``uncleanable``. Raises KafkaStorageError and OSError."""
-        self.directory.check_owner()
-        checkpoints = self.directory.checkpoints
+        self.data.check_owner()
+        checkpoints = self.data.checkpoints
         cleaned = clean_dirtiest(
             self.logs, checkpoints.cleaner_offsets, self.uncleanable, now_ms=now_ms, config=config
         )
@@ -143,12 +143,10 @@ class LogManager:
         """Stop cleanly; see ``DataDirectory.close``. All tickets are released. Raises FlushUnderWayError, and
         changes nothing, while a group of ``tickets`` is begun and not finished."""
         if self.tickets.is_flushing:
-            raise FlushUnderWayError(
-                f"a flush of {self.directory.path} is under way: finish it, then close"
-            )
-        self.directory.check_idle()
+            raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it, then close")
+        self.data.check_idle()
         try:
-            self.directory.close()
+            self.data.close()
         finally:
             for log in self.logs.values():
                 self.tickets.forget(log, log.fenced)

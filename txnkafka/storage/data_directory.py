@@ -313,8 +313,8 @@ class DataDirectory:
         log raises is raised again when all others are closed and recorded.
         """
         self.check_idle()
-        if self._deletions:
-            raise FlushUnderWayError(f"a deletion in {self.path} is under way: finish it, then close")
+        if self._deletions or any(log.is_flushing for log in self.logs.values()):
+            raise FlushUnderWayError(f"work in {self.path} is under way: finish it, then close")
         failed: Exception | None = None
         try:
             for log in self.logs.values():

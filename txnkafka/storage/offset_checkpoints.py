@@ -53,7 +53,8 @@ class OffsetCheckpoints:
         self._owner = this_process()
         self._unwritten: set[str] = set()
         self._under_way = False
-        self._on_disk: dict[str, set[TopicPartition]] = {}  # the partitions that each file may name
+        # the partitions that each file names; None when it may name any
+        self._on_disk: dict[str, set[TopicPartition] | None] = {}
         points = self._read(RECOVERY_POINT_CHECKPOINT, on_damage)
         self._knows_points = points is not None
         self._points = points or {}
@@ -90,7 +91,7 @@ class OffsetCheckpoints:
 
     def mentions(self, partition: TopicPartition) -> bool:
         """Whether a file may name the partition: one that is new must not begin where it says."""
-        return any(partition in names for names in self._on_disk.values())
+        return any(names is None or partition in names for names in self._on_disk.values())
 
     @property
     def is_under_way(self) -> bool:
@@ -115,7 +116,7 @@ class OffsetCheckpoints:
         marks = {partition: log.high_watermark for partition, log in logs.items()}
         contents[HIGH_WATERMARK_CHECKPOINT] = {**marks, **self._marks}
         contents[LOG_START_OFFSET_CHECKPOINT] = self._log_starts(logs)
-        if self.lacks(CLEANER_OFFSET_CHECKPOINT):
+        if self._on_disk[CLEANER_OFFSET_CHECKPOINT] != self.cleaner_offsets.keys():
             contents[CLEANER_OFFSET_CHECKPOINT] = self.cleaner_offsets
         return self._work(contents)
 
@@ -142,9 +143,8 @@ class OffsetCheckpoints:
         lines = {name: format_offset_checkpoint(offsets) for name, offsets in contents.items()}
         self._under_way = True
         self._unwritten |= contents.keys()
-        for name, offsets in contents.items():
-            self._on_disk.setdefault(name, set()).update(offsets)
         named = {name: set(offsets) for name, offsets in contents.items()}
+        self._on_disk.update(dict.fromkeys(named))
         return CheckpointWork(self._files, self._path, lines, lambda done: self._written(named, done))
 
     def _written(self, named: Mapping[str, set[TopicPartition]], done: Iterable[str]) -> None:
@@ -156,10 +156,10 @@ class OffsetCheckpoints:
     def _read(self, name: str, on_damage: Callable[[RepairStep], None]) -> dict[TopicPartition, int] | None:
         path = self._files.join(self._path, name)
         try:
-            found = parse_offset_checkpoint(self._files.read(path, CHECKPOINT_LIMIT), self._there)
-            self._on_disk[name] = set(found)
-            return found
+            self._on_disk[name] = None
+            return parse_offset_checkpoint(self._files.read(path, CHECKPOINT_LIMIT), self._there)
         except FileNotFoundError:
+            self._on_disk[name] = set()
             return {}
         except (CorruptFileError, OSError) as error:
             if not concerns_one_partition(error):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 
 import pytest
-from txnkafka.broker.flush import FlushTickets
 
 from tests.unit.storage.client import PATH, Log, opened
+from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import KafkaStorageError
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles

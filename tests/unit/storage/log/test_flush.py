@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from txnkafka.broker.flush import FlushTickets
-
 from tests.unit.storage.logs import NOW, append, opened
+from txnkafka.broker.flush import FlushTickets
 from txnkafka.storage.log.truncation import truncate_to
 
 
