@@ -15,6 +15,7 @@ from tests.property.partition_log_checks import (
     check_transaction_indexes,
 )
 from txnkafka._core.encode import encode_batch, end_txn_marker
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.errors import KafkaError
 from txnkafka.logdir.directory import LogDir
@@ -62,7 +63,7 @@ counts, slots = st.integers(1, 3), st.integers(0, 3)
 class PartitionLogMachine(RuleBasedStateMachine):
     """Four senders, one log."""
 
-    directory: DataDirectory
+    directory: LogManager
     log: PartitionLog
 
     @initialize(
@@ -89,9 +90,11 @@ class PartitionLogMachine(RuleBasedStateMachine):
         self.next_producer_id += 1
         return Sender(self.next_producer_id, **fields)
 
-    def _open(self) -> DataDirectory:
-        directory = DataDirectory(self.files, "/data", lambda topic: self.config, now_ms=self.model.now_ms)
-        assert directory.refused == {}
+    def _open(self) -> LogManager:
+        directory = LogManager(
+            DataDirectory(self.files, "/data", lambda topic: self.config, now_ms=self.model.now_ms)
+        )
+        assert directory.data.refused == {}
         return directory
 
     # Appending

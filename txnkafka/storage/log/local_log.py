@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
-from txnkafka.storage.log.flush import LogFlush
+from txnkafka.storage.log.log_flush import LogFlush
 from txnkafka.storage.log.repair_step import RepairStep
 
 if TYPE_CHECKING:
@@ -89,6 +89,11 @@ class LocalLog:
     def needs_flush(self) -> bool:
         """Whether something that was appended is not durable."""
         return self.recovery_point < self.log_end_offset or self.has_unsynced_names
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether a flush was begun and is not finished."""
+        return self._flushing
 
     def flush_is_due(self, now_ms: int) -> bool:
         """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""

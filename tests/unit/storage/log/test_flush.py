@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.storage.logs import NOW, append, opened
-from txnkafka.storage.log.flush import FlushTickets
+from txnkafka.broker.flush import FlushTickets
 from txnkafka.storage.log.truncation import truncate_to
 
 

@@ -7,8 +7,8 @@ import errno
 import pytest
 
 from tests.unit.storage.client import PATH, Log, opened
+from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import KafkaStorageError
-from txnkafka.storage.log.flush import FlushTickets
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.storage.client import NOW, Log
+from txnkafka.broker.flush import Flush
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import (
@@ -17,7 +19,6 @@ from txnkafka.errors import (
 )
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log.flush import Flush
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -31,7 +32,9 @@ class Host:
 
     def __init__(self, files: DataFiles | None = None, **configs: Any) -> None:
         self.files = MemoryFiles() if files is None else files
-        self.directory = DataDirectory(self.files, "/data", lambda _: LogConfig(**configs), now_ms=NOW)
+        self.directory = LogManager(
+            DataDirectory(self.files, "/data", lambda _: LogConfig(**configs), now_ms=NOW)
+        )
         self.tickets = self.directory.tickets
         for partition in (FIRST, SECOND):
             if partition not in self.directory.logs:
