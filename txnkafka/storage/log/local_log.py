@@ -13,18 +13,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
 from txnkafka.storage.log.flush import LogFlush
+from txnkafka.storage.log.log_segment import segment_number
 from txnkafka.storage.log.repair_step import RepairStep
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.loaded_log import LoadedLog
     from txnkafka.storage.log.log_segment import LogSegment
 
 __all__ = ["LocalLog"]
@@ -41,18 +42,24 @@ class LocalLog:
     """
 
     def __init__(
-        self, files: DataFiles, directory: str, topic_partition: TopicPartition, config: LogConfig
+        self,
+        files: DataFiles,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        loaded: LoadedLog,
     ) -> None:
         self.files = files
         self.directory = directory
         self.topic_partition = topic_partition
         self.config = config
-        self.segments: list[LogSegment] = []
-        self.log_end_offset = 0
-        self.recovery_point = 0
+        self.segments = list(loaded.segments)
+        for segment in self.segments:
+            segment.on_repair = self.note
+        self.log_end_offset = self.recovery_point = loaded.log_end_offset
         self.fenced: OSError | None = None
         self.owner = this_process()
-        self.repairs: list[RepairStep] = []  # what was not as it should be, and is now
+        self.repairs = list(loaded.repairs)  # what was not as it should be, and is now
         self.has_unsynced_names = False
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._flushing = False
@@ -70,7 +77,7 @@ class LocalLog:
 
     def segment_of(self, offset: int) -> int:
         """Number of the segment that would hold ``offset``."""
-        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
+        return segment_number(self.segments, offset)
 
     def find(self, number: int, offset: int) -> tuple[int, int, int] | None:
         """Position, size and base offset of the first batch in a segment that ends at ``offset`` or
@@ -211,7 +218,3 @@ class LocalLog:
         """Give all files back."""
         for segment in self.segments:
             segment.close()
-
-
-def _base_offset(segment: LogSegment) -> int:
-    return segment.base_offset

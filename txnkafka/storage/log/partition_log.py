@@ -18,7 +18,6 @@ import errno
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from txnkafka._core.encode import assign
-from txnkafka._core.producer_table import ProducerTable
 from txnkafka.env import write_durably
 from txnkafka.errors import (
     CorruptRecordError,
@@ -37,7 +36,6 @@ from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
 from txnkafka.storage.log.older_batches import search_older_batches
 from txnkafka.storage.log.producer_errors import as_refusal, refusal
-from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 from txnkafka.storage.log.transactions import transactions_of
 from txnkafka.storage.log.verification import NO_GUARD, VerificationState
 
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.loaded_log import LoadedLog
 
 __all__ = ["AppendInfo", "PartitionLog"]
 
@@ -67,22 +66,27 @@ class AppendInfo(NamedTuple):
 
 
 class PartitionLog(LocalLog):
-    """The log in ``directory``, as ``storage.recovery.log_loader`` opens it.
+    """The log in ``directory``, made of what ``storage.recovery.log_loader`` has ``loaded`` there.
 
     ``recovery_point`` is where the durable part ends. ``fenced`` is the error after which nothing is taken.
     """
 
     def __init__(
-        self, files: DataFiles, directory: str, topic_partition: TopicPartition, config: LogConfig
+        self,
+        files: DataFiles,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        loaded: LoadedLog,
     ) -> None:
-        super().__init__(files, directory, topic_partition, config)
-        self.log_start_offset = 0
-        self.high_watermark = 0
-        self.loaded_ms = 0
-        self.epochs = LeaderEpochs()
-        self.has_kept_epochs = True  # else their file has more, which must go before the next append
-        self.producers = ProducerTable()
-        self.snapshots = ProducerSnapshots(files, directory)
+        super().__init__(files, directory, topic_partition, config, loaded)
+        self.log_start_offset = loaded.log_start_offset
+        self.high_watermark = loaded.log_end_offset
+        self.loaded_ms = loaded.loaded_ms
+        self.epochs = loaded.epochs
+        self.has_kept_epochs = loaded.epoch_file_is_current  # else it is written before the next append
+        self.producers = loaded.producers
+        self.snapshots = loaded.snapshots
         self.verification = VerificationState()
         self._validator = LogValidator(config)
 

@@ -15,7 +15,8 @@ from txnkafka.errors import KafkaError, OffsetOutOfRangeError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.log_segment import LogSegment
-from txnkafka.storage.log.transactions import load_producers, replay, transactions_of
+from txnkafka.storage.log.producer_history import load_producers, replay
+from txnkafka.storage.log.transactions import transactions_of
 
 if TYPE_CHECKING:
     from txnkafka.env import DataFile
@@ -124,7 +125,7 @@ def _reload_producers(log: PartitionLog, now_ms: int) -> None:
     log.loaded_ms = now_ms
     # transactions that ended above the high watermark are in no snapshot, and still hide what they hold
     start = load_producers(log, log.producers, min(log.high_watermark, log.log_end_offset))
-    replay(log, log.producers, start, log.log_end_offset, [])
+    replay(log.segments, log.producers, start, log.log_end_offset, [])
     log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
     if start != log.log_end_offset:
         log.snapshots.write(log.log_end_offset, log.producers.snapshot())
@@ -237,7 +238,7 @@ def _keep_producers(log: PartitionLog, offset: int) -> None:
     """Have the state of producers at ``offset`` durably: the log below goes, and nothing else tells it."""
     if offset not in log.snapshots.offsets:
         table = ProducerTable()
-        replay(log, table, load_producers(log, table, offset), offset, [])
+        replay(log.segments, table, load_producers(log, table, offset), offset, [])
         log.snapshots.write(offset, table.snapshot())
     if log.snapshots.unsynced:
         log.snapshots.sync()
