@@ -23,26 +23,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from txnkafka.env import DataFile, DataFiles
     from txnkafka.errors import KafkaError
+    from txnkafka.storage.log.log_flush import LogFlush
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["Flush", "FlushTickets", "LogFlush", "Released"]
-
-
-class LogFlush(NamedTuple):
-    """What one log needs on the disk for everything below ``end_offset``: contents first, then names."""
-
-    end_offset: int
-    files: Sequence[DataFile]
-    directories: Sequence[str]
-
-    def run(self, files: DataFiles) -> None:
-        """Sync them. Raises OSError."""
-        for file in self.files:
-            file.sync()
-        for directory in self.directories:
-            files.sync_directory(directory)
+__all__ = ["Flush", "FlushTickets", "Released"]
 
 
 class Flush(NamedTuple):

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError
 from txnkafka.storage.log.log_segment import segment_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from txnkafka._core.producer_table import ProducerTable
+    from txnkafka.env import DataFiles
     from txnkafka.model import CompletedTxn
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 
-__all__ = ["Snapshot", "WithHistory", "load_newest", "load_producers", "remove_damaged", "replay"]
+__all__ = ["Snapshot", "WithHistory", "keep_state", "load_newest", "load_producers", "reload_state", "remove_damaged", "replay"]
 
 _NEVER = (1 << 63) - 1
 
@@ -30,6 +31,10 @@ class WithHistory(Protocol):
 
     loaded_ms: int
 
+    @property
+    def files(self) -> DataFiles: ...
+    @property
+    def directory(self) -> str: ...
     @property
     def segments(self) -> Sequence[LogSegment]: ...
     @property
@@ -80,6 +85,34 @@ def remove_damaged(log: WithHistory, loaded: Snapshot) -> None:
     for offset, reason in loaded.damaged:
         log.note(log.snapshots.path(offset), "removed", f"it is damaged, {reason}")
         log.snapshots.remove(offset)
+
+
+def reload_state(
+    log: WithHistory, producers: ProducerTable, high_watermark: int, expiration_ms: int
+) -> None:
+    """Let ``producers`` be the state at the log end, after a truncation, and write a snapshot there. Raises
+    CorruptRecordError and OSError."""
+    producers.clear()
+    # transactions that ended above the high watermark are in no snapshot, and still hide what they contain
+    start = load_producers(log, producers, min(high_watermark, log.log_end_offset))
+    replay(log.segments, producers, start, log.log_end_offset, [])
+    producers.expire(log.loaded_ms, expiration_ms)
+    if start != log.log_end_offset:
+        log.snapshots.write(log.log_end_offset, producers.snapshot())
+    producers.on_high_watermark(high_watermark)
+
+
+def keep_state(log: WithHistory, offset: int) -> None:
+    """Sync a snapshot of the producers at ``offset`` before the segments below it are deleted; nothing else
+    records that state. Raises CorruptRecordError and OSError."""
+    snapshots = log.snapshots
+    if offset not in snapshots.offsets:
+        table = ProducerTable()
+        replay(log.segments, table, load_producers(log, table, offset), offset, [])
+        snapshots.write(offset, table.snapshot())
+    if snapshots.unsynced:
+        snapshots.sync()
+        log.files.sync_directory(log.directory)
 
 
 def replay(
