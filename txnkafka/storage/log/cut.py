@@ -1,6 +1,7 @@
 """What is left of a log that is cut: at its end, by truncation; at its beginning, by retention.
 
-Source: ``LocalLog.truncateTo``, ``UnifiedLog.deleteOldSegments``, ``UnifiedLog.maybeIncrementLogStartOffset``.
+Source: ``LocalLog.truncateTo``, ``UnifiedLog.deleteOldSegments``,
+``UnifiedLog.maybeIncrementLogStartOffset``.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class Cut(NamedTuple):
 
     @classmethod
     def at_end(cls, log: PartitionLog, offset: int) -> Cut:
-        """Everything from ``offset`` on goes. A batch that contains it goes as a whole, and the log ends where
-        the batch in front of it does: a gap at the end would look like something lost. Raises
+        """Everything from ``offset`` on goes. A batch that contains it goes as a whole, and the log ends
+        where the batch in front of it does: a gap at the end would look like something lost. Raises
         CorruptRecordError and OSError."""
         if offset >= log.log_end_offset:
             return cls.of(log, end_offset=offset)
@@ -69,8 +70,8 @@ class Cut(NamedTuple):
 
 
 def _end_below(segments: Sequence[LogSegment], offset: int) -> tuple[int, int, int]:
-    """Number of the segment that would hold ``offset`` (-1: it lies in front of the first), the position in it
-    up to which batches lie below ``offset`` as a whole, and the offset where these end."""
+    """Number of the segment that would contain ``offset`` (-1: it is below the first), the position in it up
+    to which batches are below ``offset`` as a whole, and the offset where these end."""
     number = segment_number(segments, offset)
     segment = segments[number]
     if offset < segment.base_offset:

@@ -24,8 +24,8 @@ __all__ = ["LoadedLog"]
 class LoadedLog:
     """The segments of a log (ascending, one at least, none of their files open) and what follows from them.
 
-    Everything below ``log_end_offset`` is durable, so the recovery point and the high watermark of the log
-    are there, too. ``epoch_file_is_current`` is False when the epochs on the disk are others than ``epochs``.
+    Everything below ``log_end_offset`` is durable, so recovery point and high watermark of the log are
+    there, too. ``epoch_file_is_current`` is False when the epochs on the disk are not ``epochs``.
     ``producers`` are the state at the log end, as of ``loaded_ms``. ``repairs`` are what recovery has changed.
     """
 

@@ -21,8 +21,8 @@ PIECE_BYTES = 1 << 20
 
 
 def search_older_batches(log: LocalLog, producers: ProducerTable, producer_id: int, below: int) -> None:
-    """Add the batches of a producer below the offset ``below`` to the table, piece by piece downwards, until it
-    knows five, or 64 MiB of the log were read. Raises CorruptRecordError and OSError."""
+    """Add the batches of a producer below the offset ``below`` to the table, piece by piece downwards, until
+    it knows five, or 64 MiB of the log were read. Raises CorruptRecordError and OSError."""
     left = SEARCHED_BYTES
     for number in range(log.segment_of(below - 1), -1, -1):
         segment = log.segments[number]

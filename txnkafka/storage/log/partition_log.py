@@ -280,8 +280,8 @@ class PartitionLog(LocalLog):
     # Cutting
 
     def apply(self, cut: Cut, now_ms: int) -> None:
-        """Cut the log, durably; producers and transactions are then what they were when it ended there. Raises
-        OSError and KafkaError, after which the log may be half cut, and has to be fenced."""
+        """Cut the log, durably; producers and transactions are then what they were when it ended there.
+        Raises OSError and KafkaError, after which the log may be half cut, and has to be fenced."""
         if cut.log_end_offset < self.log_end_offset:
             self._cut_end(cut, now_ms)
         elif cut.first:
@@ -320,12 +320,12 @@ class PartitionLog(LocalLog):
     # Offsets
 
     def _move(self, log_start_offset: int, high_watermark: int, log_end_offset: int) -> None:
-        """Set the offsets, but for the log end that an append moves up. Raises ValueError when they are not in
-        order."""
+        """Set the offsets; an append alone moves the log end up without it. Raises ValueError when they are
+        not in order."""
         if not 0 <= log_start_offset <= high_watermark <= log_end_offset:
             raise ValueError(
-                f"{self.topic_partition}: log start {log_start_offset}, high watermark {high_watermark} and log "
-                f"end {log_end_offset} are not in order"
+                f"{self.topic_partition}: log start {log_start_offset}, high watermark {high_watermark} and "
+                f"log end {log_end_offset} are not in order"
             )
         self.log_start_offset, self.high_watermark = log_start_offset, high_watermark
         self.log_end_offset = log_end_offset

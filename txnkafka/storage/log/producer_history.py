@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 
-__all__ = ["Snapshot", "WithHistory", "keep_state", "load_newest", "load_producers", "reload_state", "remove_damaged", "replay"]
+__all__ = [
+    "Snapshot",
+    "WithHistory",
+    "keep_state",
+    "load_newest",
+    "load_producers",
+    "reload_state",
+    "remove_damaged",
+    "replay",
+]
 
 _NEVER = (1 << 63) - 1
 

@@ -1,5 +1,5 @@
-"""The leader epochs of a log that is loaded: from ``leader-epoch-checkpoint``, or from the batches where there
-is none that can be read.
+"""The leader epochs of a log that is loaded: from ``leader-epoch-checkpoint``, or from the batches where
+that cannot be read.
 
 Source: ``LeaderEpochFileCache``, ``LogLoader.load``.
 """

@@ -88,7 +88,7 @@ class FoundLog:
                     self.lack_an_index.add(segment)
                 self.segments.append(segment)
             elif file.kind != "snapshot" and file.base_offset not in bases:
-                self.files.remove(self.files.join(self.directory, name))  # its segment's removal was cut short
+                self.files.remove(self.files.join(self.directory, name))  # the rest of a removal
         self.segments.sort(key=lambda segment: segment.base_offset)
         if not self.segments:
             self.begin(log_start_offset, self.loaded_ms)

@@ -1,6 +1,6 @@
-"""What follows from the headers of the segments that recovery checks: leader epochs, producers, the snapshots
-at the segments' bases, and the transaction indexes. All of it is made in memory while the batches are read to
-be checked, so that they are read once; nothing is changed on the disk before it is certain where the log ends.
+"""What follows from the headers of the segments that recovery checks: leader epochs, producers, snapshots at
+the segments' bases, and the transaction indexes. All of it is made in memory while the batches are read to be
+checked, so that they are read once; nothing is written before it is certain where the log ends.
 
 Source: ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState``.
 """

@@ -199,8 +199,8 @@ def _begin_at(found: FoundLog, start: Start) -> None:
 
 
 def _set_states(found: FoundLog, start: Start, *, was_cut: bool) -> None:
-    """Below the recovery point, and after a clean stop, files that follow from the log are as good as the log,
-    unless that was cut."""
+    """Below the recovery point, and after a clean stop, files that follow from the log are as good as the
+    log, unless that was cut."""
     unknown = len(found.segments) if start.clean_shutdown else first_unknown(found, start)
     for number, segment in enumerate(found.segments):
         is_rebuilt = number >= unknown or (was_cut and segment is found.active)

@@ -70,8 +70,8 @@ def walk_tail(segment: LogSegment) -> SegmentEnd:
 
 def check_segment(segment: LogSegment, next_offset: int, limit: int, headers: HeaderPass) -> SegmentEnd:
     """Check all batches and make the indexes from them. The log before them ends at ``next_offset``, what
-    follows begins at ``limit``. ``headers`` follows the batches, from the segment's beginning on, and once more
-    where they are out of order.
+    follows begins at ``limit``. ``headers`` follows the batches from the segment's beginning on, and once
+    more where they are out of order.
 
     Raises CorruptRecordError for offsets that no index can hold.
     """
