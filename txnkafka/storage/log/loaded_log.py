@@ -24,9 +24,9 @@ __all__ = ["LoadedLog"]
 class LoadedLog:
     """The segments of a log (ascending, one at least, none of their files open) and what follows from them.
 
-    Everything below ``log_end_offset`` is durable, so recovery point and high watermark of the log are
-    there, too. ``epoch_file_is_current`` is False when the epochs on the disk are not ``epochs``.
-    ``producers`` are the state at the log end, as of ``loaded_ms``. ``repairs`` are what recovery has changed.
+    Everything below ``log_end_offset`` is durable: the recovery point and the high watermark are there, too.
+    ``epoch_file_is_current`` is False when the epochs on the disk are not ``epochs``. ``producers`` are the
+    state at the log end, as of ``loaded_ms``. ``repairs`` are what recovery has changed.
     """
 
     segments: Sequence[LogSegment]
