@@ -34,11 +34,9 @@ def swap_segments(
             log.delete_files(segment, now_ms)
         cleaned.become("")
         log.files.sync_directory(log.directory)
-        first = log.segments.index(replaced[0])
-        log.segments[first : first + len(replaced)] = [cleaned]
+        log.replace_segments(replaced, cleaned)
         for segment in replaced[1:]:
             log.snapshots.remove(segment.base_offset)
-        log.has_unsynced_names = True
         cleaned.unload()
         cleaned.close()
     except OSError as error:

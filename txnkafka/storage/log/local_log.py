@@ -13,19 +13,23 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
 from txnkafka.storage.log.log_flush import LogFlush
+from txnkafka.storage.log.log_segment import LogSegment, segment_number
 from txnkafka.storage.log.repair_step import RepairStep
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.model import TopicPartition
-    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.cut import Cut
+    from txnkafka.storage.log.loaded_log import LoadedLog
+    from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 
 __all__ = ["LocalLog"]
 
@@ -41,18 +45,24 @@ class LocalLog:
     """
 
     def __init__(
-        self, files: DataFiles, directory: str, topic_partition: TopicPartition, config: LogConfig
+        self,
+        files: DataFiles,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        loaded: LoadedLog,
     ) -> None:
         self.files = files
         self.directory = directory
         self.topic_partition = topic_partition
         self.config = config
-        self.segments: list[LogSegment] = []
-        self.log_end_offset = 0
-        self.recovery_point = 0
+        self.segments = list(loaded.segments)
+        for segment in self.segments:
+            segment.on_repair = self.note
+        self.log_end_offset = self.recovery_point = loaded.log_end_offset
         self.fenced: OSError | None = None
         self.owner = this_process()
-        self.repairs: list[RepairStep] = []  # what was not as it should be, and is now
+        self.repairs = list(loaded.repairs)  # what was not as it should be, and is now
         self.has_unsynced_names = False
         self.unsynced_files: list[DataFile] = []  # of segments that were rolled
         self._flushing = False
@@ -70,7 +80,7 @@ class LocalLog:
 
     def segment_of(self, offset: int) -> int:
         """Number of the segment that would hold ``offset``."""
-        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
+        return segment_number(self.segments, offset)
 
     def find(self, number: int, offset: int) -> tuple[int, int, int] | None:
         """Position, size and base offset of the first batch in a segment that ends at ``offset`` or
@@ -140,10 +150,6 @@ class LocalLog:
             self.recovery_point = max(self.recovery_point, end_offset)
             self.on_durable(end_offset)
 
-    def note_cut(self) -> None:
-        """The log was cut: what a flush under way makes durable says nothing of what comes now."""
-        self._was_cut = self._flushing
-
     def flush(self) -> None:
         """Make everything durable, now. Raises KafkaStorageError, and FlushUnderWayError between
         ``begin_flush`` and ``finish_flush``."""
@@ -161,6 +167,83 @@ class LocalLog:
 
     def on_durable(self, end_offset: int) -> None:
         """Everything below ``end_offset`` is durable."""
+
+    def lower_recovery_point(self, offset: int) -> None:
+        """Let the recovery point be ``offset`` unless it is below."""
+        self.recovery_point = min(self.recovery_point, offset)
+
+    # Segments
+
+    def _begun_segment(self, base_offset: int, now_ms: int) -> LogSegment:
+        """A new segment with its file. Raises OSError; then there is no file, or the log is fenced: an empty
+        segment would end the log below batches that are appended to the segment before."""
+        fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
+        fresh.on_repair = self.note
+        try:
+            fresh.remove_leftovers()
+            fresh.create("log")
+            if self.config.preallocate:
+                fresh.preallocate()
+        except OSError:
+            self._undo(fresh)
+            raise
+        return fresh
+
+    def _undo(self, fresh: LogSegment) -> None:
+        """Remove the file of a segment that could not be begun, durably."""
+        try:
+            if self.files.exists(fresh.path("log")):
+                fresh.remove()
+                self.files.sync_directory(self.directory)
+        except OSError as error:
+            self.fence(error)
+
+    def replace_segments(self, replaced: Sequence[LogSegment], by: LogSegment) -> None:
+        """Let a segment whose files are durable take the place of ``replaced``, which follow each other."""
+        first = self.segments.index(replaced[0])
+        self.segments[first : first + len(replaced)] = [by]
+        self.has_unsynced_names = True
+
+    def _drop_from(self, cut: Cut, now_ms: int) -> None:
+        """Delete the segments behind a cut, and cut the one that is the last then. Raises OSError."""
+        doomed = self.segments[cut.last :]
+        fresh: LogSegment | None = None
+        if not cut.last:
+            fresh = LogSegment(
+                self.files, self.directory, cut.log_end_offset, self.config, created_ms=now_ms
+            )
+            fresh.on_repair = self.note
+        for segment in reversed(doomed):  # from the end, one after the other, so that a crash leaves no hole
+            self.delete_files(segment, now_ms)
+        if fresh is not None:
+            fresh.create("log")
+        self.segments = [*self.segments[: cut.last], *([] if fresh is None else [fresh])]
+        self.active.truncate(cut.position, cut.log_end_offset)
+        self.active.modified_ms = now_ms
+        if not self.active.size:
+            self.active.created_ms = now_ms
+        self.has_unsynced_names = True
+
+    def _sync_cut(self) -> None:
+        """Make durable that the log ends where it does: what a flush under way syncs says nothing of what is
+        appended now. Raises OSError."""
+        self.active.sync()
+        derived: list[DataFile] = []
+        self.active.save(derived)  # below the recovery point recovery believes them
+        for file in derived:
+            file.sync()
+        self.files.sync_directory(self.directory)
+        self.recovery_point = self.log_end_offset
+        self._was_cut = self._flushing
+
+    def _drop_oldest(self, count: int, snapshots: ProducerSnapshots, now_ms: int) -> None:
+        """Delete the first segments, and their snapshots. Raises OSError."""
+        doomed, self.segments = self.segments[:count], self.segments[count:]
+        for segment in doomed:  # from the beginning, one after the other, so that a crash leaves no hole
+            self.delete_files(segment, now_ms)
+            with contextlib.suppress(FileNotFoundError):
+                snapshots.remove(segment.base_offset)
+        self.has_unsynced_names = True
 
     # Deleting
 
@@ -216,7 +299,3 @@ class LocalLog:
         """Give all files back."""
         for segment in self.segments:
             segment.close()
-
-
-def _base_offset(segment: LogSegment) -> int:
-    return segment.base_offset

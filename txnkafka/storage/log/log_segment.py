@@ -26,13 +26,13 @@ from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.formats.layout import FileKind
 
-__all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
+__all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment", "segment_number"]
 
 LOG = logging.getLogger("txnkafka.storage")
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
@@ -61,9 +61,6 @@ class LogSegment(SegmentFiles):
         # None until somebody asks: storage.log.transactions
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
-        self.has_new_indexes = False  # made anew from the log, while it was opened
-        self.is_new = True  # no file was there
-        self.lacks_index = False  # an index file was not there when it was found
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self._loaded = True
         self._bytes_since_entry = 0
@@ -277,7 +274,6 @@ class LogSegment(SegmentFiles):
         """The files are there already, with so many bytes of log that were written then."""
         self.size = size
         self.modified_ms = modified_ms
-        self.is_new = False
         self.txn_index = None
         self._loaded = False
 
@@ -287,8 +283,8 @@ class LogSegment(SegmentFiles):
         self._bytes_since_entry = 0
 
     def begin_again(self) -> None:
-        """The log is looked at from its beginning: ``note_all`` makes the indexes."""
-        self._loaded = self.has_new_indexes = True
+        """The log is read from its beginning: ``note_all`` makes the indexes."""
+        self._loaded = True
         self.forget_indexes()
 
     def _check_reach(self, batches: BatchIndex) -> None:
@@ -361,7 +357,7 @@ class LogSegment(SegmentFiles):
         """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
         self.file("log").truncate(position)
         self.size = position
-        self.has_new_indexes = self.has_unsynced_bytes = True
+        self.has_unsynced_bytes = True
 
     def take_back(self) -> None:
         """Cut off what a failed write has left behind the last batch. Raises OSError."""
@@ -376,3 +372,12 @@ class LogSegment(SegmentFiles):
         """Make the file as large as the log in it. Raises OSError."""
         self.file("log").truncate(self.size)
         self.has_unsynced_bytes = True
+
+
+def segment_number(segments: Sequence[LogSegment], offset: int) -> int:
+    """Number of the segment, out of ascending ones, that would hold ``offset``."""
+    return max(0, bisect_right(segments, offset, key=_base_offset) - 1)
+
+
+def _base_offset(segment: LogSegment) -> int:
+    return segment.base_offset

@@ -18,7 +18,6 @@ import errno
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from txnkafka._core.encode import assign
-from txnkafka._core.producer_table import ProducerTable
 from txnkafka.env import write_durably
 from txnkafka.errors import (
     CorruptRecordError,
@@ -33,11 +32,10 @@ from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
-from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
 from txnkafka.storage.log.older_batches import search_older_batches
 from txnkafka.storage.log.producer_errors import as_refusal, refusal
-from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
+from txnkafka.storage.log.producer_history import keep_state, reload_state
 from txnkafka.storage.log.transactions import transactions_of
 from txnkafka.storage.log.verification import NO_GUARD, VerificationState
 
@@ -48,6 +46,8 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.cut import Cut
+    from txnkafka.storage.log.loaded_log import LoadedLog
 
 __all__ = ["AppendInfo", "PartitionLog"]
 
@@ -67,22 +67,26 @@ class AppendInfo(NamedTuple):
 
 
 class PartitionLog(LocalLog):
-    """The log in ``directory``, as ``storage.recovery.log_loader`` opens it.
+    """The log in ``directory``, made of what ``storage.recovery.log_loader`` has ``loaded`` there.
 
     ``recovery_point`` is where the durable part ends. ``fenced`` is the error after which nothing is taken.
     """
 
     def __init__(
-        self, files: DataFiles, directory: str, topic_partition: TopicPartition, config: LogConfig
+        self,
+        files: DataFiles,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        loaded: LoadedLog,
     ) -> None:
-        super().__init__(files, directory, topic_partition, config)
-        self.log_start_offset = 0
-        self.high_watermark = 0
-        self.loaded_ms = 0
-        self.epochs = LeaderEpochs()
-        self.has_kept_epochs = True  # else their file has more, which must go before the next append
-        self.producers = ProducerTable()
-        self.snapshots = ProducerSnapshots(files, directory)
+        super().__init__(files, directory, topic_partition, config, loaded)
+        self._move(loaded.log_start_offset, loaded.log_end_offset, loaded.log_end_offset)
+        self.loaded_ms = loaded.loaded_ms
+        self.epochs = loaded.epochs
+        self.has_kept_epochs = loaded.epoch_file_is_current  # else it is written before the next append
+        self.producers = loaded.producers
+        self.snapshots = loaded.snapshots
         self.verification = VerificationState()
         self._validator = LogValidator(config)
 
@@ -143,7 +147,7 @@ class PartitionLog(LocalLog):
         """What the producers' state has to say to the batch, older batches included where they decide."""
         checked = self._ask_producers(prepared, origin, transaction_version, guard)
         if checked.code and checked.search_below != NO_OFFSET:
-            search_older_batches(self, prepared.fields.producer_id, checked.search_below)
+            search_older_batches(self, self.producers, prepared.fields.producer_id, checked.search_below)
             checked = self._ask_producers(prepared, origin, transaction_version, guard)
         return checked
 
@@ -273,31 +277,58 @@ class PartitionLog(LocalLog):
             raise
         self.unsynced_files = []
 
-    def _begun_segment(self, base_offset: int, now_ms: int) -> LogSegment:
-        """A new segment with its file. Raises OSError; then there is no file, or the log is fenced: an empty
-        segment would end the log below batches that are appended to the segment before."""
-        fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
-        fresh.on_repair = self.note
-        try:
-            fresh.remove_leftovers()
-            fresh.create("log")
-            if self.config.preallocate:
-                fresh.preallocate()
-        except OSError:
-            self._undo(fresh)
-            raise
-        return fresh
+    # Cutting
 
-    def _undo(self, fresh: LogSegment) -> None:
-        """Remove the file of a segment that could not be begun, durably."""
-        try:
-            if self.files.exists(fresh.path("log")):
-                fresh.remove()
-                self.files.sync_directory(self.directory)
-        except OSError as error:
-            self.fence(error)
+    def apply(self, cut: Cut, now_ms: int) -> None:
+        """Cut the log, durably; producers and transactions are then what they were when it ended there.
+        Raises OSError and KafkaError, after which the log may be half cut, and has to be fenced."""
+        if cut.log_end_offset < self.log_end_offset:
+            self._cut_end(cut, now_ms)
+        elif cut.first:
+            self._cut_beginning(cut, now_ms)
+        else:
+            self.begin_at(cut)
+
+    def begin_at(self, cut: Cut) -> None:
+        """Let the log begin where ``cut`` says, its segments stay. Raises OSError; then it begins where it
+        began."""
+        if cut.epochs.entries != self.epochs.entries:
+            self.keep_epochs(cut.epochs)
+        self._move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
+
+    def _cut_beginning(self, cut: Cut, now_ms: int) -> None:
+        if cut.first == len(self.segments):
+            self.roll(now_ms)
+        keep_state(self, self.segments[cut.first].base_offset)
+        self.begin_at(cut)
+        self._drop_oldest(cut.first, self.snapshots, now_ms)
+
+    def _cut_end(self, cut: Cut, now_ms: int) -> None:
+        end = cut.log_end_offset
+        # what is cut must not come back after a crash as if it had been acknowledged
+        self.lower_recovery_point(end)
+        if cut.last:
+            transactions_of(self, self.segments[cut.last - 1])
+        self._drop_from(cut, now_ms)
+        self._move(cut.log_start_offset, min(self.high_watermark, end), end)
+        self.begin_at(cut)
+        self.snapshots.remove_above(end)
+        self.loaded_ms = now_ms
+        reload_state(self, self.producers, self.high_watermark, self.config.producer_id_expiration_ms)
+        self._sync_cut()
 
     # Offsets
+
+    def _move(self, log_start_offset: int, high_watermark: int, log_end_offset: int) -> None:
+        """Set the offsets; an append alone moves the log end up without it. Raises ValueError when they are
+        not in order."""
+        if not 0 <= log_start_offset <= high_watermark <= log_end_offset:
+            raise ValueError(
+                f"{self.topic_partition}: log start {log_start_offset}, high watermark {high_watermark} and "
+                f"log end {log_end_offset} are not in order"
+            )
+        self.log_start_offset, self.high_watermark = log_start_offset, high_watermark
+        self.log_end_offset = log_end_offset
 
     @property
     def last_stable_offset(self) -> int:
@@ -321,7 +352,7 @@ class PartitionLog(LocalLog):
         """Readers may see what is below ``offset``."""
         offset = min(offset, self.log_end_offset)
         if offset > self.high_watermark:
-            self.high_watermark = offset
+            self._move(self.log_start_offset, offset, self.log_end_offset)
             self.producers.on_high_watermark(offset)
 
     # Failing

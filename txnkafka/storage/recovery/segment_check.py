@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.storage.formats.segment_reader import SegmentReader
     from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.recovery.header_pass import HeaderPass
 
 __all__ = ["SegmentEnd", "check_segment", "walk_tail"]
 
@@ -67,20 +68,23 @@ def walk_tail(segment: LogSegment) -> SegmentEnd:
     return _check(segment, whole, segment.forget_indexes, segment.note_all)
 
 
-def check_segment(
-    segment: LogSegment, next_offset: int, limit: int, take: Callable[[BatchIndex], None]
-) -> SegmentEnd:
-    """Check all batches and make the indexes anew. The log before them ends at ``next_offset``, what follows
-    begins at ``limit``; ``take`` gets the batches, window by window, some of them perhaps twice.
+def check_segment(segment: LogSegment, next_offset: int, limit: int, headers: HeaderPass) -> SegmentEnd:
+    """Check all batches and make the indexes from them. The log before them ends at ``next_offset``, what
+    follows begins at ``limit``. ``headers`` follows the batches from the segment's beginning on, and once
+    more where they are out of order.
 
     Raises CorruptRecordError for offsets that no index can hold.
     """
 
-    def take_all(batches: BatchIndex) -> None:
-        segment.note_all(batches)
-        take(batches)
+    def begin() -> None:
+        segment.begin_again()
+        headers.begin(segment)
 
-    return _check(segment, _Place(0, next_offset, limit), segment.begin_again, take_all)
+    def take(batches: BatchIndex) -> None:
+        segment.note_all(batches)
+        headers.take(batches)
+
+    return _check(segment, _Place(0, next_offset, limit), begin, take)
 
 
 def _check(

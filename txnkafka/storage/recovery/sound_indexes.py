@@ -14,13 +14,12 @@ from txnkafka.storage.log.index_file import IndexFile
 
 if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
-    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.recovery.found_log import FoundLog
 
 __all__ = ["keep_sound_indexes"]
 
 
-
-def keep_sound_indexes(log: PartitionLog, segment: LogSegment) -> None:
+def keep_sound_indexes(log: FoundLog, segment: LogSegment) -> None:
     """Keep what the index files say where that fits the log, whose own indexes are in memory; note where it
     does not. Raises OSError."""
     last_offsets: dict[int, int] = {}
@@ -34,7 +33,7 @@ def keep_sound_indexes(log: PartitionLog, segment: LogSegment) -> None:
 
 
 def _keep_offset_index(
-    log: PartitionLog, segment: LogSegment, last_offsets: dict[int, int], end_offset: int
+    log: FoundLog, segment: LogSegment, last_offsets: dict[int, int], end_offset: int
 ) -> None:
     path = segment.path("index")
     content = _content(log, segment, path)
@@ -49,7 +48,7 @@ def _keep_offset_index(
         segment.offset_index = IndexFile(OFFSET_ENTRY, content)
 
 
-def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) -> None:
+def _keep_time_index(log: FoundLog, segment: LogSegment, end_offset: int) -> None:
     path = segment.path("timeindex")
     content = _content(log, segment, path)
     if content is None:
@@ -64,7 +63,7 @@ def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) ->
         segment.time_index = index
 
 
-def _content(log: PartitionLog, segment: LogSegment, path: str) -> bytes | None:
+def _content(log: FoundLog, segment: LogSegment, path: str) -> bytes | None:
     """Content of an index file; None, with a note, where there is none that can be read. Raises OSError."""
     if not segment.files.exists(path):
         log.note(path, "rebuilt from the log", "it is not there")
