@@ -56,7 +56,6 @@ for number, log in enumerate((closed, written)):
         f"roll {number}": lambda log=log: log.roll(NOW),
         f"flush {number}": log.flush,
         f"begin_flush {number}": log.begin_flush,
-        f"keep_epochs {number}": lambda log=log: log.keep_epochs(log.epochs),
         f"truncate_to {number}": lambda log=log: truncate_to(log, 0, now_ms=NOW),
         f"delete_records {number}": lambda log=log: delete_records(log, 0),
         f"delete_old_segments {number}": lambda log=log: delete_old_segments(log, NOW),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.config import LogConfig
-    from txnkafka.env import Bytes, DataFile, DataFiles
+    from txnkafka.env import Bytes, DataFiles
     from txnkafka.storage.formats.layout import FileKind, FileSuffix
 
 __all__ = ["CleanedSegment"]
@@ -46,12 +46,11 @@ class CleanedSegment(LogSegment):
         """Everything is written: sync it, as if it had been written last at ``modified_ms``. Raises
         OSError."""
         self.seal()
-        files: list[DataFile] = [self.file_to_save("log")]
-        self.save(files)
+        self.file_to_save("log")
+        self.save()
         self.modified_ms = modified_ms
         self.files.set_modified_ms(self.path("log"), modified_ms)
-        for file in files:
-            file.sync()
+        self.sync()
 
     def become(self, suffix: FileSuffix) -> None:
         """Give the files another suffix, the log last: with it, the segment counts. Raises OSError."""

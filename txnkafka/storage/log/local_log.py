@@ -15,7 +15,7 @@ import errno
 import logging
 from typing import TYPE_CHECKING
 
-from txnkafka.env import this_process
+from txnkafka.env import replace_file, this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
 from txnkafka.storage.log.log_flush import LogFlush
 from txnkafka.storage.log.log_segment import LogSegment, segment_number
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.cut import Cut
     from txnkafka.storage.log.loaded_log import LoadedLog
@@ -63,13 +63,13 @@ class LocalLog:
         self.fenced: OSError | None = None
         self.owner = this_process()
         self.repairs = list(loaded.repairs)  # what was not as it should be, and is now
+        self.snapshots = loaded.snapshots
         self.has_unsynced_names = False
-        self.unsynced_files: list[DataFile] = []  # of segments that were rolled
-        self._flushing = False
+        self._unsaved: dict[str, bytes] = {}  # small files that the next flush writes
+        self._flushing: list[LogSegment] | None = None  # what the flush under way covers
         self._oldest_unflushed_ms: int | None = None
-        self._was_cut = False  # while a flush was under way
-        self._rolled: list[LogSegment] = []  # closed since the last flush, their files still open
-        self._retired: list[LogSegment] = []  # to be closed when the flush that is under way is done
+        self._rolled: list[LogSegment] = []  # closed and not flushed, their files still open
+        self._retired: list[LogSegment] = []  # deleted, to be closed when the flush under way is done
         self._doomed: list[tuple[int, list[str]]] = []  # when to remove which files
         self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
 
@@ -103,7 +103,7 @@ class LocalLog:
     @property
     def is_flushing(self) -> bool:
         """Whether a flush was begun and is not finished."""
-        return self._flushing
+        return self._flushing is not None
 
     def flush_is_due(self, now_ms: int) -> bool:
         """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
@@ -114,56 +114,85 @@ class LocalLog:
         )
 
     def begin_flush(self) -> LogFlush:
-        """What makes everything appended so far durable. ``finish_flush`` must follow before the next one;
-        until then FlushUnderWayError is raised. When a file cannot be opened, the log is fenced."""
+        """What makes durable what was appended so far, up to the first segment without a name: that one gets
+        its name when this flush is finished, and is durable with the next one. ``finish_flush`` must follow
+        before the next flush; until then FlushUnderWayError is raised. When a file cannot be opened, the log
+        is fenced."""
         self.owner.check(self.directory)
-        if self._flushing:
+        if self._flushing is not None:
             raise FlushUnderWayError(
                 f"a flush of {self.topic_partition} is under way: finish it before the next one"
             )
-        files = self.unsynced_files
-        if self.active.has_unsynced_bytes:
-            try:
-                files = [*files, self.active.file("log")]
-            except OSError as error:
-                self.fence(error)
-        self._flushing, self._oldest_unflushed_ms = True, None
+        covered = [segment for segment in (*self._rolled, self.active) if segment.is_named]
+        try:
+            files = [segment.file("log") for segment in covered if segment.has_unsynced_bytes]
+            files += [file for segment in covered for file in segment.unsynced_files]
+        except OSError as error:
+            self.fence(error)
+        self._flushing, self._oldest_unflushed_ms = covered, None
         if self.fenced is not None:
-            return LogFlush(self.recovery_point, (), ())  # no sync can make good what has failed
-        self.active.has_unsynced_bytes = False
-        directories = [self.directory] if self.has_unsynced_names else []
-        self.unsynced_files, self.has_unsynced_names = [], False
-        self._retired, self._rolled = self._rolled, []
-        return LogFlush(self.log_end_offset, files, directories)
+            return LogFlush(self.recovery_point, {}, (), (), ())  # no sync can make good what has failed
+        for segment in covered:
+            segment.has_unsynced_bytes, segment.unsynced_files = False, []
+        self._rolled = [segment for segment in self._rolled if not segment.is_named]
+        contents, paths = self.take_unsaved(), self.snapshots.take_unsynced()
+        names = self.has_unsynced_names or contents
+        self.has_unsynced_names = False
+        end_offset = self.log_end_offset if self.active.is_named else self._first_unnamed().base_offset
+        return LogFlush(end_offset, contents, files, paths, [self.directory] if names else [])
+
+    def take_unsaved(self) -> dict[str, bytes]:
+        """Contents by path of the small files of the partition that the disk lacks; the caller writes
+        them."""
+        taken, self._unsaved = self._unsaved, {}
+        return {self.files.join(self.directory, name): content for name, content in taken.items()}
 
     def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
-        self._flushing = False
-        for segment in self._retired:
-            if segment is not self.active and segment not in self._rolled:  # a cut brought it back
+        covered, self._flushing = self._flushing or [], None
+        for segment in (*covered, *self._retired):
+            if segment is not self.active:
+                segment.unload()
                 segment.close()
-        was_cut, self._retired, self._was_cut = self._was_cut, [], False
+        self._retired = []
         if error is not None:
             self.fence(error)
-        elif self.fenced is None and not was_cut:
+        elif self.fenced is None:
             end_offset = min(flush.end_offset, self.log_end_offset)
             self.recovery_point = max(self.recovery_point, end_offset)
             self.on_durable(end_offset)
+            self._name_next()
+
+    def _first_unnamed(self) -> LogSegment:
+        return next(segment for segment in (*self._rolled, self.active) if not segment.is_named)
+
+    def _name_next(self) -> None:
+        """Everything in front of the first segment without a name is durable: give it one."""
+        if self.active.is_named:
+            return
+        try:
+            self._first_unnamed().give_name()
+        except OSError as error:
+            self.fence(error)
+        self.has_unsynced_names = True
 
     def flush(self) -> None:
         """Make everything durable, now. Raises KafkaStorageError, and FlushUnderWayError between
         ``begin_flush`` and ``finish_flush``."""
-        self.check_usable()
-        flush = self.begin_flush()
-        error: OSError | None = OSError("the flush was interrupted")  # by a signal
-        try:
-            flush.run(self.files)
-            error = None
-        except OSError as failed:
-            error = failed
-        finally:
-            self.finish_flush(flush, error)
-        self.check_usable()
+        while True:
+            self.check_usable()
+            flush = self.begin_flush()
+            error: OSError | None = OSError("the flush was interrupted")  # by a signal
+            try:
+                flush.run(self.files)
+                error = None
+            except OSError as failed:
+                error = failed
+            finally:
+                self.finish_flush(flush, error)
+            self.check_usable()
+            if not self.needs_flush:
+                return
 
     def on_durable(self, end_offset: int) -> None:
         """Everything below ``end_offset`` is durable."""
@@ -175,28 +204,23 @@ class LocalLog:
     # Segments
 
     def _begun_segment(self, base_offset: int, now_ms: int) -> LogSegment:
-        """A new segment with its file. Raises OSError; then there is no file, or the log is fenced: an empty
-        segment would end the log below batches that are appended to the segment before."""
+        """A new segment at the log end, with a file that does not count: what was appended before is not
+        durable, and after a power cut only the last segment may end early. Otherwise what was lost in the
+        middle would look like what compaction leaves. Raises OSError."""
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
         fresh.on_repair = self.note
+        fresh.remove_leftovers()
+        fresh.is_named = False
+        fresh.remove_leftovers()  # of a roll that failed
         try:
-            fresh.remove_leftovers()
             fresh.create("log")
             if self.config.preallocate:
                 fresh.preallocate()
         except OSError:
-            self._undo(fresh)
+            with contextlib.suppress(OSError):  # there is one to raise already
+                fresh.remove()
             raise
         return fresh
-
-    def _undo(self, fresh: LogSegment) -> None:
-        """Remove the file of a segment that could not be begun, durably."""
-        try:
-            if self.files.exists(fresh.path("log")):
-                fresh.remove()
-                self.files.sync_directory(self.directory)
-        except OSError as error:
-            self.fence(error)
 
     def replace_segments(self, replaced: Sequence[LogSegment], by: LogSegment) -> None:
         """Let a segment whose files are durable take the place of ``replaced``, which follow each other."""
@@ -224,17 +248,24 @@ class LocalLog:
             self.active.created_ms = now_ms
         self.has_unsynced_names = True
 
+    def _sync_segments(self) -> None:
+        """Make all segments durable, and give each its name, although no reader sees more of them than
+        before. Raises OSError."""
+        for segment in (*self._rolled, self.active):
+            if not segment.is_named:
+                segment.give_name()
+            segment.sync()
+            self.files.sync_directory(self.directory)
+        self._rolled = []
+
     def _sync_cut(self) -> None:
-        """Make durable that the log ends where it does: what a flush under way syncs says nothing of what is
-        appended now. Raises OSError."""
+        """Make durable that the log ends where it does. Raises OSError."""
+        self.active.save()  # below the recovery point recovery believes them
         self.active.sync()
-        derived: list[DataFile] = []
-        self.active.save(derived)  # below the recovery point recovery believes them
-        for file in derived:
-            file.sync()
+        for path, content in self.take_unsaved().items():
+            replace_file(self.files, path, content)
         self.files.sync_directory(self.directory)
         self.recovery_point = self.log_end_offset
-        self._was_cut = self._flushing
 
     def _drop_oldest(self, count: int, snapshots: ProducerSnapshots, now_ms: int) -> None:
         """Delete the first segments, and their snapshots. Raises OSError."""
@@ -254,10 +285,11 @@ class LocalLog:
         renamed = segment.mark_deleted()
         self.files.sync_directory(self.directory)  # before another goes
         self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
-        self.unsynced_files = [each for each in self.unsynced_files if not segment.has_open(each)]
         if segment in self._looked_up:
             self._looked_up.remove(segment)
-        if self._flushing:
+        if segment in self._rolled:
+            self._rolled.remove(segment)
+        if self._flushing is not None:
             self._retired.append(segment)  # the flush has its files
         else:
             segment.close()

@@ -61,6 +61,7 @@ class LogSegment(SegmentFiles):
         # None until somebody asks: storage.log.transactions
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
+        self.unsynced_files: list[DataFile] = []  # that follow from the log
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self._loaded = True
         self._bytes_since_entry = 0
@@ -214,16 +215,16 @@ class LogSegment(SegmentFiles):
         """No more appends: the time index gets its last entry."""
         self._add_time_entry()
 
-    def save(self, unsynced: list[DataFile]) -> None:
-        """Write what the indexes have and their files lack. Each file joins ``unsynced`` before it is
-        written, so that a save that fails half way leaves no file that nobody syncs. Raises OSError."""
+    def save(self) -> None:
+        """Write what the indexes have and their files lack. Each file joins ``unsynced_files`` before it is
+        written, so that a save that fails half way leaves no file that nothing syncs. Raises OSError."""
         if self._loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
                 if not index.is_saved or not self.files.exists(self.path(kind)):
-                    unsynced.append(self.file_to_save(kind))
+                    self.unsynced_files.append(self.file_to_save(kind))
                     index.save(self.file(kind))
         if self.txn_index is not None and not self.txn_index.is_saved:
-            unsynced.append(self.file_to_save("txnindex"))
+            self.unsynced_files.append(self.file_to_save("txnindex"))
             self.txn_index.save(self.file("txnindex"))
 
     def load(self) -> None:
@@ -349,9 +350,11 @@ class LogSegment(SegmentFiles):
             self.note_tail(index)
 
     def sync(self) -> None:
-        """The log's bytes are durable. Raises OSError."""
+        """Make the log's bytes, and the files that follow from them, durable. Raises OSError."""
         self.file("log").sync()
-        self.has_unsynced_bytes = False
+        for file in self.unsynced_files:
+            file.sync()
+        self.has_unsynced_bytes, self.unsynced_files = False, []
 
     def cut_tail(self, position: int) -> None:
         """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""

@@ -18,7 +18,6 @@ import errno
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from txnkafka._core.encode import assign
-from txnkafka.env import write_durably
 from txnkafka.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -84,9 +83,9 @@ class PartitionLog(LocalLog):
         self._move(loaded.log_start_offset, loaded.log_end_offset, loaded.log_end_offset)
         self.loaded_ms = loaded.loaded_ms
         self.epochs = loaded.epochs
-        self.has_kept_epochs = loaded.epoch_file_is_current  # else it is written before the next append
+        if not loaded.epoch_file_is_current:
+            self.set_epochs(loaded.epochs)
         self.producers = loaded.producers
-        self.snapshots = loaded.snapshots
         self.verification = VerificationState()
         self._validator = LogValidator(config)
 
@@ -174,7 +173,6 @@ class PartitionLog(LocalLog):
         try:
             if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
                 self.roll(now_ms)
-            self._note_epoch(leader_epoch, first_offset)
             if fields.attributes & ATTRIBUTE_CONTROL:
                 transactions_of(self, self.active)  # from a log that does not have the marker yet
             assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
@@ -183,6 +181,9 @@ class PartitionLog(LocalLog):
         except OSError as error:
             self._failed(error)
         self.log_end_offset = last_offset + 1
+        if leader_epoch not in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH):
+            self.epochs.assign(leader_epoch, first_offset)
+            self.set_epochs(self.epochs)
         if self._oldest_unflushed_ms is None:
             self._oldest_unflushed_ms = now_ms
         if fields.producer_id > NO_PRODUCER_ID:
@@ -213,69 +214,28 @@ class PartitionLog(LocalLog):
         waited = now_ms - active.created_ms if first is None or first < 0 else max_timestamp - first
         return waited > self.config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()
 
-    def _note_epoch(self, leader_epoch: int, offset: int) -> None:
-        if leader_epoch == NO_PARTITION_LEADER_EPOCH:
-            return
-        if leader_epoch == self.epochs.latest and self.has_kept_epochs:
-            return
-        changed = LeaderEpochs(self.epochs.entries)
-        changed.assign(leader_epoch, offset)
-        self.keep_epochs(changed)
-
-    def keep_epochs(self, epochs: LeaderEpochs) -> None:
-        """Let these be the epochs, in the file too. Raises OSError; then the next append writes the file."""
-        self.owner.check(self.directory)
-        path = self.files.join(self.directory, LEADER_EPOCH_CHECKPOINT)
-        self.has_kept_epochs = False  # after an error nobody knows which epochs the file has
-        write_durably(self.files, path, format_leader_epoch_checkpoint(epochs.entries))
-        self.epochs, self.has_kept_epochs = epochs, True
+    def set_epochs(self, epochs: LeaderEpochs) -> None:
+        """Let these be the epochs. The next flush writes the file: until then recovery takes the epochs of
+        what is not durable from the batches."""
+        self.epochs = epochs
+        self._unsaved[LEADER_EPOCH_CHECKPOINT] = format_leader_epoch_checkpoint(epochs.entries)
 
     def roll(self, now_ms: int) -> None:
-        """Close the active segment and begin another one at the log end. Raises OSError; then the log is
-        what it was, or fenced."""
+        """Close the active segment and begin another one at the log end, which counts once the closed one is
+        durable. Nothing here waits for the disk. Raises OSError; then the log is what it was."""
         self.owner.check(self.directory)
         active, base_offset = self.active, self.log_end_offset
         if active.size == 0 and active.base_offset == base_offset:
             return  # KAFKA-6388: there is nothing to close
         active.seal()
-        self._sync_before_roll()
-        self.has_unsynced_names = True
-        active.save(self.unsynced_files)
+        if self.config.preallocate:
+            active.trim()
+        active.save()
         self.snapshots.write(base_offset, self.producers.snapshot())
-        if self.recovery_point == base_offset:
-            self._sync_saved()
         fresh = self._begun_segment(base_offset, now_ms)
-        active.unload()
         self._rolled.append(active)
         self.segments.append(fresh)
-
-    def _sync_before_roll(self) -> None:
-        """A segment is durable, its bytes and its name, before the next one has a name: after a power cut
-        only the last one may end early. Otherwise what was lost in the middle would look like what compaction
-        leaves."""
-        if self.config.preallocate:
-            self.active.trim()
-        try:
-            if self.active.has_unsynced_bytes or self._flushing:
-                self.active.sync()
-            if self.has_unsynced_names or self._flushing:
-                self.files.sync_directory(self.directory)
-        except OSError as error:
-            self.fence(error)  # a full disk, too: nobody knows what is there
-            raise
-
-    def _sync_saved(self) -> None:
-        """Make durable what follows from a segment that ends at the recovery point: after a crash recovery
-        checks no segment below it, and believes its files."""
-        try:
-            for file in self.unsynced_files:
-                file.sync()
-            self.snapshots.sync()
-            self.files.sync_directory(self.directory)
-        except OSError as error:
-            self.fence(error)
-            raise
-        self.unsynced_files = []
+        self.has_unsynced_names = True
 
     # Cutting
 
@@ -283,6 +243,7 @@ class PartitionLog(LocalLog):
         """Cut the log, durably; producers and transactions are then what they were when it ended there.
         Raises OSError and KafkaError, after which the log may be half cut, and has to be fenced."""
         if cut.log_end_offset < self.log_end_offset:
+            self._sync_segments()
             self._cut_end(cut, now_ms)
         elif cut.first:
             self._cut_beginning(cut, now_ms)
@@ -290,15 +251,15 @@ class PartitionLog(LocalLog):
             self.begin_at(cut)
 
     def begin_at(self, cut: Cut) -> None:
-        """Let the log begin where ``cut`` says, its segments stay. Raises OSError; then it begins where it
-        began."""
+        """Let the log begin where ``cut`` says, its segments stay."""
         if cut.epochs.entries != self.epochs.entries:
-            self.keep_epochs(cut.epochs)
+            self.set_epochs(cut.epochs)
         self._move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
 
     def _cut_beginning(self, cut: Cut, now_ms: int) -> None:
         if cut.first == len(self.segments):
             self.roll(now_ms)
+            self.flush()  # the new segment counts before the others go
         keep_state(self, self.segments[cut.first].base_offset)
         self.begin_at(cut)
         self._drop_oldest(cut.first, self.snapshots, now_ms)
@@ -377,8 +338,9 @@ class PartitionLog(LocalLog):
         KafkaStorageError, and the files are given back all the same."""
         try:
             self.check_usable()
+            if self.needs_flush or self._unsaved:
+                self.flush()
             self._save()
-            self.flush()
         except OSError as error:
             self.fence(error)
             self.check_usable()
@@ -386,15 +348,19 @@ class PartitionLog(LocalLog):
             self.close_files()
 
     def _save(self) -> None:
+        """Make durable what follows from the log, whose batches are. Raises OSError."""
         self.active.seal()
         for segment in self.segments:
-            segment.save(self.unsynced_files)
+            segment.save()
         if self.config.preallocate:
             self.active.trim()
         if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
             self.snapshots.write(self.log_end_offset, self.producers.snapshot())
         # of ten thousand partitions most have nothing new, and then nothing is synced
-        self.has_unsynced_names |= bool(self.unsynced_files or self.snapshots.unsynced)
+        changed = [each for each in self.segments if each.unsynced_files or each.has_unsynced_bytes]
+        names = bool(changed or self.snapshots.unsynced)
+        for segment in changed:
+            segment.sync()
         self.snapshots.sync()
-
-
+        if names:
+            self.files.sync_directory(self.directory)

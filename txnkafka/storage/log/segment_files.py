@@ -18,6 +18,8 @@ __all__ = ["DELETED", "KINDS", "SegmentFiles"]
 
 LOG = logging.getLogger("txnkafka.storage")
 DELETED = ".deleted"
+# Of a log that does not count yet. Recovery, here and in Apache Kafka, removes what has this suffix.
+UNNAMED = ".cleaned"
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 
 
@@ -28,11 +30,21 @@ class SegmentFiles:
         self.files = files
         self.directory = directory
         self.base_offset = base_offset
+        self.is_named = True  # else the log has a suffix, until the segment before it is durable
         self._open: dict[FileKind, DataFile] = {}
 
     def path(self, kind: FileKind) -> str:
         """Where a file of the segment is, or would be."""
+        path = self._named_path(kind)
+        return path if self.is_named or kind != "log" else path + UNNAMED
+
+    def _named_path(self, kind: FileKind) -> str:
         return self.files.join(self.directory, file_name(self.base_offset, kind))
+
+    def give_name(self) -> None:
+        """Let the segment count: rename its log to what recovery looks for. Raises OSError."""
+        self.files.rename(self.path("log"), self._named_path("log"))
+        self.is_named = True
 
     def file(self, kind: FileKind) -> DataFile:
         """The file, open. Raises OSError, FileNotFoundError when it is not there."""
@@ -75,8 +87,8 @@ class SegmentFiles:
         for kind in KINDS:
             path = self.path(kind)
             if self.files.exists(path):
-                self.files.rename(path, path + DELETED)
-                renamed.append(path + DELETED)
+                self.files.rename(path, self._named_path(kind) + DELETED)
+                renamed.append(self._named_path(kind) + DELETED)
         return renamed
 
     def remove_leftovers(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.errors import KafkaError, OffsetOutOfRangeError
+from txnkafka.errors import FlushUnderWayError, KafkaError, OffsetOutOfRangeError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.log.cut import Cut
 
@@ -40,10 +40,12 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
 
 
 def check_cut(log: PartitionLog, offset: int) -> None:
-    """Raises ValueError for a negative offset, KafkaStorageError or LogDirError when the log takes no
-    changes."""
+    """Raises ValueError for a negative offset, FlushUnderWayError while a flush is not finished,
+    KafkaStorageError or LogDirError when the log takes no changes."""
     if offset < 0:
-        raise ValueError(f"{log.topic_partition}: a log cannot be cut at offset {offset}")
+        raise ValueError(f"{log.topic_partition}: a log cannot be truncated at offset {offset}")
+    if log.is_flushing:
+        raise FlushUnderWayError(f"a flush of {log.topic_partition} is under way: finish it, then truncate")
     log.check_usable()
 
 

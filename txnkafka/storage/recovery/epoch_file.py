@@ -37,12 +37,15 @@ class EpochFile(NamedTuple):
     is_damaged: bool
 
 
-def load_epochs(found: FoundLog, first_checked: int) -> EpochFile:
+def load_epochs(found: FoundLog, first_checked: int, start: Start) -> EpochFile:
     """Load the epochs from their file. Without a sound one, from the batches of the segments below number
-    ``first_checked``; those from there on are followed while they are checked. Raises OSError."""
+    ``first_checked``; those from there on are followed while they are checked. After a crash the file counts
+    up to the recovery point only: the flush that makes a batch durable writes its epoch. Raises OSError."""
     file = _read(found)
     if file.entries is not None:
         found.epochs = LeaderEpochs(file.entries)
+        if not start.clean_shutdown:
+            found.epochs.truncate_from_end(start.recovery_point or 0)
         return file
     for segment in found.segments[:first_checked]:
         for batches in segment.windows():

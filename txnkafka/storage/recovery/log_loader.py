@@ -86,7 +86,7 @@ def load_log(found: FoundLog, start: Start) -> LoadedLog:
 
 def _load(found: FoundLog, start: Start) -> LoadedLog:
     # First pass: the batches. Nothing is changed on the disk before the log end is certain.
-    epoch_file = load_epochs(found, first_checked(found, start))
+    epoch_file = load_epochs(found, first_checked(found, start), start)
     headers = HeaderPass(found, len(found.segments) if start.clean_shutdown else first_unknown(found, start))
     log_end = find_end(found, start, headers)
     end_log(found, start, log_end)
@@ -171,7 +171,9 @@ def _make_durable(found: FoundLog, start: Start) -> None:
                 transactions_of(found, segment)
                 unsynced.append(segment.file("log"))
         if segment is not active or found.repairs:
-            segment.save(unsynced)
+            segment.save()
+            unsynced += segment.unsynced_files
+            segment.unsynced_files = []
     if found.repairs or unsynced:
         found.snapshots.sync()
         found.has_unsynced_names = True

@@ -80,7 +80,7 @@ def test_a_negative_cut_changes_nothing(offset: int) -> None:
     files = MemoryFiles()
     directory = filled(files, FaultPlan())
     changes = len(files.journal)
-    with pytest.raises(ValueError, match="t-0: a log cannot be cut at offset -"):
+    with pytest.raises(ValueError, match="t-0: a log cannot be truncated at offset -"):
         directory.truncate(PARTITION, offset, now_ms=NOW)
     assert len(files.journal) == changes
     assert directory.logs[PARTITION].recovery_point == 6

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.storage.client import NOW, PATH, data
 from txnkafka.config import LogConfig
-from txnkafka.env import DataFile, make_directories
+from txnkafka.env import make_directories
 from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY
 from txnkafka.storage.log.index_file import IndexFile
 from txnkafka.storage.log.log_segment import LogSegment
@@ -88,10 +88,8 @@ def test_an_index_that_leads_astray_is_made_anew(entry: tuple[int, int]) -> None
 def test_what_is_saved_is_loaded_again() -> None:
     found = segment(9, interval=200)
     found.seal()
-    unsynced: list[DataFile] = []
-    found.save(unsynced)
-    for file in unsynced:
-        file.sync()
+    found.save()
+    found.sync()
     before = offsets(found), times(found)
     found.unload()
     assert len(found.offset_index) == 0
@@ -104,7 +102,7 @@ def test_what_is_saved_is_loaded_again() -> None:
 def test_an_index_without_a_file_is_made_from_the_log(kind: str) -> None:
     found = segment(9, interval=200)
     found.seal()
-    found.save([])
+    found.save()
     before = offsets(found), times(found)
     found.unload()
     found.close()
@@ -124,9 +122,9 @@ def test_indexes_that_are_not_in_their_files_stay_in_memory() -> None:
 def test_a_cut(offset: int) -> None:
     found = segment(10, interval=0)
     found.seal()
-    found.save([])
+    found.save()
     found.truncate(offset * SIZE, offset)
-    found.save([])
+    found.save()
     kept = segment(offset, interval=0)
     assert found.size == kept.size == offset * SIZE
     assert offsets(found) == offsets(kept)
@@ -140,7 +138,7 @@ def test_a_cut(offset: int) -> None:
 
 def test_names_of_deleted_files() -> None:
     found = segment(3)
-    found.save([])
+    found.save()
     renamed = found.mark_deleted()
     assert [path.removeprefix(f"{PATH}/00000000000000000000") for path in renamed] == [
         ".log.deleted", ".index.deleted", ".timeindex.deleted",
