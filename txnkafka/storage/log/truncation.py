@@ -93,12 +93,14 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
 
 
 def _deletable(log: PartitionLog) -> list[tuple[LogSegment, int]]:
-    """Segments whose end readers have passed, with their ends; the active one too, when it holds
-    something."""
+    """Segments whose end readers have passed, with their ends; the active one too, when it has batches. One
+    segment that recovery looks for stays: the next one may have no name yet."""
     ends = [segment.base_offset for segment in log.segments[1:]] + [log.log_end_offset]
     found = []
-    for segment, end in zip(log.segments, ends, strict=True):
+    for segment, following, end in zip(log.segments, [*log.segments[1:], None], ends, strict=True):
         if end > log.high_watermark or (segment is log.active and not segment.size):
+            break
+        if following is not None and not following.is_named:
             break
         found.append((segment, end))
     return found
