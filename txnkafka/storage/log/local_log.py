@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from txnkafka.env import this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
 from txnkafka.storage.log.log_flush import LogFlush
-from txnkafka.storage.log.log_segment import LogSegment, segment_number
+from txnkafka.storage.log.log_segment import LogSegment
+from txnkafka.storage.log.log_segments import segment_number
 from txnkafka.storage.log.repair_step import RepairStep
 
 if TYPE_CHECKING:
@@ -175,8 +176,8 @@ class LocalLog:
         fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
         fresh.on_repair = self.note
         try:
-            fresh.remove_leftovers()
-            fresh.create("log")
+            fresh.files.remove_leftovers()
+            fresh.files.create("log")
             if self.config.preallocate:
                 fresh.preallocate()
         except OSError:
@@ -188,7 +189,7 @@ class LocalLog:
         """Remove the file of a segment that could not be begun, durably."""
         try:
             if self.files.exists(fresh.path("log")):
-                fresh.remove()
+                fresh.files.remove()
                 self.files.sync_directory(self.directory)
         except OSError as error:
             self.fence(error)
@@ -211,7 +212,7 @@ class LocalLog:
         for segment in reversed(doomed):  # from the end, one after the other, so that a crash leaves no hole
             self.delete_files(segment, now_ms)
         if fresh is not None:
-            fresh.create("log")
+            fresh.files.create("log")
         self.segments = [*self.segments[: cut.last], *([] if fresh is None else [fresh])]
         self.active.truncate(cut.position, cut.log_end_offset)
         self.active.modified_ms = now_ms
@@ -246,10 +247,10 @@ class LocalLog:
         """Take the files of a segment out of service, durably: they get the suffix ``.deleted`` and lie there
         for ``file.delete.delay.ms``. Raises OSError."""
         self.owner.check(self.directory)
-        renamed = segment.mark_deleted()
+        renamed = segment.files.mark_deleted()
         self.files.sync_directory(self.directory)  # before another goes
         self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
-        self.unsynced_files = [each for each in self.unsynced_files if not segment.has_open(each)]
+        self.unsynced_files = [each for each in self.unsynced_files if not segment.files.has_open(each)]
         if segment in self._looked_up:
             self._looked_up.remove(segment)
         if self._flushing:
