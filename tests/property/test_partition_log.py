@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.conftest import LONG
 from tests.property.partition_log_machine import PartitionLogMachine
 from txnkafka.errors import KafkaError
-from txnkafka.storage.log import transactions, truncation
+from txnkafka.storage.log import partition_log, transactions
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.partition_log import PartitionLog
@@ -66,8 +66,8 @@ PLANTED: list[tuple[str, Any, str, Replacement]] = [
     ("aborted transactions are not cut", TxnIndexFile, "keep_below", nothing),
     ("a cut takes too many aborted transactions", LogSegment, "truncate", one_less),
     ("epochs are not cut", LeaderEpochs, "truncate_from_end", nothing),
-    ("a cut does not load the producers again", truncation, "_reload_producers", nothing),
-    ("retention does not keep the producers", truncation, "_keep_producers", nothing),
+    ("a cut does not load the producers again", partition_log, "reload_state", nothing),
+    ("retention does not keep the producers", partition_log, "keep_state", nothing),
     ("a snapshot of another moment", ProducerSnapshots, "write", stale),
     ("snapshots behind the end stay", ProducerSnapshots, "remove_above", nothing),
     ("nothing is replayed", transactions, "_add_from_log", nothing),
