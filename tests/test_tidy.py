@@ -170,6 +170,22 @@ def builtin_open(path: PurePath, text: str) -> Iterator[Finding]:
             yield node.lineno, "open() outside txnkafka/env"
 
 
+OWNERS_OF_A_LOG = ("partition_log.py", "local_log.py")
+
+
+def field_of_a_log(path: PurePath, text: str) -> Iterator[Finding]:
+    """The fields of a log are its own: ``log.x = …`` nowhere else, nor a change of what they contain."""
+    if path.suffix != ".py" or path.parts[0] != "txnkafka" or path.name in OWNERS_OF_A_LOG:
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            target: ast.expr = node
+            while isinstance(target, ast.Subscript):
+                target = target.value
+            if isinstance(target, ast.Attribute) and re.fullmatch(r"(.*\.)?_?log", ast.unparse(target.value)):
+                yield node.lineno, f"{ast.unparse(target)} is assigned outside of the log"
+
+
 def early_return(path: PurePath, text: str) -> Iterator[Finding]:
     """A test that returns before it has asserted anything passes for rows that it says nothing about."""
     if path.suffix != ".py" or path.parts[:1] != ("tests",):
@@ -226,6 +242,7 @@ RULES: list[Rule] = [
     abbreviation,
     loose_end,
     builtin_open,
+    field_of_a_log,
     early_return,
     header_fact,
 ]
@@ -287,6 +304,11 @@ PLANTED = [
     (loose_end, "ci/a", "cd /" + "home/somebody\n", 1),
     (loose_end, "txnkafka/a.py", "x = f()  # type: " + "ignore\n", 1),
     (builtin_open, "txnkafka/storage/a.py", "with open('x') as f: ...\n", 1),
+    (field_of_a_log, "txnkafka/storage/a.py", "\ndef f(log):\n    log.high_watermark = 1\n", 3),
+    (field_of_a_log, "txnkafka/storage/a.py", "def f(self):\n    self._log.segments[1:] = []\n", 2),
+    (field_of_a_log, "txnkafka/storage/a.py", "def f(log):\n    a, log.b = 1, 2\n", 2),
+    (field_of_a_log, "txnkafka/storage/a.py", "def f(log):\n    log.recovery_point -= 1\n", 2),
+    (field_of_a_log, "txnkafka/storage/a.py", "def f(log):\n    del log.segments[0]\n", 2),
     (early_return, "tests/a.py", "def test_a(b):\n    if b:\n        return\n    assert b\n", 3),
     (header_fact, "txnkafka/a.py", "\nx = batch.attributes & 0x20\n", 2),
     (header_fact, "txnkafka/a.py", "x = np.asarray(index.attributes) & 7\n", 1),
@@ -311,6 +333,8 @@ ALLOWED = [
     (layer, "txnkafka/_core/a.pyx", "from txnkafka._core.b cimport c\nfrom libc.stdint cimport int8_t\n"),
     (layer, "txnkafka/record/a.py", "from txnkafka._core.scan import scan\nimport txnkafka.errors\n"),
     (builtin_open, "txnkafka/env/filesystem.py", "open('x')\n"),
+    (field_of_a_log, "txnkafka/storage/log/local_log.py", "def f(log):\n    log.a = 1\n"),
+    (field_of_a_log, "txnkafka/a.py", "def f(self, log):\n    self.log = log\n    a = log.b\n    log.c()\n"),
     (early_return, "tests/a.py", "def test_a(b):\n    if b:\n        assert b\n        return\n    f(b)\n"),
     (early_return, "tests/a.py", "def test_a():\n    def f():\n        return 1\n    assert f()\n"),
     (header_fact, "txnkafka/a.py", "x = index.attributes & CONTROL != 0\n# 61 bytes\ny = kind == ABORT\n"),

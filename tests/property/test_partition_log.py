@@ -47,7 +47,7 @@ Replacement = Callable[..., Any]
 
 def named_at_once(original: Replacement, *arguments: Any) -> LogSegment:
     segment: LogSegment = original(*arguments)
-    segment.give_name()
+    segment.files.become("")
     return segment
 
 

@@ -1,10 +1,8 @@
-"""Where a log ends.
+"""Where a log ends for a reader: by the rule of ``storage.formats.log_end``, as Kafka's broker has it.
 
-Kafka trusts a clean shutdown and recovers otherwise: from the recovery point on it checks every batch and
-cuts the log at the first one that is torn or whose CRC is wrong (LogSegment.recover). A reader looks the
-same way and cuts in thought. Without a recovery point (a copy of a partition directory) only the last
-segment is checked, as damage further back is not a tail.
-Bytes behind the last whole batch of the last segment never count, clean shutdown or not.
+Nothing is cut off the files. Without a recovery point (a copy of a partition directory) only the last segment
+is checked, as damage further back is not a tail. Bytes behind the last whole batch of the last segment never
+count, clean shutdown or not.
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ from typing import NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
-from txnkafka.record.crc import first_invalid_crc
-from txnkafka.storage.formats.order import misplaced_batches
+from txnkafka.storage.formats.log_end import BROKER, decide_end, first_bad, first_unsettled
 from txnkafka.storage.formats.segment_reader import SegmentReader, divided
 
 __all__ = ["LogEnd", "end_of_log"]
@@ -39,18 +36,14 @@ def end_of_log(
     nothing unusual."""
     if not segments:
         return LogEnd([], 0, [])
-    first = len(segments) - 1
-    if not clean_shutdown and recovery_point is not None:
-        first = max(
-            [i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point], default=0
-        )
+    bases = [segment.base_offset for segment in segments]
+    first = first_unsettled(bases, clean_shutdown=clean_shutdown, recovery_point=recovery_point)
     findings: list[Finding] = []
     for i in range(first, len(segments)):
         index, end_offset, only = _whole_batches(segments[i], check_crc=not clean_shutdown)
         reason = index.stop_reason
         last = i == len(segments) - 1
-        if index.stop == "end" or (index.stop != "crc" and not last):
-            # A middle segment that ends early is damage, which reading meets in its place.
+        if not BROKER.ends_log(index.stop, is_last=last):
             if last:
                 segments[i].remember(index.end_position, only)
                 return LogEnd(segments, end_offset, findings)
@@ -67,7 +60,7 @@ def _whole_batches(segment: SegmentReader, *, check_crc: bool) -> tuple[BatchInd
     them, and the index again when it is the only one."""
     end_offset, only, index = segment.base_offset, None, BatchIndex()
     for number, index in enumerate(divided(_accepted(segment, check_crc=check_crc))):
-        end_offset = _end_offset(index, end_offset)
+        end_offset = decide_end(index, end_offset, rule=BROKER).next_offset
         only = None if number else index
     return index, end_offset, only
 
@@ -79,10 +72,7 @@ def _accepted(segment: SegmentReader, *, check_crc: bool) -> Iterator[BatchIndex
 
     def look(position: int, data: memoryview, index: BatchIndex) -> None:
         nonlocal bad
-        bad = first_invalid_crc(data, index, position=position) if check_crc else len(index)
-        # recovery takes any magic above 2 for 2; such a batch stays, and reading stops there
-        while bad < len(index) and index.magic[bad] > 2:
-            bad = bad + 1 + _sound(data, index, bad + 1, position)
+        bad = first_bad(index, data, position, BROKER) if check_crc else len(index)
 
     for _, _, index in segment.windows(examine=look):
         if bad < len(index):
@@ -90,10 +80,6 @@ def _accepted(segment: SegmentReader, *, check_crc: bool) -> Iterator[BatchIndex
         yield index
         if index.stop == "crc":
             return
-
-
-def _sound(data: memoryview, index: BatchIndex, start: int, position: int) -> int:
-    return first_invalid_crc(data, index, position=position, start=start) - start
 
 
 def _cut(
@@ -119,11 +105,3 @@ def _cut(
             "nothing to do if the broker was killed: starting it cuts the tail off",
         )
     ]  # fmt: skip
-
-
-def _end_offset(index: BatchIndex, next_offset: int) -> int:
-    misplaced = misplaced_batches(index, next_offset)
-    for i in range(len(index) - 1, -1, -1):
-        if i not in misplaced:
-            return index.last_offset[i] + 1
-    return next_offset

@@ -313,8 +313,8 @@ def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / ".kafka_cleanshutdown").unlink()
     view = LogDir(str(tmp_path), io="mmap").partition("t", 0)
     end = sum(map(len, log.batches[:20]))
-    cut = before(log_end.first_invalid_crc, 2, lambda: os.truncate(log.path, end))
-    monkeypatch.setattr(log_end, "first_invalid_crc", cut)
+    cut = before(log_end.first_bad, 2, lambda: os.truncate(log.path, end))
+    monkeypatch.setattr(log_end, "first_bad", cut)
     assert view.log_end_offset == 20 * COUNT
     (finding,) = view.tail_findings
     assert (finding.code, finding.position) == ("torn-tail", end)

@@ -27,6 +27,7 @@ from txnkafka.logdir.verify.records import RecordCheck
 from txnkafka.record.batch_header import MAGIC, UNKNOWN_MAGIC
 from txnkafka.storage.formats import EpochEntry, OffsetIndex
 from txnkafka.storage.formats.limits import INDEX_LIMIT
+from txnkafka.storage.formats.log_end import first_unsettled
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["LEVELS", "LogCheck"]
@@ -237,9 +238,8 @@ class LogCheck:
         """Whether recovery cuts the log at a bad batch in segment ``i``."""
         if self._cut_found or self.source.clean_shutdown or self.source.being_written:
             return False
-        if self.source.recovery_point is None:
-            return i + 1 == len(self.segments)
-        return self.recovered(i)
+        bases = [segment.base_offset for segment in self.segments]
+        return i >= first_unsettled(bases, clean_shutdown=False, recovery_point=self.source.recovery_point)
 
 
 def _sound_batch_at(segment: SegmentReader, position: int) -> bool:

@@ -52,13 +52,13 @@ class Cleaner:
         """
         log = self._log
         cleaned = CleanedSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
-        cleaned.remove_leftovers()
+        cleaned.files.remove_leftovers()
         try:
             self._fill(cleaned, group)
             cleaned.make_durable(group[-1].modified_ms)
         except BaseException:
             with suppress(OSError):
-                cleaned.remove()
+                cleaned.files.remove()
             raise
         return cleaned
 

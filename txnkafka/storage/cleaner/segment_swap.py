@@ -28,11 +28,11 @@ def swap_segments(
     KafkaStorageError, and the log is fenced: opening it again finishes or undoes it."""
     try:
         log.files.sync_directory(log.directory)
-        cleaned.become(".swap")
+        cleaned.files.become(".swap")
         log.files.sync_directory(log.directory)
         for segment in replaced:
             log.delete_files(segment, now_ms)
-        cleaned.become("")
+        cleaned.files.become("")
         log.files.sync_directory(log.directory)
         log.replace_segments(replaced, cleaned)
         for segment in replaced[1:]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
-from txnkafka.storage.log.log_segment import segment_number
+from txnkafka.storage.log.log_segments import segment_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 from txnkafka.env import replace_file, this_process
 from txnkafka.errors import FlushUnderWayError, KafkaError, KafkaStorageError
 from txnkafka.storage.log.log_flush import LogFlush
-from txnkafka.storage.log.log_segment import LogSegment, segment_number
+from txnkafka.storage.log.log_segment import LogSegment
+from txnkafka.storage.log.log_segments import segment_number
 from txnkafka.storage.log.repair_step import RepairStep
+from txnkafka.storage.log.segment_files import UNNAMED, SegmentFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,7 +173,7 @@ class LocalLog:
         if self.active.is_named:
             return
         try:
-            self._first_unnamed().give_name()
+            self._first_unnamed().files.become("")
         except OSError as error:
             self.fence(error)
         self.has_unsynced_names = True
@@ -204,21 +206,22 @@ class LocalLog:
     # Segments
 
     def _begun_segment(self, base_offset: int, now_ms: int) -> LogSegment:
-        """A new segment at the log end, with a file that does not count: what was appended before is not
-        durable, and after a power cut only the last segment may end early. Otherwise what was lost in the
-        middle would look like what compaction leaves. Raises OSError."""
-        fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
+        """A new segment at the log end, whose files do not count: what was appended before is not durable,
+        and after a power cut only the last segment may end early. Otherwise what was lost in the middle would
+        look like what compaction leaves. Raises OSError."""
+        SegmentFiles(self.files, self.directory, base_offset).remove_leftovers()
+        fresh = LogSegment(
+            self.files, self.directory, base_offset, self.config, created_ms=now_ms, suffix=UNNAMED
+        )
         fresh.on_repair = self.note
-        fresh.remove_leftovers()
-        fresh.is_named = False
-        fresh.remove_leftovers()  # of a roll that failed
+        fresh.files.remove_leftovers()  # of a roll that failed
         try:
-            fresh.create("log")
+            fresh.files.create("log")
             if self.config.preallocate:
                 fresh.preallocate()
         except OSError:
             with contextlib.suppress(OSError):  # there is one to raise already
-                fresh.remove()
+                fresh.files.remove()
             raise
         return fresh
 
@@ -240,7 +243,7 @@ class LocalLog:
         for segment in reversed(doomed):  # from the end, one after the other, so that a crash leaves no hole
             self.delete_files(segment, now_ms)
         if fresh is not None:
-            fresh.create("log")
+            fresh.files.create("log")
         self.segments = [*self.segments[: cut.last], *([] if fresh is None else [fresh])]
         self.active.truncate(cut.position, cut.log_end_offset)
         self.active.modified_ms = now_ms
@@ -253,7 +256,7 @@ class LocalLog:
         before. Raises OSError."""
         for segment in (*self._rolled, self.active):
             if not segment.is_named:
-                segment.give_name()
+                segment.files.become("")
             segment.sync()
             self.files.sync_directory(self.directory)
         self._rolled = []
@@ -282,7 +285,7 @@ class LocalLog:
         """Take the files of a segment out of service, durably: they get the suffix ``.deleted`` and lie there
         for ``file.delete.delay.ms``. Raises OSError."""
         self.owner.check(self.directory)
-        renamed = segment.mark_deleted()
+        renamed = segment.files.mark_deleted()
         self.files.sync_directory(self.directory)  # before another goes
         self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
         if segment in self._looked_up:

@@ -19,20 +19,20 @@ from txnkafka.env import random_below
 from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, OffsetPosition, TimeIndex
-from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
+from txnkafka.storage.formats.limits import INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 from txnkafka.storage.log.index_file import IndexFile
 from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
-    from txnkafka.storage.formats.layout import FileKind
+    from txnkafka.storage.formats.layout import FileKind, FileSuffix
 
-__all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment", "segment_number"]
+__all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
@@ -41,13 +41,21 @@ _INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
-class LogSegment(SegmentFiles):
-    """The files of one segment below ``directory``. ``size`` is where the next batch goes."""
+class LogSegment:
+    """One segment below ``directory``, in its ``files``. ``size`` is where the next batch goes."""
 
     def __init__(
-        self, files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
+        self,
+        data_files: DataFiles,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        created_ms: int,
+        suffix: FileSuffix = "",
     ) -> None:
-        super().__init__(files, directory, base_offset)
+        self.files = SegmentFiles(data_files, directory, base_offset, suffix)
+        self.base_offset = base_offset
         self.config = config
         self.created_ms = created_ms  # or opened, by this process
         jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
@@ -66,13 +74,30 @@ class LogSegment(SegmentFiles):
         self._loaded = True
         self._bytes_since_entry = 0
 
+    @property
+    def is_named(self) -> bool:
+        """Whether recovery would take the segment for one of the log."""
+        return not self.files.suffix
+
+    def path(self, kind: FileKind) -> str:
+        """Where a file of the segment is, or would be."""
+        return self.files.path(kind)
+
+    def file(self, kind: FileKind) -> DataFile:
+        """The file, open. Raises OSError, FileNotFoundError when it is not there."""
+        return self.files.open(kind)
+
+    def close(self) -> None:
+        """Close the files; they are opened again when they are needed."""
+        self.files.close()
+
     # Appending
 
     def append(self, batch: bytearray, last_offset: int, max_timestamp: int) -> None:
         """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
         it was, but for bytes behind ``size``."""
         size = len(batch)
-        self.file("log").write(self.size, [batch])
+        self.files.open("log").write(self.size, [batch])
         self.has_unsynced_bytes = True
         self.note(self.size, size, last_offset, max_timestamp)
         self.size += size
@@ -142,7 +167,7 @@ class LogSegment(SegmentFiles):
 
     def view(self) -> SegmentReader:
         """The segment as a reader has it; to be closed."""
-        return SegmentReader(self.files, self.base_offset, {"log": self.path("log")}, self.size)
+        return SegmentReader(self.files.data_files, self.base_offset, {"log": self.path("log")}, self.size)
 
     def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
         """Headers of all batches from one batch boundary to another, window by window."""
@@ -220,11 +245,11 @@ class LogSegment(SegmentFiles):
         written, so that a save that fails half way leaves no file that nothing syncs. Raises OSError."""
         if self._loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
-                if not index.is_saved or not self.files.exists(self.path(kind)):
-                    self.unsynced_files.append(self.file_to_save(kind))
+                if not index.is_saved or not self.files.exists(kind):
+                    self.unsynced_files.append(self.files.open_or_create(kind))
                     index.save(self.file(kind))
         if self.txn_index is not None and not self.txn_index.is_saved:
-            self.unsynced_files.append(self.file_to_save("txnindex"))
+            self.unsynced_files.append(self.files.open_or_create("txnindex"))
             self.txn_index.save(self.file("txnindex"))
 
     def load(self) -> None:
@@ -246,7 +271,7 @@ class LogSegment(SegmentFiles):
     def _read_indexes(self) -> str:
         """What is wrong with the files; nothing when they can be taken."""
         for kind in SPARSE:
-            if not self.files.exists(self.path(kind)):
+            if not self.files.exists(kind):
                 return f"{self.path(kind)} is not there"
         try:
             self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
@@ -269,7 +294,7 @@ class LogSegment(SegmentFiles):
             self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
 
     def _content(self, kind: FileKind) -> bytes:
-        return read_derived(self.files, self.path(kind), INDEX_LIMIT)  # not kept open: they may be many
+        return self.files.read(kind, INDEX_LIMIT)  # not kept open: they may be many
 
     def loaded_from(self, size: int, modified_ms: int) -> None:
         """The files are there already, with so many bytes of log that were written then."""
@@ -375,12 +400,3 @@ class LogSegment(SegmentFiles):
         """Make the file as large as the log in it. Raises OSError."""
         self.file("log").truncate(self.size)
         self.has_unsynced_bytes = True
-
-
-def segment_number(segments: Sequence[LogSegment], offset: int) -> int:
-    """Number of the segment, out of ascending ones, that would hold ``offset``."""
-    return max(0, bisect_right(segments, offset, key=_base_offset) - 1)
-
-
-def _base_offset(segment: LogSegment) -> int:
-    return segment.base_offset

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.log.log_segment import segment_number
+from txnkafka.storage.log.log_segments import segment_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

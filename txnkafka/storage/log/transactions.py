@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON, CONTROL_ABORT
-from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT, read_derived
+from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT
 from txnkafka.storage.formats.txn_index import parse_txn_index
 from txnkafka.storage.log.log_segment import OUT_OF_ORDER
 from txnkafka.storage.log.producer_history import load_producers, replay
@@ -45,11 +45,11 @@ def transactions_of(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
 
 def _from_file(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
     path = segment.path("txnindex")
-    if not segment.files.exists(path):
+    if not segment.files.exists("txnindex"):
         return TxnIndexFile(segment.base_offset)
     entries: list[AbortedTxn] = []
     try:
-        content = read_derived(segment.files, path, TXN_INDEX_LIMIT)
+        content = segment.files.read("txnindex", TXN_INDEX_LIMIT)
         entries, problems = parse_txn_index(content, segment.base_offset)
         fault = problems[0].text if problems else ""
     except CorruptFileError as error:

@@ -119,7 +119,7 @@ class FoundLog:
         """Remove the segments from number ``first`` on: the log ends before them. Raises OSError."""
         for segment in reversed(self.segments[first:]):  # a crash in between leaves no hole
             self.note(segment.path("log"), "removed", "the log ends before it")
-            segment.remove()
+            segment.files.remove()
             self.has_unsynced_names = True
         del self.segments[first:]
 

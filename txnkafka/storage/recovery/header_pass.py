@@ -123,7 +123,7 @@ def _txn_index(segment: LogSegment, completed: list[CompletedTxn]) -> TxnIndexFi
 
 def _replace_txn_index(segment: LogSegment, index: TxnIndexFile) -> None:
     segment.txn_index = index
-    if index.entries or segment.files.exists(segment.path("txnindex")):
+    if index.entries or segment.files.exists("txnindex"):
         index.replaces_file()
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.crc import first_invalid_crc
+from txnkafka.storage.formats.log_end import first_unsettled
 from txnkafka.storage.formats.order import NO_LIMIT
-from txnkafka.storage.log.log_segment import segment_number
 from txnkafka.storage.recovery.found_log import SegmentState
 from txnkafka.storage.recovery.segment_check import SegmentEnd, check_segment, walk_tail
 
@@ -67,9 +67,14 @@ class LogEnd(NamedTuple):
 
 def first_unknown(found: FoundLog, start: Start) -> int:
     """Number of the first segment that may have something that is not durable."""
-    if start.clean_shutdown:
-        return len(found.segments) - 1
-    return segment_number(found.segments, start.recovery_point or 0)
+    if start.recovery_point is None and not start.clean_shutdown:
+        return 0
+    return _first_unsettled(found, start)
+
+
+def _first_unsettled(found: FoundLog, start: Start) -> int:
+    bases = [segment.base_offset for segment in found.segments]
+    return first_unsettled(bases, clean_shutdown=start.clean_shutdown, recovery_point=start.recovery_point)
 
 
 def first_checked(found: FoundLog, start: Start) -> int:
@@ -127,8 +132,9 @@ def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
     end, segment = log_end.end, found.segments[log_end.number]
     durable = start.recovery_point or 0
     if end.fault:
-        # where nobody knows what is durable, closed segments are
-        known = found.active.base_offset if start.recovery_point is None else durable
+        known = durable
+        if start.recovery_point is None:
+            known = found.segments[_first_unsettled(found, start)].base_offset
         if end.next_offset < known or (end.position == 0 and _begins_below(segment, known)):
             reason = f"{end.fault}; the log was durable up to offset {known}"
             raise _refused(reason, end.position, end.next_offset, segment)

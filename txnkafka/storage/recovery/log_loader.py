@@ -92,7 +92,7 @@ def _load(found: FoundLog, start: Start) -> LoadedLog:
     end_log(found, start, log_end)
     log_start = min(max(start.log_start_offset, found.segments[0].base_offset), found.log_end_offset)
     if found.new_segment is not None:
-        found.new_segment.create("log")
+        found.new_segment.files.create("log")
     found.active.count_anew()
     # Second pass: what follows from the batches.
     is_current = cut_epochs(found, epoch_file, log_start, start)

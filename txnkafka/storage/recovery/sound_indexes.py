@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from txnkafka.errors import CorruptFileError
 from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex
-from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
+from txnkafka.storage.formats.limits import INDEX_LIMIT
 from txnkafka.storage.log.index_file import IndexFile
 
 if TYPE_CHECKING:
+    from txnkafka.storage.formats.layout import FileKind
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.recovery.found_log import FoundLog
 
@@ -36,7 +37,7 @@ def _keep_offset_index(
     log: FoundLog, segment: LogSegment, last_offsets: dict[int, int], end_offset: int
 ) -> None:
     path = segment.path("index")
-    content = _content(log, segment, path)
+    content = _content(log, segment, "index")
     if content is None:
         return
     problems = OffsetIndex(content, segment.base_offset).problems(
@@ -50,7 +51,7 @@ def _keep_offset_index(
 
 def _keep_time_index(log: FoundLog, segment: LogSegment, end_offset: int) -> None:
     path = segment.path("timeindex")
-    content = _content(log, segment, path)
+    content = _content(log, segment, "timeindex")
     if content is None:
         return
     problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
@@ -63,13 +64,14 @@ def _keep_time_index(log: FoundLog, segment: LogSegment, end_offset: int) -> Non
         segment.time_index = index
 
 
-def _content(log: FoundLog, segment: LogSegment, path: str) -> bytes | None:
+def _content(log: FoundLog, segment: LogSegment, kind: FileKind) -> bytes | None:
     """Content of an index file; None, with a note, where there is none that can be read. Raises OSError."""
-    if not segment.files.exists(path):
+    path = segment.path(kind)
+    if not segment.files.exists(kind):
         log.note(path, "rebuilt from the log", "it is not there")
         return None
     try:
-        return read_derived(segment.files, path, INDEX_LIMIT)
+        return segment.files.read(kind, INDEX_LIMIT)
     except CorruptFileError as error:
         log.note(path, "rebuilt from the log", f"it is damaged, {error.reason}")
         return None

@@ -11,6 +11,7 @@ from txnkafka import TopicPartition
 from txnkafka._core.encode import encode_batch
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import CleanerConfig, LogConfig
+from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError
 from txnkafka.storage.cleaner.compaction import LogToClean, group_segments
 from txnkafka.storage.data_directory import DataDirectory
@@ -136,6 +137,13 @@ def test_offsets_of_a_group_fit_into_its_index() -> None:
     assert bases == [[0, 1, 2**31 - 1], [2**31]]
 
 
+def use(log: PartitionLog, files: DataFiles) -> None:
+    """Let an open log and its segments work on other files."""
+    log.files = files
+    for segment in log.segments:
+        segment.files.data_files = files
+
+
 def test_a_disk_that_is_full_changes_nothing() -> None:
     """Nor one that cannot be read: the log goes on, and nothing lies about."""
     log = CompactedLog()
@@ -146,13 +154,11 @@ def test_a_disk_that_is_full_changes_nothing() -> None:
     before, names = log.content(), log.names("")
     for call, error in (("write", 28), ("sync", 5), ("create", 28), ("read_into", 5)):
         plan = FaultPlan(1, error, call=call)
-        for part in (log.log, *log.log.segments):
-            part.files = FaultyFiles(log.files, plan)
+        use(log.log, FaultyFiles(log.files, plan))
         with pytest.raises(KafkaStorageError, match=r"t-0 was not compacted.*nothing is lost"):
             log.clean()
         assert plan.failed
-        for part in (log.log, *log.log.segments):
-            part.files = log.files
+        use(log.log, log.files)
         assert (log.content(), log.names("")) == (before, names)
     assert log.clean().records_dropped == 1
 

@@ -20,7 +20,7 @@ def segment(count: int = 0, *, interval: int = 100, base: int = 0, step: int = 1
     files = MemoryFiles()
     make_directories(files, PATH)
     found = LogSegment(files, PATH, base, LogConfig(index_interval_bytes=interval), created_ms=NOW)
-    found.create("log")
+    found.files.create("log")
     for offset in range(base, base + count):
         append(found, offset, NOW + step * (offset - base))
     return found
@@ -106,7 +106,7 @@ def test_an_index_without_a_file_is_made_from_the_log(kind: str) -> None:
     before = offsets(found), times(found)
     found.unload()
     found.close()
-    found.files.remove(found.path(kind))  # type: ignore[arg-type]
+    found.files.data_files.remove(found.path(kind))  # type: ignore[arg-type]
     found.load()
     found.seal()
     assert (offsets(found), times(found)) == before
@@ -139,7 +139,7 @@ def test_a_cut(offset: int) -> None:
 def test_names_of_deleted_files() -> None:
     found = segment(3)
     found.save()
-    renamed = found.mark_deleted()
+    renamed = found.files.mark_deleted()
     assert [path.removeprefix(f"{PATH}/00000000000000000000") for path in renamed] == [
         ".log.deleted", ".index.deleted", ".timeindex.deleted",
     ]  # fmt: skip
