@@ -218,7 +218,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
             assert expected == 0, f"taken, the model refuses with {expected}"
             appended = self.model.append(batch)
             wanted = appended.base_offset, appended.last_offset, -1, self.model.log_start, False
-        assert found == wanted
+        assert found == wanted, (found, wanted)
         return found
 
     def _append_to_log(self, batch: Batch, version: int) -> AppendInfo:

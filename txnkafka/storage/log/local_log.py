@@ -153,7 +153,7 @@ class LocalLog:
         """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
         covered, self._flushing = self._flushing or [], None
         for segment in (*covered, *self._retired):
-            if segment is not self.active:
+            if segment is not self.active and segment not in self._rolled:  # rolled since
                 segment.unload()
                 segment.close()
         self._retired = []

@@ -19,14 +19,16 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 def unflushed(*, snapshots: bool = True, epochs: bool = True) -> MemoryFiles:
     """Segments with aborted, committed and open transactions, idempotent producers and two leader epochs, as
-    a process leaves them that dies."""
+    a process leaves them that dies. All have their names; the checkpoint does not know that."""
     log = opened(segment_bytes=400)
     for number in range(3):
-        append(log, producer_id=1, transactional=True, sequence=number)
-        append(log, producer_id=2, sequence=number)
-        append(log, producer_id=3 + number, transactional=True, leader_epoch=number // 2)
-        end(log, 1, commit=number == 1)
+        epoch = number // 2
+        append(log, producer_id=1, transactional=True, sequence=number, leader_epoch=epoch)
+        append(log, producer_id=2, sequence=number, leader_epoch=epoch)
+        append(log, producer_id=3 + number, transactional=True, leader_epoch=epoch)
+        end(log, 1, commit=number == 1, leader_epoch=epoch)
     assert len(log.segments) > 3
+    log.flush()
     assert isinstance(log.files, MemoryFiles)
     files = MemoryFiles(base=log.files.disk())
     for name in content(files):
