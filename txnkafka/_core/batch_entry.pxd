@@ -38,12 +38,13 @@ from txnkafka._core.batch_header cimport (
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_varint, read_varlong
 from txnkafka._core.crc32c cimport crc32c_of
 
+cdef enum:
+    MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD    # of the length field, so that a size is an int32 too
+
 cdef extern from * nogil:
     """
-    #define MAX_SIZE (0x7FFFFFFF - 12)              /* of the length field, so that a size is an int32 too */
     #define MAX_OFFSET INT64_C(0x7FFFFFFFFFFFFFFE)  /* so that the next offset is a number too */
     """
-    int64_t MAX_SIZE
     int64_t MAX_OFFSET
 
 cdef enum Stop:                 # why the walk over batches ended

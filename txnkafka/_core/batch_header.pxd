@@ -1,5 +1,5 @@
-# The facts of the batch header: where its fields are, what its attribute bits, control types and magic bytes
-# are. txnkafka/record/batch_header.py has the same names and values for Python, and draws the 61 bytes;
+# The facts of the batch header: positions of its fields, attribute bits, control types, magic bytes.
+# txnkafka/record/batch_header.py has the same names and values for Python, and draws the 61 bytes;
 # tests/unit/record/test_batch_header.py compares the two.
 # Sources: DefaultRecordBatch, RecordBatch, ControlRecordType, LegacyRecord.
 cdef enum:

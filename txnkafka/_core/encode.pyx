@@ -84,7 +84,7 @@ crc_fill_shifts()
 choose_blocks()
 
 cdef enum:
-    MARKER_SIZE = 78
+    MARKER_SIZE = HEADER_SIZE + 17  # header, and a record with a key of 4 bytes and a value of 6
 
 cdef struct Header:                 # without length, magic and CRC
     int64_t base_offset

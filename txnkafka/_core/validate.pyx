@@ -124,10 +124,10 @@ cdef class BatchFields:
             return 0
         elif size < HEADER_SIZE:
             self.problem = f"the batch says it has {size} bytes, its header alone has {HEADER_SIZE}"
-        elif size > MAX_SIZE + LOG_OVERHEAD:
-            self.problem = f"the batch says it has {size} bytes, no batch is as large as that"
         elif size > length:
             self.problem = f"the batch says it has {size} bytes, but {length} came"
+        elif size > MAX_SIZE + LOG_OVERHEAD:
+            self.problem = f"the batch says it has {size} bytes, no batch is as large as that"
         else:
             read_fields(p, &self.entry)
             self.entry.size = <int32_t>size

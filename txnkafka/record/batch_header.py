@@ -1,8 +1,7 @@
-"""The facts of the batch header: where its fields are, what its attribute bits, control types and magic bytes
-are.
+"""The facts of the batch header: positions of its fields, attribute bits, control types, magic bytes.
 
-A batch of magic 2 begins with 61 bytes, numbers big-endian and signed unless said otherwise; the records
-follow, compressed or not. A field's constant is the position of its first byte:
+A batch of magic 2 begins with a header of 61 bytes, its numbers big-endian; the records follow, compressed or
+not. The constant of a field is the position of its first byte:
 
     position  size  field
            0     8  base_offset             i64
@@ -23,11 +22,11 @@ follow, compressed or not. A field's constant is the position of its first byte:
     attributes   15 to 7    6               5        4              3               2 1 0
                  not used   delete horizon  control  transactional  LogAppendTime   codec
 
-What lies in front of the CRC is not covered: a broker changes base offset and leader epoch without it. Up to
-and with the magic byte, all formats have offset and length in the same places, and the magic byte too.
+The CRC does not cover the fields in front of it, so a broker assigns base offset and leader epoch without
+computing it again. Magic 0 and 1 have base offset, length and magic byte at the same positions.
 
 ``txnkafka/_core/batch_header.pxd`` has the same names and values for compiled code;
-``tests/unit/record/test_batch_header.py`` compares the two, and the table above.
+``tests/unit/record/test_batch_header.py`` compares the two with each other and with the drawing.
 
 Source: ``DefaultRecordBatch``, ``RecordBatch``, ``ControlRecordType``; KIP-98, KIP-534 (delete horizon).
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import re
 import struct
 from pathlib import Path
@@ -212,11 +211,3 @@ def test_smallest_sizes() -> None:
     assert [len(each) - LOG_OVERHEAD for each in smallest] == [MIN_SIZE_0, MIN_SIZE_1, MIN_SIZE_2]
     assert [each.size for each in scan(b"".join(smallest))] == list(map(len, smallest))
     assert (MIN_FRAME, MIN_SIZE_2) == (MAGIC + 1, HEADER_SIZE - LOG_OVERHEAD)
-
-
-def test_a_batch_of_two_gigabytes_is_refused_by_its_size() -> None:
-    largest = 2**31 - 1
-    with mmap.mmap(-1, largest + LOG_OVERHEAD, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        memory[:HEADER_SIZE] = WRITTEN[:HEADER_SIZE]
-        memory[BATCH_LENGTH:LOG_OVERHEAD] = largest.to_bytes(4, "big")
-        assert "no batch is as large as that" in read_batch(memory).problem
