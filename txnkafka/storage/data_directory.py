@@ -24,7 +24,7 @@ from txnkafka.errors import (
     LogDirError,
     UnknownTopicOrPartitionError,
 )
-from txnkafka.model import TopicPartition
+from txnkafka.model import TopicPartition, validate_topic
 from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
 from txnkafka.storage.formats.checkpoint import (
     format_clean_shutdown,
@@ -207,9 +207,10 @@ class DataDirectory:
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
         """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
-        nobody's is what a crash has left of a ``create``. Raises ValueError for what is no topic id, OSError
-        and KafkaStorageError; whatever it raises, no part of the partition stays behind."""
+        nobody's is what a crash has left of a ``create``. Raises InvalidTopicError, ValueError for what is no
+        topic id, OSError and KafkaStorageError; whatever it raises, no part of the partition stays behind."""
         self._owner.check(self.path)
+        validate_topic(partition.topic)
         metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
         directory = self._file(str(partition))
         log = self.logs.get(partition)
