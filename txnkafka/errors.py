@@ -239,7 +239,7 @@ def class_of(code: int) -> type[KafkaError]:
     return _CLASSES.get(code, KafkaError)
 
 
-_CLASSES: Final = {
+_CLASSES: Final[dict[int, type[KafkaError]]] = {
     kind.code: kind
     for kind in list(globals().values())
     if isinstance(kind, type) and issubclass(kind, KafkaError) and "code" in vars(kind)
