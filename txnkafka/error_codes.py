@@ -47,9 +47,7 @@ class ErrorCode(enum.IntEnum):
     family: Family
     outcome: Outcome
 
-    def __new__(
-        cls, code: int, family: Family = Family.PLAIN, outcome: Outcome = Outcome.NONE
-    ) -> ErrorCode:
+    def __new__(cls, code: int, family: Family = Family.PLAIN, outcome: Outcome = Outcome.NONE) -> ErrorCode:
         self = int.__new__(cls, code)
         self._value_ = code
         self.family, self.outcome = family, outcome
