@@ -62,6 +62,7 @@ def metadata(
         previous_producer_id=previous_producer_id,
         next_producer_id=next_producer_id,
         producer_epoch=0,
+        next_producer_epoch=-1,
         transaction_timeout_ms=60_000,
         state=TransactionState.EMPTY,
         topic_partitions=frozenset(),
