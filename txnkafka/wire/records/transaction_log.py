@@ -104,7 +104,8 @@ def encode_transaction_key(transactional_id: str) -> bytes:
 
 def encode_transaction_value(metadata: TransactionMetadata, version: int) -> bytes:
     """The state as the value of its key, ``TransactionLog.valueToBytes``; partitions are sorted. As in Kafka,
-    version 0 leaves out what it has no field for. Raises SchemaError."""
+    version 0 leaves out previous and next producer ids, and is refused for a client of a later transaction
+    version. Raises SchemaError."""
     state = metadata.state
     if state == TransactionState.EMPTY and metadata.topic_partitions:
         raise SchemaError("there are some in state Empty").inside("topic_partitions")
@@ -117,11 +118,12 @@ def encode_transaction_value(metadata: TransactionMetadata, version: int) -> byt
         "transaction_last_update_timestamp_ms": metadata.last_update_timestamp,
         "transaction_start_timestamp_ms": metadata.start_timestamp,
     }
+    if version > 0 or metadata.client_transaction_version:
+        fields["client_transaction_version"] = metadata.client_transaction_version
     if version > 0:
         fields["previous_producer_id"] = metadata.previous_producer_id
         fields["next_producer_id"] = metadata.next_producer_id
         fields["next_producer_epoch"] = metadata.next_producer_epoch
-        fields["client_transaction_version"] = metadata.client_transaction_version
     return encode_value(VALUE, version, fields)
 
 
