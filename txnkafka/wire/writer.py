@@ -1,9 +1,9 @@
 """Writers compiled from the tables of ``wire.schema``, the mirror of ``wire.reader``: dictionaries to bytes.
 
 The bytes are those of Kafka's generated classes: tagged fields ascend by their tags and are left out where
-they have their default, unknown ones (UNKNOWN_TAGGED_FIELDS) are written between them. Each positional field
-must be there, and no name that the version has not. A value that does not fit (range, length, null, type) is
-a ``SchemaError`` with the path of its field; no other exception leaves this module.
+they have their default, unknown ones (UNKNOWN_TAGGED_FIELDS) are written between them.  Whatever a reader
+gave can be written.  Every positional field of the version is required; a name that the version does not have
+and a value that does not fit (range, length, null, type) are a ``SchemaError`` with the path of the field.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, Final
 from txnkafka.bounds import MAX_SCHEMA_VALUES
 from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message
 from txnkafka.wire.scalar_writers import (
-    MAX_LENGTH,
     Write,
     compile_length_writer,
     compile_scalar_writer,
@@ -41,6 +40,7 @@ __all__ = ["write_message", "writer_of"]
 
 # No table has eight values in a byte, so fewer bytes than these have never too many values for the reader.
 SURELY_READABLE: Final = MAX_SCHEMA_VALUES // 8
+MAX_TAG: Final = 0xFFFFFFFF
 
 Tagged = tuple[int, str, Write, Callable[[], Any]]
 _MISSING: Final = object()
@@ -91,8 +91,8 @@ def _array(kind: Type, version: int, flexible: bool, nullable: bool) -> Write:
         if value is None and nullable:
             write_length(out, -1)
             return
-        if not isinstance(value, list | tuple):
-            raise misfit("array", value)
+        if not isinstance(value, list):  # as a reader gives it; a tuple would not equal a default
+            raise misfit("list", value)
         if len(value) > MAX_SCHEMA_VALUES:
             raise SchemaError(f"{len(value)} elements, a record has at most {MAX_SCHEMA_VALUES} values")
         write_length(out, len(value))
@@ -251,15 +251,16 @@ def _tagged(known: list[Tagged]) -> Write:
 def _with_unknown(
     parts: list[tuple[int, bytes | bytearray]], unknown: Any, known: frozenset[int]
 ) -> list[tuple[int, bytes | bytearray]]:
+    if not isinstance(unknown, list):
+        raise misfit("list of (tag, bytes)", unknown).inside(UNKNOWN_TAGGED_FIELDS)
     last = -1
-    try:
-        for tag, data in unknown:
-            if not last < tag <= MAX_LENGTH or tag in known or not isinstance(data, bytes):
-                raise SchemaError(f"tag {tag} is known, out of order or no int32, or its content is no bytes")
-            last = tag
-    except (TypeError, ValueError) as error:
-        reason = error.reason if isinstance(error, SchemaError) else "must be a list of (tag, bytes)"
-        raise SchemaError(reason).inside(UNKNOWN_TAGGED_FIELDS) from None
+    for entry in unknown:
+        match entry:
+            case (int(tag), bytes()) if last < tag <= MAX_TAG and tag not in known:
+                last = tag
+            case _:
+                kind = f"(tag, bytes) behind tag {last} with a tag that this version does not know"
+                raise misfit(kind, entry).inside(UNKNOWN_TAGGED_FIELDS)
     return sorted([*parts, *unknown], key=itemgetter(0))
 
 
