@@ -28,10 +28,12 @@ class Family(enum.Enum):
 class Outcome(enum.Enum):
     """What an answer with the code means to the transaction of its request.
 
-    For answers to Produce it is what ``TransactionManager.maybeTransitionToErrorState`` does, as far as
-    brokers answer so. Codes that only other requests of a producer are answered with, from ILLEGAL_GENERATION
-    to FENCED_INSTANCE_ID, have the outcome of AddPartitionsToTxn, AddOffsetsToTxn and TxnOffsetCommit. A
-    client that knows its request knows better: INVALID_PRODUCER_EPOCH is fatal in EndTxn.
+    The outcome of Produce, as ``TransactionManager.maybeTransitionToErrorState`` has it, for the codes that
+    brokers answer a producer with. ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, GROUP_AUTHORIZATION_FAILED,
+    OPERATION_NOT_ATTEMPTED and FENCED_INSTANCE_ID answer AddPartitionsToTxn, AddOffsetsToTxn and
+    TxnOffsetCommit, TRANSACTION_COORDINATOR_FENCED the coordinator that sent a marker. UNKNOWN_SERVER_ERROR
+    has no outcome: exceptions without a code of Kafka have it too. Some codes mean more in other requests:
+    INVALID_PRODUCER_EPOCH is fatal in EndTxn.
     """
 
     NONE = enum.auto()
