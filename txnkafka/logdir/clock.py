@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.logdir.coordinator import TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.logdir.header_pass import segment_containing
 from txnkafka.record.batch_header import ATTRIBUTE_CONTROL
 from txnkafka.storage.formats import (

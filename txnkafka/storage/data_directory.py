@@ -21,7 +21,7 @@ from txnkafka.errors import (
     KafkaError,
     LogDirError,
 )
-from txnkafka.model import TopicPartition
+from txnkafka.model import TopicPartition, validate_topic
 from txnkafka.storage.formats.checkpoint import (
     format_clean_shutdown,
     format_partition_metadata,
@@ -210,8 +210,9 @@ class DataDirectory:
         of all of them are durable; if it failed, no part of any of them stays behind.
 
         A partition that is there, empty and without a topic id, is what a crash has left of a creation: it
-        gets the topic id. Raises LogDirError for any other that is there or being created, ValueError for
-        what is no topic id, FlushUnderWayError while other work is not finished.
+        gets the topic id. Raises LogDirError for any other that is there or being created,
+        InvalidTopicError, ValueError for what is no topic id, FlushUnderWayError while other work is not
+        finished.
         """
         self.check_idle()
         wanted = [self._new(partition, topic_id) for partition, topic_id in topic_ids.items()]
@@ -228,6 +229,7 @@ class DataDirectory:
         )
 
     def _new(self, partition: TopicPartition, topic_id: str) -> NewPartition:
+        validate_topic(partition.topic)
         metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
         directory, log = self._file(str(partition)), self.logs.get(partition)
         is_left_over = log is not None and partition not in self.topic_ids and not log.log_end_offset

@@ -48,6 +48,7 @@ def owner(
         previous_producer_id=previous_producer_id,
         next_producer_id=next_producer_id,
         producer_epoch=producer_epoch,
+        next_producer_epoch=-1,
         transaction_timeout_ms=timeout_ms,
         state=state,
         topic_partitions=topic_partitions,

@@ -84,12 +84,22 @@ def test_a_file_that_a_failed_roll_cannot_remove_does_not_count(monkeypatch: pyt
     log.log.flush()
     for state in crash_states(files, begin=len(files.journal)):
         assert offsets(on(MemoryFiles(base=state.disk), log)) == [0, 2], state.name
+
+
+def test_a_roll_replaces_the_file_that_a_failed_one_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    files, plan, log = faulty("truncate", preallocate=True)
+    log.plain()
+    plan.fails = plan.counted + PREALLOCATION
+    with monkeypatch.context() as patch:
+        patch.setattr(log.log.files, "remove", refuse)
+        with pytest.raises(OSError, match="planned"):
+            log.log.roll(log.now_ms)
     plan.fails = 0
     log.log.roll(log.now_ms)
     log.plain()
     log.log.flush()
-    assert log.bases == [0, 4]
-    assert f"{2:020}.log" not in names(files)
+    assert log.bases == [0, 2]
+    assert names(files) == [f"{0:020}.log", f"{2:020}.log"]
 
 
 @pytest.mark.parametrize("clean", [False, True])
