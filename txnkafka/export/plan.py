@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit
+from txnkafka.logdir.read import open_unit
 from txnkafka.model import TopicPartition
-from txnkafka.storage.formats.segment_reader import SegmentReader
 
 if TYPE_CHECKING:
     from txnkafka.env import FileSystem
     from txnkafka.export.options import ExportOptions
     from txnkafka.logdir.partition import PartitionView
 
-__all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round", "segment_of"]
+__all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round"]
 
 FINGERPRINT_BYTES = 4 << 10
 
@@ -147,11 +147,6 @@ def _where_to_go_on(view: PartitionView, exported: int, findings: list[Finding])
     return max(exported, view.log_start_offset)
 
 
-def segment_of(file_system: FileSystem, unit: ReadUnit) -> SegmentReader:
-    """The segment of a unit, as far as the unit goes."""
-    return SegmentReader(file_system, unit.start_offset, {"log": unit.path}, unit.end_position)
-
-
 def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
     """A digest of the first and last bytes of a unit. Raises LogDirError when they cannot be read."""
     import xxhash
@@ -166,7 +161,7 @@ def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
 
 
 def _ends(file_system: FileSystem, unit: ReadUnit) -> Iterator[bytes]:
-    segment = segment_of(file_system, unit)
+    segment = open_unit(file_system, unit)
     try:
         last = max(unit.start_position, unit.end_position - FINGERPRINT_BYTES)
         for position in (unit.start_position, last):

@@ -12,8 +12,8 @@ from txnkafka.env import DataFiles, FileSystem, make_directories, unique_name, w
 from txnkafka.errors import CorruptRecordError, KafkaError
 from txnkafka.export.files import DataFile, UnitFiles
 from txnkafka.export.options import ExportOptions
-from txnkafka.export.plan import ExportUnit, fingerprint, segment_of
-from txnkafka.logdir.read import read_unit
+from txnkafka.export.plan import ExportUnit, fingerprint
+from txnkafka.logdir.read import open_unit, read_unit
 from txnkafka.record.chunk import ChunkDecoder
 
 __all__ = ["StagedUnit", "UnitTask", "stage_unit", "staged_name"]
@@ -92,8 +92,7 @@ def _write(files: DataFiles, task: UnitTask, folder: str, name: str) -> StagedUn
     left_out: list[str] = []
     stopped_by = None
     end_offset = unit.end_offset
-    segment = segment_of(task.source, unit)
-    segment.mapped = task.mapped
+    segment = open_unit(task.source, unit, mapped=task.mapped)
     decoder = _decoder(options)
     output = UnitFiles(files, folder, task.unit.topic_partition, options)
     skip = options.on_corrupt == "skip"

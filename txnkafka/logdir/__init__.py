@@ -7,7 +7,7 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import HiddenRange, ReadUnit
-from txnkafka.logdir.read import read_unit
+from txnkafka.logdir.read import open_unit, read_unit
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "ReadUnit",
     "SegmentReader",
     "TopicView",
+    "open_unit",
     "read_unit",
 ]

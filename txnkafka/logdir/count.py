@@ -16,7 +16,7 @@ from txnkafka.logdir.read import locating, unit_batches
 if TYPE_CHECKING:
     from txnkafka.logdir.plan import ReadUnit
     from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
-    from txnkafka.storage.formats.segment_reader import SegmentReader
+    from txnkafka.storage.formats.segment_reader import LogFileReader
 
 __all__ = ["count_unit"]
 
@@ -25,7 +25,7 @@ CONTROL = 0x20  # bit of a batch's attributes
 
 
 def count_unit(
-    segment: SegmentReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
+    segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> int:
     """How many records ``read_unit`` gives. Raises CorruptRecordError where a batch that must be decoded is
     damaged, or hands it to ``on_corrupt`` and leaves the batch out."""

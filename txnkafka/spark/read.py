@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from txnkafka.env import FileSystem, open_file_system
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir import ReadUnit, SegmentReader, read_unit
+from txnkafka.logdir import ReadUnit, open_unit, read_unit
 from txnkafka.model import TopicPartition
 from txnkafka.record.arrow import to_arrow
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txnkafka._core.columns import RecordColumns
+    from txnkafka.storage.formats.segment_reader import LogFileReader
 
 __all__ = [
     "MAX_BATCH_ROWS",
@@ -76,12 +77,10 @@ class TaskReader:
                 for unit in task.units:
                     # all of a plan is on one file system; it is opened here, for it cannot be sent
                     files = files or open_file_system([unit.path], self._storage_options)[0]
-                    segment = SegmentReader(files, unit.start_offset, {"log": unit.path}, unit.end_position)
-                    segment.mapped = task.mapped
-                    yield from self._unit(unit, segment, decoder)
+                    yield from self._unit(open_unit(files, unit, mapped=task.mapped), unit, decoder)
 
     def _unit(
-        self, unit: ReadUnit, segment: SegmentReader, decoder: ChunkDecoder
+        self, segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder
     ) -> Iterator[pa.RecordBatch]:
         topic_partition = TopicPartition(unit.topic, unit.partition)
         where = bind(self._where, topic_partition)
