@@ -8,6 +8,7 @@ from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import HiddenRange, ReadUnit
 from txnkafka.logdir.read import open_unit, read_unit
+from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LogDir",
     "PartitionSource",
     "PartitionView",
+    "ReadRequest",
     "ReadUnit",
     "SegmentReader",
     "TopicView",

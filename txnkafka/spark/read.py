@@ -34,7 +34,7 @@ __all__ = [
     "MAX_BATCH_ROWS",
     "TaskReader",
     "damage_fails_the_job",
-    "log_damage",
+    "damage_handler",
     "pieces",
     "without_empty_headers",
 ]
@@ -57,9 +57,7 @@ class TaskReader:
     ) -> None:
         options = ReadOptions() if options is None else options
         self.schema = schema
-        self.on_corrupt = on_corrupt
-        if on_corrupt is None and not options.fail_on_data_loss:
-            self.on_corrupt = log_damage
+        self.on_corrupt = on_corrupt or damage_handler(options)
         self._where = options.where
         self._storage_options = options.storage_options
 
@@ -147,7 +145,12 @@ def without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(place, batch.schema.field(place), nulls)
 
 
-def log_damage(error: CorruptRecordError) -> None:
-    """What on_corrupt does with ``fail_on_data_loss=False``: the log of the task says what is left out."""
+def damage_handler(options: ReadOptions) -> OnCorrupt | None:
+    """The function that takes the error of a damaged batch; None where the task fails."""
+    return None if options.fail_on_data_loss else _log_damage
+
+
+def _log_damage(error: CorruptRecordError) -> None:
+    """With ``fail_on_data_loss=False`` the log of the task says what is left out."""
     error.remedy = "This batch is left out, what follows it is read"
     LOG.warning("%s", error)
