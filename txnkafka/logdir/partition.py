@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import TransactionRange
-from txnkafka.errors import CorruptFileError, CorruptRecordError, OffsetOutOfRangeError
+from txnkafka.errors import CorruptRecordError, OffsetOutOfRangeError
 from txnkafka.logdir.count import count_unit
 from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.header_point import HeaderPoint
 from txnkafka.logdir.located import located
 from txnkafka.logdir.log_end import LogEnd, end_of_log
-from txnkafka.logdir.partition_files import PartitionFiles, list_partition
+from txnkafka.logdir.partition_files import PartitionFiles, list_partition, newest_snapshot
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
+from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
 from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.logdir.survey import survey, transactions_between
@@ -31,8 +33,6 @@ from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition, c
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
-from txnkafka.storage.formats import iter_producer_snapshot
-from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 from txnkafka.storage.log.producer_state import ProducerState
 
@@ -49,8 +49,10 @@ class PartitionView:
     ``last_stable_offset`` exclusive. ``isolation_level`` defaults to read_committed everywhere.
     """
 
-    def __init__(self, source: PartitionSource) -> None:
+    def __init__(self, source: PartitionSource, checkpoint: PlanCheckpoint | None = None) -> None:
+        """``checkpoint``: what an earlier plan of the partition found out, which is not looked for again."""
         self.source = source
+        self.checkpoint = checkpoint
         self.topic, self.partition = source.topic_partition
         self.topic_id = source.topic_id
 
@@ -80,11 +82,14 @@ class PartitionView:
         source = self.source
         for segment in self.files.segments:
             segment.mapped = source.mapped and not source.being_written
+        if self.checkpoint is not None:
+            self.checkpoint.check(self.files.segments, source.log_start_offset)
         return end_of_log(
             self.files.segments,
             clean_shutdown=source.clean_shutdown,
             recovery_point=source.recovery_point,
             being_written=source.being_written,
+            known=None if self.checkpoint is None else self.checkpoint.known_end,
         )
 
     @property
@@ -120,7 +125,8 @@ class PartitionView:
         snapshot = self._newest_snapshot()
         if snapshot is not None:
             snapshot = snapshot[0], (each for each in snapshot[1] if each.has_open_transaction)
-        return find_undecided(self.segments, snapshot, self.log_start_offset)
+        seen = None if self.checkpoint is None else self.checkpoint.seen
+        return find_undecided(self.segments, snapshot, self.log_start_offset, seen)
 
     @property
     def last_stable_offset(self) -> int:
@@ -145,14 +151,8 @@ class PartitionView:
 
     def _newest_snapshot(self) -> tuple[int, Iterator[ProducerStateEntry]] | None:
         """The same with producers that are made one at a time."""
-        for offset in sorted(self.files.snapshots, reverse=True):
-            if self.log_start_offset <= offset <= self.log_end_offset:
-                try:
-                    data = self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
-                    return offset, iter_producer_snapshot(data)
-                except (OSError, CorruptFileError):
-                    continue
-        return None
+        offsets = range(self.log_start_offset, self.log_end_offset + 1)
+        return newest_snapshot(self.source.file_system, self.files.snapshots, offsets)
 
     def producer_state(self) -> ProducerState:
         """What a broker would know of this partition's producers at the log end."""
@@ -243,6 +243,11 @@ class PartitionView:
         if findings is not None:
             findings += found.findings + (found.held_back(end) if request.read_committed else [])
         return found.units(self.topic_partition, start, end, read_committed=request.read_committed)
+
+    def plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
+        """What a later view of this partition goes on from; offsets below ``next_offset`` are planned."""
+        seen, checked_from = self._undecided.seen, self._log_end.checked_from
+        return PlanCheckpoint(self.topic_partition, next_offset, planned, seen, checked_from)
 
     def bounds(
         self,

@@ -217,6 +217,13 @@ class SegmentReader(LogFileReader):
             yield part
             following = next(parts, None)
 
+    def indexes_from(self, position: int) -> Iterator[BatchIndex]:
+        """The batches from ``position`` on, a batch boundary, in one or several indexes that are not
+        remembered."""
+        if position == 0:
+            return self.indexes()
+        return divided(index for _, _, index in self.windows(position))
+
     def scan(self) -> BatchIndex:
         """All batches of the segment in one index, however large that is."""
         whole, *more = self.indexes()
