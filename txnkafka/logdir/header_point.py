@@ -99,7 +99,8 @@ class PassMark:
             i = index.find(self._offset)
             ends_here = len(index) > 0 and index.last_offset[-1] == self._offset - 1
             return i if i < len(index) or ends_here else None
-        kept = [i for i in range(len(index)) if i not in set(misplaced)]
+        left_out = set(misplaced)
+        kept = [i for i in range(len(index)) if i not in left_out]
         before = [i for i in kept if index.last_offset[i] < self._offset]
         crossed = any(index.last_offset[i] >= self._offset - 1 for i in kept)
         return (before[-1] + 1 if before else 0) if crossed else None

@@ -123,7 +123,10 @@ def _first_unstable(segments: list[SegmentReader], offset: int, log_start_offset
     """At the log start the offset moves back to the base of the batch that contains it, as in Kafka."""
     if offset > log_start_offset or not segments:
         return offset
-    for index in segments[segment_containing(segments, offset)].indexes():
+    segment = segments[segment_containing(segments, offset)]
+    # the batch is at the segment's beginning, mostly: the rest need not be scanned for it
+    windows = (index for _, _, index in segment.windows())
+    for index in segment.indexes() if segment.remembered else windows:
         i = index.find(offset)
         if i < len(index):
             return min(index.base_offset[i], offset)
