@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.read_request import ReadRequest
-from txnkafka.logdir.timestamps import TimestampOffset
+from txnkafka.logdir.timestamps import OffsetAndTimestamp
 
 __all__ = ["located"]
 
 
 def located(
-    request: ReadRequest, log_start_offset: int, find: Callable[[int], TimestampOffset | None]
+    request: ReadRequest, log_start_offset: int, find: Callable[[int], OffsetAndTimestamp | None]
 ) -> ReadRequest | None:
     """``request`` with offsets instead of times; None when no record is at or after its start time.
 
@@ -34,7 +34,7 @@ def _offset_at(
     timestamp: int,
     request: ReadRequest,
     log_start_offset: int,
-    find: Callable[[int], TimestampOffset | None],
+    find: Callable[[int], OffsetAndTimestamp | None],
 ) -> int | None:
     try:
         found = find(timestamp)

@@ -27,7 +27,7 @@ from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
 from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.logdir.survey import survey, transactions_between
-from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
+from txnkafka.logdir.timestamps import OffsetAndTimestamp, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
 from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
@@ -378,7 +378,7 @@ class PartitionView:
         isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
         *,
         on_corrupt: str | OnCorrupt = "stop",
-    ) -> TimestampOffset | None:
+    ) -> OffsetAndTimestamp | None:
         """The first record at or after ``timestamp`` (milliseconds) below the end of the isolation level;
         None when there is none. Raises CorruptRecordError where a damaged batch might hold it."""
         check_integers(timestamp=timestamp)
