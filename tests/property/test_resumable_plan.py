@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import LONG
 from tests.models.builder import Batch, PlainRecord, end_marker
+from tests.models.producer_state import write_snapshot
 from txnkafka.logdir import (
     CannotResumeError,
     LogDir,
@@ -100,14 +101,21 @@ class Disk:
         self.folder = self.root / "t-0"
         self.folder.mkdir()
         self.clean = False
+        self.snapshots: dict[int, bytes] = {}
+
+    def take_snapshot(self, base_offset: int) -> None:
+        """A segment begins: the state of producers in front of it."""
+        found = LogDir(str(self.root)).partition("t", 0).producers(now_ms=2000)
+        self.snapshots[base_offset] = write_snapshot(tuple(entry) for entry in found)
 
     def note_cleaning(self) -> None:
         """All that ever comes was cleaned."""
         (self.root / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 1000000\n")
 
     def hold(self, segments: dict[int, bytes]) -> None:
-        """The segments that are there from now on."""
+        """The segments that are there from now on, with the snapshots that were written when they began."""
         names = {f"{base:020}.log": content for base, content in segments.items()}
+        names |= {f"{base:020}.snapshot": self.snapshots[base] for base in segments if base in self.snapshots}
         for path in self.folder.iterdir():
             if path.name not in names:
                 path.unlink()
@@ -164,7 +172,9 @@ def torn(state: dict[int, bytes], following: dict[int, bytes]) -> dict[int, byte
     return state | {last: following[last][: len(state[last]) + 30]}
 
 
-def check_cuts(steps: list[Step], level: str, *, clean: bool, sound: bool) -> None:
+def check_cuts(
+    steps: list[Step], level: str, *, clean: bool, sound: bool, with_snapshots: bool = False
+) -> None:
     request = ReadRequest(isolation_level=IsolationLevel.of(level))
     states = written(steps)
     with tempfile.TemporaryDirectory() as root:
@@ -174,6 +184,9 @@ def check_cuts(steps: list[Step], level: str, *, clean: bool, sound: bool) -> No
             disk.note_cleaning()
         prefixes = []
         for state, following in zip(states, states[1:] + states[-1:], strict=True):
+            disk.hold(state)
+            if with_snapshots and max(following) > max(state):
+                disk.take_snapshot(max(following))
             disk.hold(torn(state, following) if not clean else state)
             prefixes.append(disk.plan(request))
         whole = prefixes[-1]
@@ -194,10 +207,12 @@ def check_cuts(steps: list[Step], level: str, *, clean: bool, sound: bool) -> No
 LEVELS = st.sampled_from([level.value for level in IsolationLevel])
 
 
-@given(st.lists(sound_steps, max_size=14), LEVELS, st.booleans())
+@given(st.lists(sound_steps, max_size=14), LEVELS, st.booleans(), st.booleans())
 @settings(max_examples=400 if LONG else 60, deadline=None)
-def test_a_sound_log_is_planned_on(steps: list[Step], level: str, clean: bool) -> None:
-    check_cuts(steps, level, clean=clean, sound=True)
+def test_a_sound_log_is_planned_on(
+    steps: list[Step], level: str, clean: bool, with_snapshots: bool
+) -> None:
+    check_cuts(steps, level, clean=clean, sound=True, with_snapshots=with_snapshots)
 
 
 @given(st.lists(compacted_steps, max_size=14), LEVELS, st.booleans())

@@ -54,15 +54,16 @@ class HeaderPoint(NamedTuple):
     hole: int | None
     last_batch: LastBatch | None
 
-    def check(self, segments: Sequence[SegmentReader], log_start_offset: int) -> None:
-        """Raise CannotResumeError unless the log is as it was up to here."""
+    def check(self, segments: Sequence[SegmentReader], deleted_to: int) -> None:
+        """Raise CannotResumeError unless the log is as it was up to here, but for offsets below
+        ``deleted_to``, at which no transaction may have been open."""
         i = segment_of(segments, self.segment)
         segment = segments[i]
         if segment.size < self.position:
             raise CannotResumeError(f"{segment.path} was truncated: it ends before position {self.position}")
         if i + 1 < len(segments) and segments[i + 1].base_offset < self.next_offset:
             raise CannotResumeError(f"{segments[i + 1].path} begins below offset {self.next_offset}")
-        if any(each.first_offset < log_start_offset for each in self.open_ranges):
+        if any(each.first_offset < deleted_to for each in self.open_ranges):
             raise CannotResumeError(f"{segment.path}: the beginning of an open transaction was deleted")
         if self.last_batch is not None:
             base_offset, position, header = self.last_batch

@@ -33,6 +33,7 @@ class PlanCheckpoint:
     """
 
     topic_partition: TopicPartition
+    log_start_offset: int
     next_offset: int
     planned: HeaderPoint | None
     seen: SeenHeaders | None
@@ -49,7 +50,7 @@ class PlanCheckpoint:
             )
         for point in (self.planned, self.seen and self.seen.point):
             if point is not None:
-                point.check(segments, log_start_offset)
+                point.check(segments, log_start_offset if log_start_offset > self.log_start_offset else 0)
 
     @property
     def known_end(self) -> KnownEnd | None:

@@ -226,3 +226,14 @@ def test_a_start_beside_a_checkpoint(tmp_path: Path) -> None:
     found = plan(tmp_path)
     with pytest.raises(ValueError, match="it has no start of its own"):
         plan(tmp_path, found.checkpoint, ReadRequest(start_offset=0))
+
+
+def test_a_transaction_that_was_open_over_the_log_start_all_the_time(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", {0: [data(0, 1, 10)]})
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 5\n")
+    found = plan(tmp_path)
+    assert (found.last_stable_offset, found.units) == (0, [])
+    write_log(tmp_path, "t-0", {0: [data(0, 1, 10), marker(10, "commit", 1), batch(11)]})
+    rest = plan(tmp_path, found.checkpoint)
+    assert (rest.last_stable_offset, offsets(rest)) == (13, [(5, 13)])
+    assert rest.units == plan(tmp_path).units
