@@ -110,7 +110,7 @@ def header_pass(
             next_offset, position, hole = max(expected, scan.next_offset), headers.sound_end, False
         if len(segments) > MAX_OPEN_SEGMENTS or _too_many_remembered(segments):
             segment.close()
-    if mark is not None and mark.point is None and segments:
+    if mark is not None and not mark.is_set and segments:
         next_offset = max(next_offset, segments[-1].base_offset)
         mark.set(segments[-1], position, next_offset, scan, has_gaps=has_gaps)
 

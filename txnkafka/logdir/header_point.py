@@ -74,25 +74,35 @@ class HeaderPoint(NamedTuple):
 
 class PassMark:
     """Remembers the point where a pass reaches ``offset``, or the end of the log, and how many transactions
-    had ended there."""
+    had ``ended`` there."""
 
     def __init__(self, offset: int = NO_LIMIT, begin: HeaderPoint | None = None) -> None:
-        self.point: HeaderPoint | None = None
+        self.is_set = False
         self.ended = 0
         self._offset = offset
+        self._point: HeaderPoint | None = None
         self._hole = None if begin is None else begin.hole
         self._last = None if begin is None else begin.last_batch
         self._last_at: tuple[SegmentReader, int, int] | None = None
 
+    @property
+    def point(self) -> HeaderPoint | None:
+        """The point, once it is set. Reads the header of the batch before it."""
+        if self._point is not None and self._last_at is not None:
+            last, position, size = self._last_at
+            batch = LastBatch(last.base_offset, position, _header_at(last, position, size))
+            self._point, self._last_at = self._point._replace(last_batch=batch), None
+        return self._point
+
     def hole(self, base_offset: int) -> None:
         """Segments are missing in front of the segment with that base offset."""
-        if self._hole is None and self.point is None:
+        if self._hole is None and not self.is_set:
             self._hole = base_offset
 
     def split(self, index: BatchIndex, misplaced: Sequence[int], next_offset: int) -> int | None:
         """The number of the batch in front of which the point lies; None when it is not in ``index``, before
         which the log ends at ``next_offset``."""
-        if self.point is not None:
+        if self.is_set:
             return None
         if next_offset >= self._offset:
             return 0
@@ -109,7 +119,7 @@ class PassMark:
     def passed(self, segment: SegmentReader, index: BatchIndex, stop: int, misplaced: Sequence[int]) -> None:
         """The batches before number ``stop`` were passed."""
         last = next((i for i in range(stop - 1, -1, -1) if i not in misplaced), None)
-        if last is not None:
+        if last is not None and not self.is_set:
             self._last_at = segment, index.position[last], min(HEADER_BYTES, index.size[last])
 
     def set(
@@ -122,11 +132,8 @@ class PassMark:
         has_gaps: bool,
     ) -> None:
         """The point is here."""
-        if self._last_at is not None:
-            last, at, size = self._last_at
-            self._last = LastBatch(last.base_offset, at, _header_at(last, at, size))
-        self.ended = len(scan.ended)
-        self.point = HeaderPoint(
+        self.is_set, self.ended = True, len(scan.ended)
+        self._point = HeaderPoint(
             segment.base_offset,
             position,
             next_offset,

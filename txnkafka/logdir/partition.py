@@ -246,7 +246,7 @@ class PartitionView:
 
     def plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
         """What a later view of this partition goes on from; offsets below ``next_offset`` are planned."""
-        seen, checked_from = self._undecided.seen, self._log_end.checked_from
+        seen, checked_from = self._undecided.seen(), self._log_end.checked_from
         start = self.log_start_offset
         return PlanCheckpoint(self.topic_partition, start, next_offset, planned, seen, checked_from)
 

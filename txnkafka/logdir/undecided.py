@@ -8,7 +8,7 @@ ProducerStateManager.firstUnstableOffset, UnifiedLog.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
@@ -24,11 +24,11 @@ NEVER = (1 << 63) - 1
 
 class Undecided(NamedTuple):
     """Open transactions, oldest first, and the offset from which on nothing is stable (the largest offset
-    when none is open). ``seen`` is what a later look at the log goes on from; None of an empty log."""
+    when none is open). ``seen`` makes what a later look at the log goes on from; None of an empty log."""
 
     open_transactions: list[TransactionRange]
     first_unstable_offset: int
-    seen: SeenHeaders | None = None
+    seen: Callable[[], SeenHeaders | None]
 
 
 class SeenHeaders(NamedTuple):
@@ -70,13 +70,15 @@ def find_undecided(
         pass
     markers = {key: offset for key, offset in (markers | scan.markers).items() if key in known}
     found = _open_transactions(scan, known, markers, snapshot_offset, log_start_offset)
-    after = None
-    if mark.point is not None:
-        after = SeenHeaders(mark.point, named, tuple(known.values()), markers)
+
+    def seen_now() -> SeenHeaders | None:
+        point = mark.point
+        return None if point is None else SeenHeaders(point, named, tuple(known.values()), markers)
+
     if not found:
-        return Undecided([], NEVER, after)
+        return Undecided([], NEVER, seen_now)
     unstable = _first_unstable(segments, found[0].first_offset, log_start_offset)
-    return Undecided(found, unstable, after)
+    return Undecided(found, unstable, seen_now)
 
 
 def _open_transactions(
