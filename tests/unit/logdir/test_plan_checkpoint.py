@@ -198,6 +198,24 @@ def test_a_batch_below_the_point_is_refused(tmp_path: Path) -> None:
         plan(tmp_path, found.checkpoint)
 
 
+@pytest.mark.parametrize(
+    ("segments", "following"),
+    [({0: [batch(0), batch(0, 1)]}, 3), ({0: [], 5: [batch(0, 1)]}, 6)],
+    ids=["behind a batch", "alone"],
+)
+def test_damage_behind_the_end_is_not_passed_over(
+    tmp_path: Path, segments: dict[int, list[bytes]], following: int
+) -> None:
+    """The last batch goes back, and may have any offset from the end on: the next plan must say so."""
+    write_log(tmp_path, "t-0", segments)
+    found = plan(tmp_path)
+    assert not any(each.wanted for unit in found.units for each in unit.damage)
+    write_log(tmp_path, "t-0", segments | {following: [batch(following)]})
+    assert any(each.wanted for unit in plan(tmp_path).units for each in unit.damage)
+    with pytest.raises(CannotResumeError):
+        plan(tmp_path, found.checkpoint)
+
+
 def test_the_beginning_of_an_open_transaction_may_not_go(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", {0: [data(0, 1)], 2: [data(2, 1)]})
     found = plan(tmp_path, request=UNCOMMITTED)
