@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CannotResumeError", "HeaderPoint", "PassMark", "check_follows", "resumed_scan", "segment_of"]
 
 HEADER_BYTES = 61
+CRC_AT, LEGACY_CRC_AT = 17, 12  # in batches of magic 2, and in those of magic 0 and 1
 
 
 class CannotResumeError(LogDirError):
@@ -83,14 +84,18 @@ class PassMark:
         self._point: HeaderPoint | None = None
         self._hole = None if begin is None else begin.hole
         self._last = None if begin is None else begin.last_batch
-        self._last_at: tuple[SegmentReader, int, int] | None = None
+        self._last_at: tuple[SegmentReader, int, int, int] | None = None
 
     @property
     def point(self) -> HeaderPoint | None:
-        """The point, once it is set. Reads the header of the batch before it."""
+        """The point, once it is set. Reads the header of the batch before it; raises CannotResumeError when
+        that is no longer the one that was passed."""
         if self._point is not None and self._last_at is not None:
-            last, position, size = self._last_at
-            batch = LastBatch(last.base_offset, position, _header_at(last, position, size))
+            last, position, size, crc = self._last_at
+            header = _header_at(last, position, size)
+            if crc not in (_crc_in(header, CRC_AT), _crc_in(header, LEGACY_CRC_AT)):
+                raise CannotResumeError(f"{last.path} changed at position {position} while it was planned")
+            batch = LastBatch(last.base_offset, position, header)
             self._point, self._last_at = self._point._replace(last_batch=batch), None
         return self._point
 
@@ -120,7 +125,8 @@ class PassMark:
         """The batches before number ``stop`` were passed."""
         last = next((i for i in range(stop - 1, -1, -1) if i not in misplaced), None)
         if last is not None and not self.is_set:
-            self._last_at = segment, index.position[last], min(HEADER_BYTES, index.size[last])
+            size = min(HEADER_BYTES, index.size[last])
+            self._last_at = segment, index.position[last], size, index.crc[last]
 
     def set(
         self,
@@ -162,6 +168,10 @@ def check_follows(segment: SegmentReader, index: BatchIndex, next_offset: int) -
     the point would be decided otherwise."""
     if index.disorder(next_offset) < len(index) and min(index.base_offset) < next_offset:
         raise CannotResumeError(f"{segment.path} has a batch below offset {next_offset} behind that offset")
+
+
+def _crc_in(header: bytes, at: int) -> int:
+    return int.from_bytes(header[at : at + 4], "big")
 
 
 def _header_at(segment: SegmentReader, position: int, size: int) -> bytes:

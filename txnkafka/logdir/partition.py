@@ -84,13 +84,16 @@ class PartitionView:
             segment.mapped = source.mapped and not source.being_written
         if self.checkpoint is not None:
             self.checkpoint.check(self.files.segments, source.log_start_offset)
-        return end_of_log(
+        found = end_of_log(
             self.files.segments,
             clean_shutdown=source.clean_shutdown,
             recovery_point=source.recovery_point,
             being_written=source.being_written,
             known=None if self.checkpoint is None else self.checkpoint.known_end,
         )
+        if self.checkpoint is not None:
+            self.checkpoint.check_end(max(found.log_end_offset, source.log_start_offset or 0))
+        return found
 
     @property
     def segments(self) -> list[SegmentReader]:

@@ -52,6 +52,15 @@ class PlanCheckpoint:
             if point is not None:
                 point.check(segments, log_start_offset if log_start_offset > self.log_start_offset else 0)
 
+    def check_end(self, log_end_offset: int) -> None:
+        """Raise CannotResumeError where the log now ends before what was planned, or seen, of it."""
+        before = self.next_offset if self.seen is None else max(self.next_offset, self.seen.point.next_offset)
+        if log_end_offset < before:
+            raise CannotResumeError(
+                f"{self.topic_partition} ended at offset {before} when it was planned, "
+                f"now at {log_end_offset}"
+            )
+
     @property
     def known_end(self) -> KnownEnd | None:
         """The end of the log as it was."""

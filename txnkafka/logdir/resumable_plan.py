@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from txnkafka._core.read_committed import TransactionRange
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.header_point import CannotResumeError, HeaderPoint, PassMark
+from txnkafka.logdir.header_point import HeaderPoint, PassMark
 from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
@@ -47,11 +47,6 @@ def resumable_plan(
     if before is not None and request.start_offset is not None:
         raise ValueError("a plan that goes on from a checkpoint begins there: it has no start of its own")
     if before is not None:
-        if before.next_offset > view.log_end_offset:
-            raise CannotResumeError(
-                f"{view.topic_partition} was planned up to offset {before.next_offset} "
-                f"and now ends at {view.log_end_offset}"
-            )
         request = replace(request, start_offset=before.next_offset)
     start, end = view.offset_range(request)
     planned = None if before is None else before.planned

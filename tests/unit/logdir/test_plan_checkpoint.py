@@ -224,19 +224,20 @@ def test_the_beginning_of_an_open_transaction_may_not_go(tmp_path: Path) -> None
         plan(tmp_path, found.checkpoint)
 
 
-def test_a_crc_that_was_never_checked_is_checked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("second", "stable"), [(batch(2), 8), (data(2, 1), 2)], ids=["planned", "open"])
+def test_a_crc_that_was_never_checked_is_checked(tmp_path: Path, second: bytes, stable: int) -> None:
     """After a clean stop the log was taken as it was; a recovery would truncate it."""
-    bad = bytearray(batch(2))
+    bad = bytearray(batch(4))
     bad[-1] ^= 1
     clean = tmp_path / ".kafka_cleanshutdown"
-    write_log(tmp_path, "t-0", {0: [batch(0), bytes(bad), batch(4)]})
+    write_log(tmp_path, "t-0", {0: [batch(0), second, bytes(bad), batch(6)]})
     clean.write_bytes(b'{"version":0,"brokerEpoch":1}')
     found = plan(tmp_path)
-    assert found.last_stable_offset == 6
+    assert found.last_stable_offset == stable
     clean.unlink()
-    with pytest.raises(CannotResumeError):
+    with pytest.raises(CannotResumeError, match="ended at offset 8 when it was planned, now at 4"):
         plan(tmp_path, found.checkpoint)
-    assert plan(tmp_path).last_stable_offset == 2
+    assert plan(tmp_path).last_stable_offset == min(stable, 4)
 
 
 def test_a_start_beside_a_checkpoint(tmp_path: Path) -> None:
@@ -255,3 +256,13 @@ def test_a_transaction_that_was_open_over_the_log_start_all_the_time(tmp_path: P
     rest = plan(tmp_path, found.checkpoint)
     assert (rest.last_stable_offset, offsets(rest)) == (13, [(5, 13)])
     assert rest.units == plan(tmp_path).units
+
+
+def test_a_log_that_changes_before_its_checkpoint_is_made(tmp_path: Path) -> None:
+    write_log(tmp_path, "t-0", LOG)
+    view = PartitionView(LogDir(str(tmp_path), io="pread").partition("t", 0).source)
+    assert view.last_stable_offset == 9
+    view.close()
+    compact_in_place(tmp_path)
+    with pytest.raises(CannotResumeError, match="while it was planned"):
+        view.plan_checkpoint(9, None)
