@@ -18,13 +18,13 @@ from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, MAGIC_2
 if TYPE_CHECKING:
     from txnkafka.logdir.plan import ReadUnit
     from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
-    from txnkafka.storage.formats.segment_reader import SegmentReader
+    from txnkafka.storage.formats.segment_reader import LogFileReader
 
 __all__ = ["count_unit"]
 
 
 def count_unit(
-    segment: SegmentReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
+    segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> int:
     """How many records ``read_unit`` gives. Raises CorruptRecordError where a batch that must be decoded is
     damaged, or hands it to ``on_corrupt`` and leaves the batch out."""

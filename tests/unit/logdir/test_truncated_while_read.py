@@ -42,7 +42,7 @@ def log_of(kind: str) -> list[bytes]:
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_reader, "MAPPED_WINDOW_BYTES", SMALL)
-    monkeypatch.setattr(segment_reader.SegmentReader, "_window_bytes", property(lambda _: SMALL))
+    monkeypatch.setattr(segment_reader.LogFileReader, "_window_bytes", property(lambda _: SMALL))
     init = chunk.ChunkDecoder.__init__
 
     def small(self: chunk.ChunkDecoder, **options: Any) -> None:
