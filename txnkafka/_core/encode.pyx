@@ -18,15 +18,14 @@ from cpython.bytearray cimport (
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from txnkafka._core.batch_entry cimport (
+from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CODEC,
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_DELETE_HORIZON,
     ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTE_TRANSACTIONAL,
-)
-from txnkafka._core.batch_header cimport (
     ATTRIBUTES,
+    BASE_OFFSET,
     BASE_SEQUENCE,
     BASE_TIMESTAMP,
     BATCH_LENGTH,
@@ -34,10 +33,11 @@ from txnkafka._core.batch_header cimport (
     HEADER_SIZE,
     KNOWN_ATTRIBUTES,
     LAST_OFFSET_DELTA,
-    LEADER_EPOCH,
     LOG_OVERHEAD,
     MAGIC,
+    MAGIC_2,
     MAX_TIMESTAMP,
+    PARTITION_LEADER_EPOCH,
     PRODUCER_EPOCH,
     PRODUCER_ID,
     RECORDS_COUNT,
@@ -53,6 +53,7 @@ from txnkafka._core.bytes cimport (
     store_u32,
 )
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+from txnkafka._core.gil cimport LARGE, MANY
 from txnkafka._core.record_input cimport InputColumns, InputRecords, RecordInput, encode_input
 
 from txnkafka.errors import InvalidRecordError, MessageTooLargeError
@@ -83,13 +84,7 @@ crc_fill_shifts()
 choose_blocks()
 
 cdef enum:
-    MARKER_SIZE = 78
-
-cdef enum:
-    # from here on the interpreter's lock is released: less takes a few microseconds, handing the lock over
-    # to a busy thread and getting it back takes milliseconds
-    LARGE = 64 << 10                # bytes to write
-    MANY = 2000                     # records to measure
+    MARKER_SIZE = HEADER_SIZE + 17  # header, and a record with a key of 4 bytes and a value of 6
 
 cdef struct Header:                 # without length, magic and CRC
     int64_t base_offset
@@ -106,10 +101,10 @@ cdef struct Header:                 # without length, magic and CRC
 
 cdef void put_header(uint8_t* p, const Header* header, int32_t size) noexcept nogil:
     """The header of a batch of ``size`` bytes whose records lie behind it already."""
-    store_i64(p, header.base_offset)
+    store_i64(p + BASE_OFFSET, header.base_offset)
     store_i32(p + BATCH_LENGTH, size - LOG_OVERHEAD)
-    store_i32(p + LEADER_EPOCH, header.partition_leader_epoch)
-    p[MAGIC] = 2
+    store_i32(p + PARTITION_LEADER_EPOCH, header.partition_leader_epoch)
+    p[MAGIC] = MAGIC_2
     store_i16(p + ATTRIBUTES, header.attributes)
     store_i32(p + LAST_OFFSET_DELTA, header.last_offset_delta)
     store_i64(p + BASE_TIMESTAMP, header.base_timestamp)
@@ -287,7 +282,7 @@ cdef uint8_t* open_batch(Py_buffer* view, object batch, Py_ssize_t position, int
     PyObject_GetBuffer(batch, view, kind)
     if 0 <= position <= view.len - HEADER_SIZE:
         p = <uint8_t*>view.buf + position
-        if p[MAGIC] == 2 and HEADER_SIZE <= batch_size(p) <= view.len - position:
+        if p[MAGIC] == MAGIC_2 and HEADER_SIZE <= batch_size(p) <= view.len - position:
             return p
     length = view.len
     PyBuffer_Release(view)
@@ -306,8 +301,8 @@ def assign(batch not None, Py_ssize_t position=0, *, int64_t base_offset, int32_
     """
     cdef Py_buffer view
     cdef uint8_t* p = open_batch(&view, batch, position, PyBUF_WRITABLE)
-    store_i64(p, base_offset)
-    store_i32(p + LEADER_EPOCH, partition_leader_epoch)
+    store_i64(p + BASE_OFFSET, base_offset)
+    store_i32(p + PARTITION_LEADER_EPOCH, partition_leader_epoch)
     PyBuffer_Release(&view)
 
 

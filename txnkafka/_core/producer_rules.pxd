@@ -1,17 +1,18 @@
 # What a leading broker takes of a producer: its rules in its order (ProducerAppendInfo, UnifiedLog).
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t
 
-from txnkafka._core.batch_entry cimport (
+from txnkafka._core.batch_entry cimport BatchEntry
+from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_TRANSACTIONAL,
     CONTROL_ABORT,
     CONTROL_COMMIT,
-    BatchEntry,
 )
 from txnkafka._core.producer_table cimport find_batch, known_batch, newest_batch, producer
 
 cdef enum:
-    FROM_REPLICATION = 0
+    FROM_REPLICATION = 0            # who appends; AppendOrigin takes these numbers from producer_table.pyx
+    FROM_COORDINATOR = 1
     FROM_CLIENT = 2
     LATEST_EPOCH = 32767
 

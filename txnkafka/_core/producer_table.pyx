@@ -30,6 +30,8 @@ from txnkafka._core.producer_rules cimport (
     DAMAGED,
     FINE,
     FROM_CLIENT,
+    FROM_COORDINATOR,
+    FROM_REPLICATION,
     Checked,
     Request,
     Verdict,
@@ -49,7 +51,7 @@ from txnkafka.model import CompletedTxn
 
 crc_initialize()
 
-REPLICATION, COORDINATOR, CLIENT = range(3)
+REPLICATION, COORDINATOR, CLIENT = FROM_REPLICATION, FROM_COORDINATOR, FROM_CLIENT
 
 cdef enum:
     SNAPSHOT_VERSION = 1

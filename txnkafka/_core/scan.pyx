@@ -24,10 +24,6 @@ from txnkafka._core.batch_entry cimport (
     GARBAGE,
     MAX_OFFSET,
     MAX_SIZE,
-    MIN_FRAME,
-    MIN_SIZE_0,
-    MIN_SIZE_1,
-    MIN_SIZE_2,
     NO_MEMORY,
     TORN,
     ZEROS,
@@ -35,7 +31,18 @@ from txnkafka._core.batch_entry cimport (
     Stop,
     read_entry,
 )
-from txnkafka._core.batch_header cimport BATCH_LENGTH, LAST_OFFSET_DELTA, LOG_OVERHEAD, MAGIC
+from txnkafka._core.batch_header cimport (
+    BASE_OFFSET,
+    BATCH_LENGTH,
+    LAST_OFFSET_DELTA,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_2,
+    MIN_FRAME,
+    MIN_SIZE_0,
+    MIN_SIZE_1,
+    MIN_SIZE_2,
+)
 from txnkafka._core.bytes cimport load_i32, load_i64
 from txnkafka._core.crc32c cimport crc_initialize
 
@@ -190,7 +197,7 @@ cdef class BatchIndex:
         if not 0 <= start <= stop <= self.count:
             raise IndexError(f"batches {start} to {stop} of {self.count}")
         for i in range(start, stop):
-            if self.entries[i].magic != 2:
+            if self.entries[i].magic != MAGIC_2:
                 return INT64_MAX
             latest = max(latest, self.entries[i].max_timestamp)
         return latest
@@ -435,5 +442,5 @@ cdef str stop_reason(Stop stop, const uint8_t* p, const uint8_t* end):
         return f"{left} zero bytes to the end"
     if stop == GARBAGE:
         length, magic = load_i32(p + BATCH_LENGTH), <int8_t>p[MAGIC]
-        return f"no batch begins here: length {length}, magic {magic}, offset {load_i64(p)}"
+        return f"no batch begins here: length {length}, magic {magic}, offset {load_i64(p + BASE_OFFSET)}"
     return ""

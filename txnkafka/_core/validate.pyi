@@ -1,26 +1,34 @@
 from typing_extensions import Buffer
 
 class BatchFields:
-    base_offset: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
     earliest_timestamp: int
     latest_timestamp: int
-    partition_leader_epoch: int
-    last_offset_delta: int
-    base_sequence: int
-    record_count: int
     bad_record: int
     keyless: int
     out_of_order: int
-    size: int
-    attributes: int
-    producer_epoch: int
-    magic: int
     crc_holds: bool
     problem: str
     record_problem: str
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def last_offset_delta(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def base_sequence(self) -> int: ...
+    @property
+    def record_count(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def attributes(self) -> int: ...
+    @property
+    def magic(self) -> int: ...
 
 def read_batch(data: Buffer) -> BatchFields: ...
 def read_records(batch: BatchFields, records: Buffer) -> None: ...

@@ -4,26 +4,24 @@ Nothing is decided here. What a broker refuses, and in which order, is decided b
 ``storage/log/log_validator.py``; this module tells what there is. Rules of a record are those of the full
 reader (``record.h``).
 """
-from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from txnkafka._core.batch_entry cimport MAX_SIZE, BatchEntry, batch_crc, last_offset_delta, read_fields
 from txnkafka._core.batch_header cimport (
-    ATTRIBUTES,
-    BASE_SEQUENCE,
-    BASE_TIMESTAMP,
+    ATTRIBUTE_CODEC,
+    BASE_OFFSET,
     BATCH_LENGTH,
-    CRC,
     HEADER_SIZE,
-    LAST_OFFSET_DELTA,
-    LEADER_EPOCH,
     LOG_OVERHEAD,
     MAGIC,
-    MAX_TIMESTAMP,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-    RECORDS_COUNT,
+    MAGIC_0,
+    MAGIC_2,
+    MIN_FRAME,
+    MIN_SIZE_0,
 )
-from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
-from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+from txnkafka._core.bytes cimport load_i32, load_i64
+from txnkafka._core.crc32c cimport crc_initialize
+from txnkafka._core.gil cimport LARGE
 from txnkafka._core.record cimport (
     RECORD_COUNT,
     RECORD_FIELD,
@@ -38,12 +36,6 @@ from txnkafka._core.record cimport (
 )
 
 crc_initialize()
-
-cdef enum:
-    LEGACY_HEADER_SIZE = 17         # up to and with the magic byte
-    SMALLEST = 26                   # a record of magic 0 without key and value
-    CODEC_MASK = 7
-    TIMESTAMP_TYPE_BIT = 8
 
 _REASONS = {
     RECORD_OK: "",
@@ -67,61 +59,102 @@ cdef class BatchFields:
     there are no others) and ``latest_timestamp``.
     """
 
-    cdef readonly int64_t base_offset, base_timestamp, max_timestamp, producer_id
+    cdef BatchEntry entry
     cdef readonly int64_t earliest_timestamp, latest_timestamp
-    cdef readonly int32_t partition_leader_epoch, last_offset_delta, base_sequence, record_count
     cdef readonly int32_t bad_record, keyless, out_of_order
-    cdef readonly Py_ssize_t size
-    cdef readonly int16_t attributes, producer_epoch
-    cdef readonly int8_t magic
     cdef readonly bint crc_holds
     cdef readonly str problem, record_problem
 
+    @property
+    def base_offset(self):
+        return self.entry.base_offset
+
+    @property
+    def last_offset_delta(self):
+        return last_offset_delta(&self.entry)
+
+    @property
+    def max_timestamp(self):
+        return self.entry.max_timestamp
+
+    @property
+    def producer_id(self):
+        return self.entry.producer_id
+
+    @property
+    def producer_epoch(self):
+        return self.entry.producer_epoch
+
+    @property
+    def base_sequence(self):
+        return self.entry.base_sequence
+
+    @property
+    def record_count(self):
+        return self.entry.count
+
+    @property
+    def size(self):
+        return self.entry.size
+
+    @property
+    def attributes(self):
+        return self.entry.attributes
+
+    @property
+    def magic(self):
+        return self.entry.magic
+
     cdef int read(self, const uint8_t* p, Py_ssize_t length) except -1:
+        cdef int64_t size
         self.problem = self.record_problem = ""
         self.bad_record = self.keyless = self.out_of_order = -1
         self.earliest_timestamp = self.latest_timestamp = -1
-        if length < LEGACY_HEADER_SIZE:
+        if length < MIN_FRAME:
             self.problem = f"{length} bytes are no record batch"
             return 0
-        self.base_offset = load_i64(p)
-        self.size = <Py_ssize_t>load_i32(p + BATCH_LENGTH) + LOG_OVERHEAD
-        self.magic = <int8_t>p[MAGIC]
-        if self.size < SMALLEST:
-            self.problem = f"the batch says it has {self.size} bytes, no format is as small as that"
-        elif not 0 <= self.magic <= 2:
-            self.problem = f"the magic byte is {self.magic}, not 0, 1 or 2"
-        elif self.magic < 2:
+        size = <int64_t>load_i32(p + BATCH_LENGTH) + LOG_OVERHEAD
+        self.entry.base_offset = load_i64(p + BASE_OFFSET)
+        self.entry.magic = <int8_t>p[MAGIC]
+        if size < LOG_OVERHEAD + MIN_SIZE_0:
+            self.problem = f"the batch says it has {size} bytes, no format is as small as that"
+        elif not MAGIC_0 <= self.entry.magic <= MAGIC_2:
+            self.problem = f"the magic byte is {self.entry.magic}, not 0, 1 or 2"
+        elif self.entry.magic < MAGIC_2:
             return 0
-        elif self.size < HEADER_SIZE:
-            self.problem = f"the batch says it has {self.size} bytes, its header alone has 61"
-        elif self.size > length:
-            self.problem = f"the batch says it has {self.size} bytes, but {length} came"
+        elif size < HEADER_SIZE:
+            self.problem = f"the batch says it has {size} bytes, its header alone has {HEADER_SIZE}"
+        elif size > length:
+            self.problem = f"the batch says it has {size} bytes, but {length} came"
+        elif size > MAX_SIZE + LOG_OVERHEAD:
+            self.problem = f"the batch says it has {size} bytes, no batch is as large as that"
         else:
-            self.read_header(p)
+            read_fields(p, &self.entry)
+            self.entry.size = <int32_t>size
+            self.crc_holds = checked_crc(p, &self.entry)
         return 0
-
-    cdef void read_header(self, const uint8_t* p) noexcept:
-        self.partition_leader_epoch = load_i32(p + LEADER_EPOCH)
-        self.crc_holds = crc32c_of(p + ATTRIBUTES, self.size - ATTRIBUTES) == load_u32(p + CRC)
-        self.attributes = load_i16(p + ATTRIBUTES)
-        self.last_offset_delta = load_i32(p + LAST_OFFSET_DELTA)
-        self.base_timestamp = load_i64(p + BASE_TIMESTAMP)
-        self.max_timestamp = load_i64(p + MAX_TIMESTAMP)
-        self.producer_id = load_i64(p + PRODUCER_ID)
-        self.producer_epoch = load_i16(p + PRODUCER_EPOCH)
-        self.base_sequence = load_i32(p + BASE_SEQUENCE)
-        self.record_count = load_i32(p + RECORDS_COUNT)
 
     cdef int walk(self, const uint8_t* p, const uint8_t* end) except -1:
         cdef int error = RECORD_OK
         cdef int32_t i = 0
-        with nogil:
+        if end - p < LARGE:
             i = walk_records(self, p, end, &error)
+        else:
+            with nogil:
+                i = walk_records(self, p, end, &error)
         if error != RECORD_OK:
             self.bad_record = i
             self.record_problem = _REASONS[error]
         return 0
+
+
+cdef bint checked_crc(const uint8_t* p, const BatchEntry* e) noexcept:
+    cdef uint32_t crc
+    if e.size < LARGE:
+        return batch_crc(p, e.size) == e.crc
+    with nogil:
+        crc = batch_crc(p, e.size)
+    return crc == e.crc
 
 
 cdef int32_t walk_records(
@@ -132,7 +165,7 @@ cdef int32_t walk_records(
     cdef int32_t i, keyless = -1, out_of_order = -1
     cdef int64_t timestamp, earliest = INT64_MAX, latest = INT64_MIN
     error[0] = RECORD_OK
-    for i in range(batch.record_count):
+    for i in range(batch.entry.count):
         if p >= end:
             error[0] = RECORD_COUNT
             return i
@@ -140,7 +173,7 @@ cdef int32_t walk_records(
         if p == NULL:
             return i
         error[0] = RECORD_OK
-        timestamp = <int64_t>(<uint64_t>batch.base_timestamp + <uint64_t>r.timestamp_delta)
+        timestamp = <int64_t>(<uint64_t>batch.entry.base_timestamp + <uint64_t>r.timestamp_delta)
         if timestamp != -1:
             earliest = min(earliest, timestamp)
         latest = max(latest, timestamp)
@@ -150,11 +183,11 @@ cdef int32_t walk_records(
             out_of_order = i
     batch.keyless = keyless
     batch.out_of_order = out_of_order
-    batch.latest_timestamp = latest if batch.record_count > 0 else -1
+    batch.latest_timestamp = latest if batch.entry.count > 0 else -1
     batch.earliest_timestamp = earliest if earliest != INT64_MAX else -1
     if p != end:
         error[0] = RECORD_TRAILING
-    return batch.record_count
+    return batch.entry.count
 
 
 def read_batch(const uint8_t[::1] data not None):
@@ -162,8 +195,8 @@ def read_batch(const uint8_t[::1] data not None):
     cdef BatchFields batch = BatchFields.__new__(BatchFields)
     cdef const uint8_t* p = &data[0] if data.shape[0] else NULL
     batch.read(p, data.shape[0])
-    if not batch.problem and batch.magic == 2 and batch.crc_holds and not batch.attributes & CODEC_MASK:
-        batch.walk(p + HEADER_SIZE, p + batch.size)
+    if batch.crc_holds and not batch.entry.attributes & ATTRIBUTE_CODEC:
+        batch.walk(p + HEADER_SIZE, p + batch.entry.size)
     return batch
 
 

@@ -1,21 +1,23 @@
 """What lies in a partition directory: segments and snapshots, with the leftovers of a crash seen as
 recovery would leave them.
 
-Kafka (LogLoader) deletes ``.deleted`` and ``.cleaned`` files when it loads a partition and completes an
-interrupted swap: a ``.swap`` segment takes the place of the segments in its range of offsets. A reader
-never writes, so it only looks past them.
+``storage.formats.leftovers`` says what these are. A reader never writes: it only looks past them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from txnkafka.env import DirectoryEntry, FileSystem
-from txnkafka.errors import LogDirError
-from txnkafka.storage.formats import SegmentFile, parse_segment_file
+from txnkafka.errors import CorruptFileError, LogDirError
+from txnkafka.model import ProducerStateEntry
+from txnkafka.storage.formats import SegmentFile, iter_producer_snapshot, parse_segment_file
+from txnkafka.storage.formats.leftovers import leftovers, replaced_offsets
+from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["PartitionFiles", "list_partition"]
+__all__ = ["PartitionFiles", "list_partition", "newest_snapshot"]
 
 SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot")
 
@@ -67,6 +69,21 @@ def list_partition(file_system: FileSystem, path: str, only_base_offset: int | N
     )
 
 
+def newest_snapshot(
+    file_system: FileSystem, snapshots: dict[int, str], offsets: range
+) -> tuple[int, Iterator[ProducerStateEntry]] | None:
+    """(offset, producers) of the newest of ``snapshots`` that is sound and whose offset is in ``offsets``;
+    producers are made one at a time."""
+    for offset in sorted(snapshots, reverse=True):
+        if offset in offsets:
+            try:
+                data = file_system.read(snapshots[offset], SNAPSHOT_LIMIT)
+                return offset, iter_producer_snapshot(data)
+            except (OSError, CorruptFileError):
+                continue
+    return None
+
+
 Files = dict[tuple[int, str], DirectoryEntry]
 Found = list[tuple[SegmentFile, DirectoryEntry]]
 
@@ -81,27 +98,17 @@ def _segment(file_system: FileSystem, path: str, base_offset: int, current: File
 
 
 def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Files) -> None:
-    """Put complete swap segments in the place of everything in their range [smallest base, largest next
-    offset).
-
-    Those at or above the smallest ``.cleaned`` base are not complete: a crash while segments were split
-    leaves both.
-    """
-    cleaned = [parsed.base_offset for parsed, _ in found if parsed.suffix == ".cleaned"]
-    limit = min(cleaned, default=1 << 63)
-    swapped: Files = {
-        (parsed.base_offset, parsed.kind): entry
-        for parsed, entry in found
-        if parsed.suffix == ".swap" and parsed.base_offset < limit
-    }
+    """Put swapped segments in the place of those that they replace."""
+    swaps = set(leftovers(file for file, _ in found).swaps)
+    swapped: Files = {(file.base_offset, file.kind): entry for file, entry in found if file in swaps}
     bases = [base_offset for base_offset, kind in swapped if kind == "log"]
-    if not bases:
-        return
-    end = max(_next_offset(_segment(file_system, path, base_offset, swapped)) for base_offset in bases)
+    replaced = replaced_offsets(
+        {base: _next_offset(_segment(file_system, path, base, swapped)) for base in bases}
+    )
     for base_offset, kind in list(current):
-        if min(bases) <= base_offset < end:
+        if base_offset in replaced:
             del current[base_offset, kind]
-    current.update({key: entry for key, entry in swapped.items() if key[0] in bases})
+    current.update(swapped)
 
 
 def _next_offset(segment: SegmentReader) -> int:

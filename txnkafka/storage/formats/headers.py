@@ -1,8 +1,8 @@
-"""Batch headers for replay: one after the other, and what their attribute bits mean."""
+"""Batch headers for replay, one after the other."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.model import NO_PRODUCER_ID
@@ -10,19 +10,7 @@ from txnkafka.model import NO_PRODUCER_ID
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "ATTRIBUTE_CONTROL",
-    "ATTRIBUTE_DELETE_HORIZON",
-    "ATTRIBUTE_LOG_APPEND_TIME",
-    "ATTRIBUTE_TRANSACTIONAL",
-    "headers_with_producer",
-    "offsets_of",
-]
-
-ATTRIBUTE_LOG_APPEND_TIME: Final = 0x08
-ATTRIBUTE_TRANSACTIONAL: Final = 0x10
-ATTRIBUTE_CONTROL: Final = 0x20
-ATTRIBUTE_DELETE_HORIZON: Final = 0x40
+__all__ = ["headers_with_producer", "offsets_of"]
 
 # count() is a method of every sequence, so the index calls that column otherwise.
 _COLUMNS = tuple("record_count" if field == "count" else field for field in BatchHeader._fields)

@@ -33,10 +33,20 @@ if TYPE_CHECKING:
 
     from txnkafka.env import DataFile
 
-__all__ = ["IndexProblem", "OffsetIndex", "OffsetPosition", "TimeIndex", "TimestampOffset"]
+__all__ = [
+    "OFFSET_ENTRY",
+    "TIME_ENTRY",
+    "IndexProblem",
+    "OffsetIndex",
+    "OffsetPosition",
+    "TimeIndex",
+    "TimestampOffset",
+]
 
 _MAX_PROBLEMS = 100
-_OFFSET_SIZE = 8  # bytes of an entry of .index
+OFFSET_ENTRY = struct.Struct(">ii")  # last offset relative to the segment's base, position
+TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
+_OFFSET_SIZE = OFFSET_ENTRY.size
 _PIECE = 1 << 20  # of zeros that are looked at in one go
 
 
@@ -189,7 +199,7 @@ class OffsetIndex(_SparseIndex):
     """Entries of an ``.index`` file; ``index[i]`` is an ``OffsetPosition``."""
 
     __slots__ = ()
-    entry = struct.Struct(">ii")
+    entry = OFFSET_ENTRY
     is_offset = (True, False)
 
     def __getitem__(self, entry: int) -> OffsetPosition:
@@ -235,7 +245,7 @@ class TimeIndex(_SparseIndex):
     """Entries of a ``.timeindex`` file; ``index[i]`` is a ``TimestampOffset``."""
 
     __slots__ = ()
-    entry = struct.Struct(">qi")
+    entry = TIME_ENTRY
     is_offset = (False, True)
 
     def __getitem__(self, entry: int) -> TimestampOffset:

@@ -25,17 +25,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = [
-    "ENTRY_BYTES",
-    "AbortedTxn",
-    "TxnIndexProblem",
-    "format_aborted",
-    "iter_txn_index",
-    "parse_txn_index",
-]
+__all__ = ["ENTRY_SIZE", "AbortedTxn", "TxnIndexProblem", "iter_txn_index", "packed", "parse_txn_index"]
 
-_ENTRY = struct.Struct(">bbqqqq")
-ENTRY_BYTES = _ENTRY.size
+_ENTRY = struct.Struct(">bbqqqq")  # the version is its first byte, to Kafka's reader
+ENTRY_SIZE = _ENTRY.size
 _MAX_PROBLEMS = 100
 _PIECE = 4096 * _ENTRY.size
 
@@ -57,15 +50,15 @@ class TxnIndexProblem(NamedTuple):
     text: str
 
 
+def packed(entries: Iterable[AbortedTxn]) -> bytes:
+    """The entries as the file has them."""
+    return b"".join(_ENTRY.pack(entry.version, 0, *entry[1:]) for entry in entries)
+
+
 def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], list[TxnIndexProblem]]:
     """The sound entries, and what is wrong with the others; after a hundred problems the rest is given up."""
     problems: list[TxnIndexProblem] = []
     return [entry for _, entry in iter_txn_index(data, base_offset, problems)], problems
-
-
-def format_aborted(entry: AbortedTxn) -> bytes:
-    """An entry as the file has it."""
-    return _ENTRY.pack(entry.version, 0, *entry[1:])
 
 
 def iter_txn_index(

@@ -104,7 +104,7 @@ def _slice(
         end_offset = limit.offset
     else:
         end_offset = min(_offset_behind(log, number, position + size), limit.offset)
-    return segment.slice(position, size), end_offset, number
+    return segment.files.slice(position, size), end_offset, number
 
 
 def _offset_behind(log: PartitionLog, number: int, position: int) -> int:

@@ -17,7 +17,7 @@ from txnkafka.env import random_below
 from txnkafka.errors import CorruptFileError, CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.formats.index import OffsetIndex, OffsetPosition, TimeIndex
-from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
+from txnkafka.storage.formats.limits import INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 from txnkafka.storage.log.batch_position import BatchPosition, find_batch_in
 from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFile, DataFiles
-    from txnkafka.storage.formats.layout import FileKind
+    from txnkafka.storage.formats.layout import FileKind, FileSuffix
 
 __all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 
@@ -40,13 +40,21 @@ _INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
-class LogSegment(SegmentFiles):
-    """The files of one segment below ``directory``. ``size`` is where the next batch goes."""
+class LogSegment:
+    """One segment below ``directory``, in its ``files``. ``size`` is where the next batch goes."""
 
     def __init__(
-        self, files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
+        self,
+        data_files: DataFiles,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        created_ms: int,
+        suffix: FileSuffix = "",
     ) -> None:
-        super().__init__(files, directory, base_offset)
+        self.files = SegmentFiles(data_files, directory, base_offset, suffix)
+        self.base_offset = base_offset
         self.config = config
         self.created_ms = created_ms  # or opened, by this process
         jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
@@ -59,12 +67,27 @@ class LogSegment(SegmentFiles):
         # None until somebody asks: storage.log.transactions
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
-        self.has_new_indexes = False  # made anew from the log, while it was opened
-        self.is_new = True  # no file was there
-        self.lacks_index = False  # an index file was not there when it was found
+        self.unsynced_files: list[DataFile] = []  # that follow from the log
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self._loaded = True
         self._bytes_since_entry = 0
+
+    @property
+    def is_named(self) -> bool:
+        """Whether recovery would take the segment for one of the log."""
+        return not self.files.suffix
+
+    def path(self, kind: FileKind) -> str:
+        """Where a file of the segment is, or would be."""
+        return self.files.path(kind)
+
+    def file(self, kind: FileKind) -> DataFile:
+        """The file, open. Raises OSError, FileNotFoundError when it is not there."""
+        return self.files.open(kind)
+
+    def close(self) -> None:
+        """Close the files; they are opened again when they are needed."""
+        self.files.close()
 
     # Appending
 
@@ -72,7 +95,7 @@ class LogSegment(SegmentFiles):
         """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
         it was, but for bytes behind ``size``."""
         size = len(batch)
-        self.file("log").write(self.size, [batch])
+        self.files.open("log").write(self.size, [batch])
         self.has_unsynced_bytes = True
         self.note(self.size, size, last_offset, max_timestamp)
         self.size += size
@@ -142,7 +165,7 @@ class LogSegment(SegmentFiles):
 
     def view(self) -> SegmentReader:
         """The segment as a reader has it; to be closed."""
-        return SegmentReader(self.files, self.base_offset, {"log": self.path("log")}, self.size)
+        return SegmentReader(self.files.data_files, self.base_offset, {"log": self.path("log")}, self.size)
 
     def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
         """Headers of all batches from one batch boundary to another, window by window."""
@@ -217,16 +240,16 @@ class LogSegment(SegmentFiles):
         """No more appends: the time index gets its last entry."""
         self._add_time_entry()
 
-    def save(self, unsynced: list[DataFile]) -> None:
-        """Write what the indexes have and their files lack. Each file joins ``unsynced`` before it is
-        written, so that a save that fails half way leaves no file that nobody syncs. Raises OSError."""
+    def save(self) -> None:
+        """Write what the indexes have and their files lack. Each file joins ``unsynced_files`` before it is
+        written, so that a save that fails half way leaves no file that nothing syncs. Raises OSError."""
         if self._loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
-                if not index.is_saved or not self.files.exists(self.path(kind)):
-                    unsynced.append(self.file_to_save(kind))
+                if not index.is_saved or not self.files.exists(kind):
+                    self.unsynced_files.append(self.files.open_or_create(kind))
                     index.save(self.file(kind))
         if self.txn_index is not None and not self.txn_index.is_saved:
-            unsynced.append(self.file_to_save("txnindex"))
+            self.unsynced_files.append(self.files.open_or_create("txnindex"))
             self.txn_index.save(self.file("txnindex"))
 
     def load(self) -> None:
@@ -248,7 +271,7 @@ class LogSegment(SegmentFiles):
     def _read_indexes(self) -> str:
         """What is wrong with the files; nothing when they can be taken."""
         for kind in SPARSE:
-            if not self.files.exists(self.path(kind)):
+            if not self.files.exists(kind):
                 return f"{self.path(kind)} is not there"
         try:
             self.offset_index = OffsetIndex.owned(self.base_offset, self._content("index"))
@@ -271,13 +294,12 @@ class LogSegment(SegmentFiles):
             self._empty_indexes()
 
     def _content(self, kind: FileKind) -> bytes:
-        return read_derived(self.files, self.path(kind), INDEX_LIMIT)  # not kept open: they may be many
+        return self.files.read(kind, INDEX_LIMIT)  # not kept open: they may be many
 
     def loaded_from(self, size: int, modified_ms: int) -> None:
         """The files are there already, with so many bytes of log that were written then."""
         self.size = size
         self.modified_ms = modified_ms
-        self.is_new = False
         self.txn_index = None
         self._loaded = False
 
@@ -287,8 +309,8 @@ class LogSegment(SegmentFiles):
         self._bytes_since_entry = 0
 
     def begin_again(self) -> None:
-        """The log is looked at from its beginning: ``note_all`` makes the indexes."""
-        self._loaded = self.has_new_indexes = True
+        """The log is read from its beginning: ``note_all`` makes the indexes."""
+        self._loaded = True
         self.forget_indexes()
 
     def _check_reach(self, batches: BatchIndex) -> None:
@@ -333,7 +355,7 @@ class LogSegment(SegmentFiles):
         """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises
         OSError."""
         self.load()
-        self.cut_slices(position)
+        self.files.cut_slices(position)
         self.file("log").truncate(position)
         self.has_unsynced_bytes = True
         self.size = position
@@ -358,15 +380,17 @@ class LogSegment(SegmentFiles):
             self.note_tail(index)
 
     def sync(self) -> None:
-        """The log's bytes are durable. Raises OSError."""
+        """Make the log's bytes, and the files that follow from them, durable. Raises OSError."""
         self.file("log").sync()
-        self.has_unsynced_bytes = False
+        for file in self.unsynced_files:
+            file.sync()
+        self.has_unsynced_bytes, self.unsynced_files = False, []
 
     def cut_tail(self, position: int) -> None:
         """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
         self.file("log").truncate(position)
         self.size = position
-        self.has_new_indexes = self.has_unsynced_bytes = True
+        self.has_unsynced_bytes = True
 
     def take_back(self) -> None:
         """Cut off what a failed write has left behind the last batch. Raises OSError."""

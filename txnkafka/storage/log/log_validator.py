@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka._core import producer_table
 from txnkafka._core.encode import replace_payload, set_max_timestamp
 from txnkafka._core.validate import read_batch, read_records
 from txnkafka.errors import (
@@ -23,8 +24,14 @@ from txnkafka.errors import (
     MessageTooLargeError,
 )
 from txnkafka.model import NO_PRODUCER_ID, NO_TIMESTAMP
+from txnkafka.record.batch_header import (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    HEADER_SIZE,
+    MAGIC_2,
+)
 from txnkafka.record.compression import CompressionType, Compressor, Decompressor
-from txnkafka.storage.formats.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME
 
 if TYPE_CHECKING:
     from txnkafka._core.validate import BatchFields
@@ -32,17 +39,15 @@ if TYPE_CHECKING:
 
 __all__ = ["AppendOrigin", "LogValidator", "ValidatedBatch"]
 
-_HEADER_SIZE = 61
-_CODEC_MASK = 0x07
 _LEVELS = {"gzip": "compression_gzip_level", "lz4": "compression_lz4_level", "zstd": "compression_zstd_level"}
 
 
 class AppendOrigin(enum.IntEnum):
     """Who appends: a replica (the log replayed), a coordinator (markers, offsets), or a client."""
 
-    REPLICATION = 0
-    COORDINATOR = 1
-    CLIENT = 2
+    REPLICATION = producer_table.REPLICATION
+    COORDINATOR = producer_table.COORDINATOR
+    CLIENT = producer_table.CLIENT
 
 
 _CLIENT = AppendOrigin.CLIENT  # looked up in the class it takes half a microsecond
@@ -82,7 +87,7 @@ class LogValidator:
     def _check_frame(self, fields: BatchFields, length: int, origin: AppendOrigin) -> None:
         if fields.problem:
             raise CorruptRecordError(fields.problem)
-        if fields.magic < 2:
+        if fields.magic < MAGIC_2:
             raise InvalidRecordError(f"message format {fields.magic} is not written any more, only 2 is")
         if origin == _CLIENT and fields.base_offset != 0:
             raise InvalidRecordError(f"the base offset of a new batch is 0, not {fields.base_offset}")
@@ -96,11 +101,11 @@ class LogValidator:
 
     def _records(self, batch: bytearray, fields: BatchFields) -> memoryview | None:
         """The decompressed records, looked at; None when they are not compressed."""
-        codec = fields.attributes & _CODEC_MASK
+        codec = fields.attributes & ATTRIBUTE_CODEC
         if codec == _NOT_COMPRESSED:
             return None
         self._decompressor.reset()
-        start, end = self._decompressor.append(codec, memoryview(batch)[_HEADER_SIZE:])
+        start, end = self._decompressor.append(codec, memoryview(batch)[HEADER_SIZE:])
         records = self._decompressor.buffer[start:end]
         read_records(fields, records)
         return records
@@ -144,9 +149,9 @@ class LogValidator:
         self, batch: bytearray, fields: BatchFields, records: memoryview | None
     ) -> bytearray:
         wanted = "none" if self._target == "uncompressed" else str(self._target)
-        if CompressionType(fields.attributes & _CODEC_MASK).label == wanted:
+        if CompressionType(fields.attributes & ATTRIBUTE_CODEC).label == wanted:
             return batch
-        plain = memoryview(batch)[_HEADER_SIZE:] if records is None else records
+        plain = memoryview(batch)[HEADER_SIZE:] if records is None else records
         level = getattr(self.config, _LEVELS[wanted]) if wanted in _LEVELS else None
         payload = Compressor(wanted, level).compress(plain)
         stored = replace_payload(batch, payload, codec=CompressionType[wanted.upper()])

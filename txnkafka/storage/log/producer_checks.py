@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.scan import BatchHeader
 from txnkafka.model import NO_OFFSET, NO_PRODUCER_EPOCH, NO_SEQUENCE
-from txnkafka.storage.formats.headers import ATTRIBUTE_TRANSACTIONAL
+from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
 
 if TYPE_CHECKING:
     from txnkafka.storage.log.producer import Producer

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.model import NO_OFFSET, NO_TIMESTAMP, CompletedTxn, ProducerStateEntry
-from txnkafka.storage.formats.headers import (
+from txnkafka.record.batch_header import (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_DELETE_HORIZON,
     ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTE_TRANSACTIONAL,
-    headers_with_producer,
-    offsets_of,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
 )
+from txnkafka.storage.formats.headers import headers_with_producer, offsets_of
 from txnkafka.storage.log.producer import Producer, Transaction
 from txnkafka.storage.log.producer_checks import ProducerChecks
 
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenTransaction", "ProducerState"]
 
-_CONTROL_ABORT = 0
-_CONTROL_COMMIT = 1
 _EXPIRATION_MS = 86_400_000  # default of producer.id.expiration.ms
 
 
@@ -115,7 +114,7 @@ class ProducerState:
     def _control(self, header: BatchHeader) -> None:
         if not header.count:  # the cleaner emptied the marker, which says nothing any more
             return
-        if header.control_type not in (_CONTROL_ABORT, _CONTROL_COMMIT):
+        if header.control_type not in (CONTROL_ABORT, CONTROL_COMMIT):
             if self._checks is not None:
                 self._checks.unknown_control(header)
             return
@@ -134,7 +133,7 @@ class ProducerState:
             return
         oldest = next(iter(self._open.values()), None)
         last_stable_offset = marker.last_offset + 1 if oldest is None else oldest.first_offset
-        is_aborted = marker.control_type == _CONTROL_ABORT
+        is_aborted = marker.control_type == CONTROL_ABORT
         self.completed_transactions.append(
             CompletedTxn(marker.producer_id, first_offset, marker.base_offset, is_aborted, last_stable_offset)
         )

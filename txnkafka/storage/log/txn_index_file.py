@@ -9,7 +9,7 @@ from bisect import bisect_left
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from txnkafka.storage.formats.txn_index import ENTRY_BYTES, AbortedTxn, format_aborted
+from txnkafka.storage.formats.txn_index import ENTRY_SIZE, AbortedTxn, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,9 +74,8 @@ class TxnIndexFile:
     def save(self, file: DataFile) -> None:
         """Make the file what the index is. Raises OSError."""
         if self._cut:
-            file.truncate(self._saved * ENTRY_BYTES)
+            file.truncate(self._saved * ENTRY_SIZE)
             self._cut = False
         if self._saved < len(self.entries):
-            content = b"".join(map(format_aborted, self.entries[self._saved :]))
-            file.write(self._saved * ENTRY_BYTES, [content])
+            file.write(self._saved * ENTRY_SIZE, [packed(self.entries[self._saved :])])
             self._saved = len(self.entries)

@@ -104,15 +104,3 @@ def test_nothing_is_appended_after_a_sync_that_failed() -> None:
     assert (log.recovery_point, log.high_watermark) == (2, 2)
     with pytest.raises(KafkaStorageError, match="takes nothing since"):
         append(log)
-
-
-def test_an_epoch_that_could_not_be_kept_is_kept_later() -> None:
-    files, plan = MemoryFiles(), FaultPlan(error=errno.ENOSPC)
-    log = written(files, plan)
-    plan.fails = plan.counted + 1
-    with pytest.raises(KafkaStorageError):
-        append(log, leader_epoch=5, size=1)
-    assert plan.failed[0].call == "create"
-    assert content(files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
-    append(log, leader_epoch=5, size=1)
-    assert content(files)["leader-epoch-checkpoint"] == b"0\n2\n0 0\n5 2\n"

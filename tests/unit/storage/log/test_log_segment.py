@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.storage.client import NOW, PATH, data
 from txnkafka.config import LogConfig
-from txnkafka.env import DataFile, make_directories
+from txnkafka.env import make_directories
 from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.testing.memory_files import MemoryFiles
@@ -19,7 +19,7 @@ def segment(count: int = 0, *, interval: int = 100, base: int = 0, step: int = 1
     files = MemoryFiles()
     make_directories(files, PATH)
     found = LogSegment(files, PATH, base, LogConfig(index_interval_bytes=interval), created_ms=NOW)
-    found.create("log")
+    found.files.create("log")
     for offset in range(base, base + count):
         append(found, offset, NOW + step * (offset - base))
     return found
@@ -87,10 +87,8 @@ def test_an_index_that_leads_astray_is_made_anew(entry: tuple[int, int]) -> None
 def test_what_is_saved_is_loaded_again() -> None:
     found = segment(9, interval=200)
     found.seal()
-    unsynced: list[DataFile] = []
-    found.save(unsynced)
-    for file in unsynced:
-        file.sync()
+    found.save()
+    found.sync()
     before = offsets(found), times(found)
     found.unload()
     assert len(found.offset_index) == 0
@@ -103,11 +101,11 @@ def test_what_is_saved_is_loaded_again() -> None:
 def test_an_index_without_a_file_is_made_from_the_log(kind: str) -> None:
     found = segment(9, interval=200)
     found.seal()
-    found.save([])
+    found.save()
     before = offsets(found), times(found)
     found.unload()
     found.close()
-    found.files.remove(found.path(kind))  # type: ignore[arg-type]
+    found.files.data_files.remove(found.path(kind))  # type: ignore[arg-type]
     found.load()
     found.seal()
     assert (offsets(found), times(found)) == before
@@ -123,9 +121,9 @@ def test_indexes_that_are_not_in_their_files_stay_in_memory() -> None:
 def test_a_cut(offset: int) -> None:
     found = segment(10, interval=0)
     found.seal()
-    found.save([])
+    found.save()
     found.truncate(offset * SIZE, offset)
-    found.save([])
+    found.save()
     kept = segment(offset, interval=0)
     assert found.size == kept.size == offset * SIZE
     assert offsets(found) == offsets(kept)
@@ -139,8 +137,8 @@ def test_a_cut(offset: int) -> None:
 
 def test_names_of_deleted_files() -> None:
     found = segment(3)
-    found.save([])
-    renamed = found.mark_deleted()
+    found.save()
+    renamed = found.files.mark_deleted()
     assert [path.removeprefix(f"{PATH}/00000000000000000000") for path in renamed] == [
         ".log.deleted", ".index.deleted", ".timeindex.deleted",
     ]  # fmt: skip

@@ -128,6 +128,7 @@ def test_what_is_deleted_later_is_not_what_came_back_under_its_name() -> None:
     before = {name for name in content(log.files) if not name.endswith(".deleted")}
     log.remove_deleted(NOW + 1000)
     assert set(content(log.files)) == before
+    log.flush()
     log = restarted(log, clean=False)
     assert log.log_end_offset == 4
 
