@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.read_committed import OpenRange, TransactionScan
 from txnkafka.errors import LogDirError
+from txnkafka.record.batch_header import CRC, HEADER_SIZE, LEGACY_CRC
 from txnkafka.storage.formats.order import NO_LIMIT
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["CannotResumeError", "HeaderPoint", "PassMark", "check_follows", "resumed_scan", "segment_of"]
-
-HEADER_BYTES = 61
-CRC_AT, LEGACY_CRC_AT = 17, 12  # in batches of magic 2, and in those of magic 0 and 1
 
 
 class CannotResumeError(LogDirError):
@@ -93,7 +91,7 @@ class PassMark:
         if self._point is not None and self._last_at is not None:
             last, position, size, crc = self._last_at
             header = _header_at(last, position, size)
-            if crc not in (_crc_in(header, CRC_AT), _crc_in(header, LEGACY_CRC_AT)):
+            if crc not in (_crc_in(header, CRC), _crc_in(header, LEGACY_CRC)):
                 raise CannotResumeError(f"{last.path} changed at position {position} while it was planned")
             batch = LastBatch(last.base_offset, position, header)
             self._point, self._last_at = self._point._replace(last_batch=batch), None
@@ -125,7 +123,7 @@ class PassMark:
         """The batches before number ``stop`` were passed."""
         last = next((i for i in range(stop - 1, -1, -1) if i not in misplaced), None)
         if last is not None and not self.is_set:
-            size = min(HEADER_BYTES, index.size[last])
+            size = min(HEADER_SIZE, index.size[last])
             self._last_at = segment, index.position[last], size, index.crc[last]
 
     def set(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka._core.scan import BatchPosition, find_batch
+from txnkafka.record.batch_header import HEADER_SIZE
 
 if TYPE_CHECKING:
     from txnkafka.env import ReadableFile
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchPosition", "find_batch_in"]
 
 # An index interval as Kafka has it by default, and the header behind it.
-READ_BYTES = 4096 + 61
+READ_BYTES = 4096 + HEADER_SIZE
 # Buffers that no lookup has at the moment. list.pop and list.append are atomic, so logs of several threads
 # share them.
 _BUFFERS: list[tuple[bytearray, memoryview]] = []
