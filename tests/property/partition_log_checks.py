@@ -27,7 +27,8 @@ LARGEST = 1 << 20  # bytes of a segment here
 
 def check_offsets(log: PartitionLog, model: PartitionLogModel) -> None:
     assert (log.log_start_offset, log.log_end_offset) == (model.log_start, model.log_end)
-    assert (log.recovery_point, log.high_watermark) == (model.durable, model.high_watermark)
+    marks = log.recovery_point, log.high_watermark
+    assert marks == (model.durable, model.high_watermark), (marks, model.durable, model.high_watermark)
     assert log.last_stable_offset == model.last_stable_offset <= log.log_end_offset
     assert [each for each in log.epochs.entries if each[1] < log.log_end_offset] == model.epochs()
 

@@ -366,7 +366,8 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     def _check_files(self) -> None:
         report = verify(LogDir("/data", file_system=self.files), level="records")
-        assert [str(each) for each in report.findings if each.severity != "note"] == []
+        found = [str(each) for each in report.findings if each.severity != "note"]
+        assert found == [], found
 
     # What holds after each step
 

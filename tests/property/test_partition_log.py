@@ -75,7 +75,6 @@ PLANTED: list[tuple[str, Any, str, Replacement]] = [
     ("a cut takes too many aborted transactions", LogSegment, "truncate", one_less),
     ("epochs are not cut", LeaderEpochs, "truncate_from_end", nothing),
     ("a cut does not load the producers again", partition_log, "reload_state", nothing),
-    ("retention does not keep the producers", partition_log, "keep_state", nothing),
     ("a snapshot of another moment", ProducerSnapshots, "write", stale),
     ("snapshots behind the end stay", ProducerSnapshots, "remove_above", nothing),
     ("nothing is replayed", transactions, "_add_from_log", nothing),

@@ -19,17 +19,18 @@ from txnkafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
-from txnkafka.storage.log.truncation import delete_old_segments
+from txnkafka.storage.log.truncation import delete_old_segments, retention
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from txnkafka.config import CleanerConfig
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.partition_work import Deletion
+    from txnkafka.storage.work import Work
 
 __all__ = ["LogManager"]
 
@@ -103,9 +104,8 @@ class LogManager:
         self.tickets.run()
 
     def maintain(self, now_ms: int) -> None:
-        """Do what is due: flushes that ``flush.messages`` and ``flush.ms`` want, retention, expiry of idle
-        producers, removal of deleted files, checkpoints. While a group of ``tickets`` is under way, flushes
-        are left to the next one.
+        """Do what is due, here and now: flushes that ``flush.messages`` and ``flush.ms`` want, ``upkeep`` of
+        all logs, checkpoints. While a group of ``tickets`` is under way, flushes are left to the next one.
 
         Raises, after all of it, the first KafkaStorageError or OSError of a log; that log is fenced unless
         only its deleted files could not be removed.
@@ -115,12 +115,34 @@ class LogManager:
         failed: Exception | None = None
         for log in self.logs.values():
             try:
-                _maintain(log, now_ms)
+                if log.fenced is None:
+                    delete_old_segments(log, now_ms)
+                for work in self.upkeep(log, now_ms):
+                    perform(work)
             except (KafkaStorageError, OSError) as error:
                 failed = failed or error
         self.data.checkpoint()
         if failed is not None:
             raise failed
+
+    def upkeep(self, log: PartitionLog, now_ms: int) -> Iterator[Work]:
+        """Let a log forget idle producers, and give out the work that deletes its old segments and removes
+        files that were deleted before. A host with a lock does this for one log after the other, and runs the
+        work without its lock. Raises KafkaStorageError and OSError."""
+        if log.fenced is not None:
+            return
+        log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
+        log.producers.evict(log.config.max_idle_producers)
+        log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
+        active = log.active
+        deletion = retention(log, now_ms)
+        if log.active is not active:
+            self.tickets.want(log)  # the segment that was active goes when the new one has its name
+        if deletion is not None:
+            yield deletion
+        removal = log.removal(now_ms)
+        if removal is not None:
+            yield removal
 
     def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
         """Compact the log with the largest dirty share among those that are due; None when none is. A damaged
@@ -150,16 +172,6 @@ class LogManager:
         finally:
             for log in self.logs.values():
                 self.tickets.forget(log, log.fenced)
-
-
-def _maintain(log: PartitionLog, now_ms: int) -> None:
-    if log.fenced is not None:
-        return
-    delete_old_segments(log, now_ms)
-    log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
-    log.producers.evict(log.config.max_idle_producers)
-    log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
-    log.remove_deleted(now_ms)
 
 
 def _deleted(partition: TopicPartition) -> UnknownTopicOrPartitionError:

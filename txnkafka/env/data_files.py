@@ -10,9 +10,11 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Protocol
 
 from txnkafka.env.file_lock import FileLock, lock_file
@@ -80,6 +82,11 @@ class DataFiles(FileSystem, Protocol):
 
     def sync_directory(self, path: str) -> None:
         """Wait until the names in a directory are on the disk."""
+        ...
+
+    def sync_file_system(self, path: str) -> bool:
+        """Wait until everything on the file system of ``path`` is on the disk, contents and names; False,
+        without waiting, where the system has no such call, or one that hides errors."""
         ...
 
     def lock(self, path: str) -> Lock | None:
@@ -174,6 +181,19 @@ class LocalDataFiles(LocalFileSystem):
         finally:
             os.close(descriptor)
 
+    def sync_file_system(self, path: str) -> bool:
+        syncfs = _syncfs()
+        if syncfs is None:
+            return False
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            code = syncfs(descriptor)
+            if code:
+                raise OSError(code, os.strerror(code), path)
+        finally:
+            os.close(descriptor)
+        return True
+
     def lock(self, path: str) -> FileLock | None:
         return lock_file(path)
 
@@ -195,3 +215,19 @@ def _sync(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync there leaves it in the drive's cache
     else:
         os.fdatasync(descriptor)
+
+
+@cache
+def _syncfs() -> Callable[[int], int] | None:
+    """syncfs(2), which tells errors since Linux 5.8. Only owners that create partitions load ctypes."""
+    import ctypes
+
+    release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+    if sys.platform != "linux" or release < (5, 8):
+        return None
+    library = ctypes.CDLL(None, use_errno=True)
+
+    def call(descriptor: int) -> int:
+        return ctypes.get_errno() if library.syncfs(descriptor) else 0
+
+    return call

@@ -8,9 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from txnkafka.env.data_files import Bytes, DataFiles
 
-__all__ = ["make_directories", "remove_tree", "replace_file", "unique_name", "write_durably"]
+__all__ = ["make_directories", "remove_tree", "replace_file", "sync_new_directories", "unique_name", "write_durably"]
 
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # systems differ
 
@@ -30,8 +32,11 @@ def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = 
     files.sync_directory(files.split(path)[0])
 
 
-def replace_file(files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp") -> None:
-    """``write_durably`` but for the name: the caller syncs the directory."""
+def replace_file(
+    files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp", is_synced: bool = True
+) -> None:
+    """``write_durably`` but for the name: the caller syncs the directory, and the content unless
+    ``is_synced``."""
     fresh = f"{path}{suffix}"
     if files.exists(fresh):  # left by a crash
         files.remove(fresh)
@@ -39,7 +44,8 @@ def replace_file(files: DataFiles, path: str, content: Bytes, *, suffix: str = "
     try:
         try:
             file.write(0, [content])
-            file.sync()
+            if is_synced:
+                file.sync()
         finally:
             file.close()
         files.rename(fresh, path)
@@ -47,6 +53,22 @@ def replace_file(files: DataFiles, path: str, content: Bytes, *, suffix: str = "
         with suppress(OSError):  # there is one to tell already
             files.remove(fresh)
         raise
+
+
+def sync_new_directories(files: DataFiles, parent: str, paths: Iterable[str]) -> None:
+    """Make new directories in ``parent`` durable, with the files in them; in one call where the system has
+    one. Raises OSError."""
+    if files.sync_file_system(parent):
+        return
+    for path in paths:
+        for entry in files.list(path):
+            file = files.open_to_write(files.join(path, entry.name))
+            try:
+                file.sync()
+            finally:
+                file.close()
+        files.sync_directory(path)
+    files.sync_directory(parent)
 
 
 def make_directories(files: DataFiles, path: str) -> None:

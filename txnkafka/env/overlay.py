@@ -140,6 +140,10 @@ class OverlayFiles:
     def sync_directory(self, path: str) -> None:
         self._check_directory(path)
 
+    def sync_file_system(self, path: str) -> bool:
+        self._check_directory(path)
+        return True
+
     def lock(self, path: str) -> Lock | None:
         if self.is_locked(path):
             return None

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles, Lock
     from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.offset_checkpoints import CheckpointWork
 
 __all__ = ["DataDirectory"]
 
@@ -180,10 +181,11 @@ class DataDirectory:
     def _open(self, partition: TopicPartition, start: Start, now_ms: int) -> None:
         directory = self._file(str(partition))
         try:
-            topic_id = topic_id_of(self.files, directory)
             opened = open_log(
                 self.files, directory, partition, self._config(partition.topic), start, now_ms=now_ms
             )
+            is_unused = start.recovery_point == 0 and not (start.clean_shutdown or opened.log.log_end_offset)
+            topic_id = topic_id_of(self.files, directory, may_be_torn=is_unused)
         except (KafkaError, OSError) as error:
             if not concerns_one_partition(error):
                 raise
@@ -284,7 +286,7 @@ class DataDirectory:
         was_cut = truncation.truncate_to(log, offset, now_ms=now_ms)
         if log.log_start_offset != before:
             try:
-                self.checkpoints.write_log_starts(self.logs)
+                perform(self.checkpoints.log_start_work(self.logs))
             except OSError as error:  # what is appended below the old start would be taken for deleted
                 log.fence(error)
                 log.check_usable()
@@ -292,12 +294,22 @@ class DataDirectory:
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
+        start, work = self.records_deletion(partition, offset)
+        if work is not None:
+            perform(work)
+        return start
+
+    def records_deletion(
+        self, partition: TopicPartition, offset: int
+    ) -> tuple[int, CheckpointWork | None]:
+        """Let a log begin at ``offset`` (-1: the high watermark): returns where it begins now, and the work
+        that makes it durable, None when it is. Raises OffsetOutOfRangeError, FlushUnderWayError and
+        KafkaStorageError."""
         self.check_idle()
         before = self.logs[partition].log_start_offset
         start = truncation.delete_records(self.logs[partition], offset)
-        if start != before or self.checkpoints.lacks(LOG_START_OFFSET_CHECKPOINT):
-            self.checkpoints.write_log_starts(self.logs)
-        return start
+        is_durable = start == before and not self.checkpoints.lacks(LOG_START_OFFSET_CHECKPOINT)
+        return start, None if is_durable else self.checkpoints.log_start_work(self.logs)
 
     def checkpoint(self) -> None:
         """Write where each log is durable, visible, and begins; a host with a lock takes

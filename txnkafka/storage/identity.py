@@ -54,15 +54,17 @@ def make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: 
     return made
 
 
-def topic_id_of(files: DataFiles, directory: str) -> str | None:
-    """The topic id of a partition directory; None for one of a broker before 2.8, which wrote none. Raises
-    CorruptFileError and OSError."""
+def topic_id_of(files: DataFiles, directory: str, *, may_be_torn: bool = False) -> str | None:
+    """The topic id of a partition directory; None for one of a broker before 2.8, which wrote none, and for
+    one that a crash left half created (``may_be_torn``). Raises CorruptFileError and OSError."""
     path = files.join(directory, PARTITION_METADATA)
     if not files.exists(path):
         return None
     try:
         return parse_partition_metadata(files.read(path, SMALL_FILE_LIMIT)).topic_id
     except CorruptFileError as error:
+        if may_be_torn:
+            return None
         error.locate(file=path)
         raise
 

@@ -120,9 +120,9 @@ class OffsetCheckpoints:
             contents[CLEANER_OFFSET_CHECKPOINT] = self.cleaner_offsets
         return self._work(contents)
 
-    def write_log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
-        """Write where each log begins, if that is not where its first segment does."""
-        perform(self._work({LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)}))
+    def log_start_work(self, logs: Mapping[TopicPartition, PartitionLog]) -> CheckpointWork:
+        """The work that writes where each log begins, if that is not where its first segment does."""
+        return self._work({LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)})
 
     def write_cleaner_offsets(self) -> None:
         """Write where the cleaner goes on in each compacted log."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.env import remove_tree, write_durably
+from txnkafka.env import remove_tree, replace_file, sync_new_directories
 from txnkafka.storage.formats.layout import PARTITION_METADATA
-from txnkafka.storage.recovery.log_loader import Start, open_log
+from txnkafka.storage.recovery.log_loader import Start, new_log, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,15 +57,15 @@ class Creation:
         self._logs: dict[TopicPartition, PartitionLog] = {}
 
     def run(self) -> None:
-        """Create the directories and the empty logs, and sync the names of the directories. Raises OSError
-        and KafkaStorageError; then everything that was created has been removed, as far as that is possible.
-        """
+        """Create the directories, the empty logs and the files with the topic ids, and make all of it durable
+        at once. Raises OSError and KafkaStorageError; then everything that was created has been removed, as
+        far as that is possible."""
         if self._first is not None:
             self._first.run()
         try:
             for partition in self._partitions:
                 self._logs[partition.topic_partition] = self._create(partition)
-            self._files.sync_directory(self._path)
+            sync_new_directories(self._files, self._path, [each.directory for each in self._partitions])
         except BaseException:
             for partition in self._partitions:
                 with contextlib.suppress(OSError):  # the caller has an error already
@@ -73,18 +73,15 @@ class Creation:
             raise
 
     def _create(self, partition: NewPartition) -> PartitionLog:
-        if not partition.is_there:
+        named = self._files, partition.directory, partition.topic_partition, partition.config
+        if partition.is_there:
+            log = open_log(*named, Start(), now_ms=self._now_ms).log
+        else:
             self._files.make_directory(partition.directory)
+            log = new_log(*named, now_ms=self._now_ms)
         path = self._files.join(partition.directory, PARTITION_METADATA)
-        write_durably(self._files, path, partition.metadata)
-        return open_log(
-            self._files,
-            partition.directory,
-            partition.topic_partition,
-            partition.config,
-            Start(),
-            now_ms=self._now_ms,
-        ).log
+        replace_file(self._files, path, partition.metadata, is_synced=False)
+        return log
 
     def finish(self, error: Exception | None) -> None:
         """Put the logs into service, or none of them after an error."""

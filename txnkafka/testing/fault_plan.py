@@ -127,6 +127,10 @@ class FaultyFiles:
         self.plan.check("sync_directory", path)
         self._files.sync_directory(path)
 
+    def sync_file_system(self, path: str) -> bool:
+        self.plan.check("sync_file_system", path)
+        return self._files.sync_file_system(path)
+
     def lock(self, path: str) -> Lock | None:
         self.plan.check("lock", path)
         return self._files.lock(path)

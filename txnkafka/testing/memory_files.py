@@ -120,6 +120,10 @@ class MemoryFiles:
             raise NotADirectoryError(errno.ENOTDIR, "not a directory", path)
         self._note("sync_directory", path, inode)
 
+    def sync_file_system(self, path: str) -> bool:
+        """False: each file and directory is synced by itself, so that a crash may come in between."""
+        return False
+
     def lock(self, path: str) -> MemoryLock | None:
         inode = self._inode(path)
         if inode in self._locked:

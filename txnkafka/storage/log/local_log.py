@@ -22,7 +22,9 @@ from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata, OffsetPo
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.log_segments import segment_number
 from txnkafka.storage.log.repair_step import RepairStep
+from txnkafka.storage.log.segment_deletion import FileRemoval, SegmentDeletion
 from txnkafka.storage.log.segment_files import UNNAMED, SegmentFiles
+from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.batch_position import BatchPosition
     from txnkafka.storage.log.cut import Cut
     from txnkafka.storage.log.loaded_log import LoadedLog
-    from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 
 __all__ = ["LocalLog"]
 
@@ -303,14 +304,19 @@ class LocalLog:
         self.files.sync_directory(self.directory)
         self.recovery_point = self.log_end_offset
 
-    def _drop_oldest(self, count: int, snapshots: ProducerSnapshots, now_ms: int) -> None:
-        """Delete the first segments, and their snapshots. Raises OSError."""
+    def _without_oldest(self, count: int, snapshots: Sequence[str], now_ms: int) -> SegmentDeletion:
+        """Take the first segments out of service. Their deletion syncs these snapshots first."""
         doomed, self.segments = self.segments[:count], self.segments[count:]
-        for segment in doomed:  # from the beginning, one after the other, so that a crash leaves no hole
-            self.delete_files(segment, now_ms)
-            with contextlib.suppress(FileNotFoundError):
-                snapshots.remove(segment.base_offset)
-        self.has_unsynced_names = True
+        for segment in doomed:
+            self._retire(segment)
+            self.snapshots.remove(segment.base_offset)
+
+        def finished(renamed: list[str], error: Exception | None) -> None:
+            self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
+            if error is not None:
+                self.fence(error if isinstance(error, OSError) else OSError(str(error)))
+
+        return SegmentDeletion(self.files, self.directory, doomed, snapshots, finished)
 
     # Deleting
 
@@ -321,6 +327,10 @@ class LocalLog:
         renamed = segment.files.mark_deleted()
         self.files.sync_directory(self.directory)  # before another goes
         self._doomed.append((now_ms + self.config.file_delete_delay_ms, renamed))
+        self._retire(segment)
+
+    def _retire(self, segment: LogSegment) -> None:
+        """Close a segment that is not part of the log any more, a flush under way permitting."""
         if segment in self._looked_up:
             self._looked_up.remove(segment)
         if segment in self._rolled:
@@ -331,13 +341,20 @@ class LocalLog:
             segment.close()
 
     def remove_deleted(self, now_ms: int) -> None:
-        """Remove the ``.deleted`` files whose time is up. Raises OSError; the next call tries again."""
+        """Remove, here and now, the ``.deleted`` files whose time is up. Raises OSError; the next call tries
+        again."""
+        work = self.removal(now_ms)
+        if work is not None:
+            perform(work)
+
+    def removal(self, now_ms: int) -> FileRemoval | None:
+        """The work that removes the ``.deleted`` files whose time is up; None when there are none."""
         self.owner.check(self.directory)
-        while self._doomed and self._doomed[0][0] <= now_ms:
-            for path in self._doomed[0][1]:
-                with contextlib.suppress(FileNotFoundError):
-                    self.files.remove(path)
-            del self._doomed[0]
+        due = [path for time_ms, paths in self._doomed if time_ms <= now_ms for path in paths]
+        if not due:
+            return None
+        self._doomed = [each for each in self._doomed if each[0] > now_ms]
+        return FileRemoval(self.files, due, lambda left: self._doomed.insert(0, (now_ms, left)))
 
     # Failing
 

@@ -38,6 +38,7 @@ from txnkafka.storage.log.producer_errors import as_refusal, refusal
 from txnkafka.storage.log.producer_history import keep_state, reload_state
 from txnkafka.storage.log.transactions import transactions_of
 from txnkafka.storage.log.verification import NO_GUARD, VerificationState
+from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.cut import Cut
     from txnkafka.storage.log.loaded_log import LoadedLog
+    from txnkafka.storage.log.segment_deletion import SegmentDeletion
 
 __all__ = ["AppendInfo", "PartitionLog"]
 
@@ -256,7 +258,7 @@ class PartitionLog(LocalLog):
             self._sync_segments()
             self._cut_end(cut, now_ms)
         elif cut.first:
-            self._cut_beginning(cut, now_ms)
+            perform(self.begin_deletion(cut, now_ms))
         else:
             self.begin_at(cut)
 
@@ -266,13 +268,13 @@ class PartitionLog(LocalLog):
             self.set_epochs(cut.epochs)
         self._move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
 
-    def _cut_beginning(self, cut: Cut, now_ms: int) -> None:
-        if cut.first == len(self.segments):
-            self.roll(now_ms)
-            self.flush()  # the new segment counts before the others go
-        keep_state(self, self.segments[cut.first].base_offset)
+    def begin_deletion(self, cut: Cut, now_ms: int) -> SegmentDeletion:
+        """Take the first segments, not all, out of service: the log begins behind them. Returns the work that
+        deletes their files. Raises CorruptRecordError and OSError; then nothing has changed."""
+        base_offset = self.segments[cut.first].base_offset
+        keep_state(self, base_offset)
         self.begin_at(cut)
-        self._drop_oldest(cut.first, self.snapshots, now_ms)
+        return self._without_oldest(cut.first, self.snapshots.take_unsynced(base_offset), now_ms)
 
     def _cut_end(self, cut: Cut, now_ms: int) -> None:
         end = cut.log_end_offset

@@ -112,16 +112,13 @@ def reload_state(
 
 
 def keep_state(log: WithHistory, offset: int) -> None:
-    """Sync a snapshot of the producers at ``offset`` before the segments below it are deleted; nothing else
-    records that state. Raises CorruptRecordError and OSError."""
+    """Have a snapshot of the producers at ``offset``, to be synced before the segments below it are deleted:
+    nothing else records that state. Raises CorruptRecordError and OSError."""
     snapshots = log.snapshots
     if offset not in snapshots.offsets:
         table = ProducerTable()
         replay(log.segments, table, load_producers(log, table, offset), offset, [])
         snapshots.write(offset, table.snapshot())
-    if snapshots.unsynced:
-        snapshots.sync()
-        log.files.sync_directory(log.directory)
 
 
 def replay(

@@ -62,11 +62,13 @@ class ProducerSnapshots:
         for path in self.take_unsynced():
             sync_file(self._files, path)
 
-    def take_unsynced(self) -> list[str]:
-        """Paths of those that were written and not synced; the caller syncs them."""
-        taken = sorted(self.unsynced & set(self.offsets))
-        self.unsynced.clear()
-        return [self.path(offset) for offset in taken]
+    def take_unsynced(self, offset: int | None = None) -> list[str]:
+        """Paths of those that were written and not synced, or of the one at ``offset`` alone; the caller
+        syncs them."""
+        wanted = set(self.offsets) if offset is None else {offset}
+        taken = sorted(self.unsynced & wanted)
+        self.unsynced.difference_update(taken if offset is not None else set(self.unsynced))
+        return [self.path(each) for each in taken]
 
     def newest(self, end_offset: int) -> int | None:
         """The newest at or below ``end_offset``."""

@@ -15,8 +15,16 @@ from txnkafka.storage.log.cut import Cut
 if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.log.segment_deletion import SegmentDeletion
 
-__all__ = ["check_cut", "delete_old_segments", "delete_records", "end_below", "truncate_to"]
+__all__ = [
+    "check_cut",
+    "delete_old_segments",
+    "delete_records",
+    "end_below",
+    "retention",
+    "truncate_to",
+]
 
 HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
 
@@ -73,22 +81,46 @@ def delete_records(log: PartitionLog, offset: int) -> int:
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
-    """Delete what lies below the log start, what is too much (``retention.bytes``) and what is too old
-    (``retention.ms``), oldest first, never behind the high watermark; returns how many segments.
-
-    Open transactions do not protect their data, as in Kafka.
-    """
+    """Delete, here and now, the segments that ``retention`` deletes, also when these are all; returns how
+    many. Raises KafkaStorageError."""
     log.check_usable()
-    count = _count_below_log_start(log)
-    if log.config.delete:
-        count = max(count, _count_too_much(log), _count_too_old(log, now_ms))
-    if not count:
-        return 0
+    count = _count_deletable(log, now_ms)
+    if count == len(log.segments):
+        log.roll(now_ms)
+        log.flush()  # the new segment counts before the others go
+    if count:
+        _at_once(log, count, now_ms)
+    return count
+
+
+def _at_once(log: PartitionLog, count: int, now_ms: int) -> None:
     try:
         log.apply(Cut.at_beginning(log, count), now_ms)
     except OSError as error:
         log.fence(error)
         log.check_usable()
+
+
+def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
+    """The work that deletes what lies below the log start, what is too much (``retention.bytes``) and what is
+    too old (``retention.ms``), oldest first, never behind the high watermark; None when that is nothing.
+    When it is all of the log, a new segment is begun, and the last one goes once that is flushed.
+
+    Open transactions do not protect their data, as in Kafka. Raises KafkaStorageError, CorruptRecordError and
+    OSError.
+    """
+    log.check_usable()
+    count = _count_deletable(log, now_ms)
+    if count == len(log.segments):
+        log.roll(now_ms)
+        count -= 1
+    return log.begin_deletion(Cut.at_beginning(log, count), now_ms) if count else None
+
+
+def _count_deletable(log: PartitionLog, now_ms: int) -> int:
+    count = _count_below_log_start(log)
+    if log.config.delete:
+        count = max(count, _count_too_much(log), _count_too_old(log, now_ms))
     return count
 
 

@@ -16,10 +16,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import KafkaStorageError, LocatedError
+from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.loaded_log import LoadedLog
+from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.producer_history import load_producers, replay
+from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 from txnkafka.storage.log.transactions import check_transactions, transactions_of
 from txnkafka.storage.recovery.epoch_file import cut_epochs, load_epochs
 from txnkafka.storage.recovery.found_log import FoundLog, SegmentState
@@ -36,13 +40,12 @@ from txnkafka.storage.recovery.log_end import (
 from txnkafka.storage.recovery.sound_indexes import keep_sound_indexes
 
 if TYPE_CHECKING:
-    from txnkafka._core.producer_table import ProducerTable
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.repair_step import RepairStep
 
-__all__ = ["OpenedLog", "Repair", "Start", "load_log", "open_log"]
+__all__ = ["OpenedLog", "Repair", "Start", "load_log", "new_log", "open_log"]
 
 
 class OpenedLog(NamedTuple):
@@ -69,6 +72,32 @@ def open_log(
     found = FoundLog(files, directory, topic_partition, config, now_ms)
     loaded = load_log(found, start)
     return OpenedLog(PartitionLog(files, directory, topic_partition, config, loaded), list(loaded.repairs))
+
+
+def new_log(
+    files: DataFiles,
+    directory: str,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    *,
+    now_ms: int,
+) -> PartitionLog:
+    """Begin a log in ``directory``, which is empty; the caller makes its file durable. Raises OSError."""
+    segment = LogSegment(files, directory, 0, config, created_ms=now_ms)
+    segment.files.create("log")
+    segment.close()  # there may be ten thousand; an append opens it again
+    loaded = LoadedLog(
+        segments=[segment],
+        log_start_offset=0,
+        log_end_offset=0,
+        epochs=LeaderEpochs(),
+        epoch_file_is_current=True,
+        producers=ProducerTable(),
+        snapshots=ProducerSnapshots(files, directory),
+        loaded_ms=now_ms,
+        repairs=[],
+    )
+    return PartitionLog(files, directory, topic_partition, config, loaded)
 
 
 def load_log(found: FoundLog, start: Start) -> LoadedLog:

@@ -257,6 +257,20 @@ def test_what_readers_have_not_seen_stays() -> None:
     assert log.bases == [8]
 
 
+def test_retention_keeps_the_producers_of_which_no_snapshot_is_there() -> None:
+    log = Log(segment_bytes=2 * SIZE, retention_bytes=0)
+    for number in range(3):
+        log.idempotent(7 + number, 0)
+        log.idempotent(7 + number, 2)
+    log.log.flush()
+    assert log.bases == [0, 4, 8]
+    log.log.snapshots.remove(8)
+    delete_old_segments(log.log, NOW)
+    log.restart(power_cut=True)
+    assert log.log.log_start_offset >= 8
+    assert [log.idempotent(producer_id, 2).is_duplicate for producer_id in (7, 8, 9)] == [True] * 3
+
+
 def test_a_topic_that_is_only_compacted_has_no_retention() -> None:
     log = Log(cleanup_policy="compact", retention_ms=0, retention_bytes=0)
     log.plain()

@@ -1,0 +1,79 @@
+"""Segments at the beginning of a log that retention has taken out of service: the part that waits for the
+disk.
+
+Source: ``LocalLog.deleteSegmentFiles``, ``UnifiedLog.deleteOldSegments``.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from txnkafka.storage.log.log_flush import sync_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from txnkafka.env import DataFiles
+    from txnkafka.storage.log.log_segment import LogSegment
+
+__all__ = ["FileRemoval", "SegmentDeletion"]
+
+
+class SegmentDeletion:
+    """Work that gives the files of ``segments`` the suffix ``.deleted``, once ``snapshots`` are synced: the
+    state of producers at the new beginning. ``on_finished`` gets the paths of the files, and the error."""
+
+    def __init__(
+        self,
+        files: DataFiles,
+        directory: str,
+        segments: Sequence[LogSegment],
+        snapshots: Sequence[str],
+        on_finished: Callable[[list[str], Exception | None], None],
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._segments = segments
+        self._snapshots = snapshots
+        self._on_finished = on_finished
+        self._renamed: list[str] = []
+
+    def run(self) -> None:
+        """Rename the files, each segment durably before the next: a crash leaves no hole. Raises OSError."""
+        for path in self._snapshots:
+            with suppress(FileNotFoundError):  # a truncation has removed it
+                sync_file(self._files, path)
+        if self._snapshots:
+            self._files.sync_directory(self._directory)
+        for segment in self._segments:
+            self._renamed += segment.files.mark_deleted()
+            self._files.sync_directory(self._directory)
+
+    def finish(self, error: Exception | None) -> None:
+        """Note the files, which are removed later. After an error the log is fenced."""
+        self._on_finished(self._renamed, error)
+
+
+class FileRemoval:
+    """Work that removes files whose ``file.delete.delay.ms`` is over. ``on_failed`` gets those that are left
+    when it fails."""
+
+    def __init__(
+        self, files: DataFiles, paths: Sequence[str], on_failed: Callable[[list[str]], None]
+    ) -> None:
+        self._files = files
+        self._left = list(paths)
+        self._on_failed = on_failed
+
+    def run(self) -> None:
+        """Remove them. Raises OSError."""
+        while self._left:
+            with suppress(FileNotFoundError):
+                self._files.remove(self._left[0])
+            del self._left[0]
+
+    def finish(self, error: Exception | None) -> None:
+        """Keep what is left for the next try."""
+        if self._left:
+            self._on_failed(self._left)
