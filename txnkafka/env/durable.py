@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
     from txnkafka.env.data_files import Bytes, DataFiles
 
-__all__ = ["make_directories", "remove_tree", "replace_file", "sync_new_directories", "unique_name", "write_durably"]
+__all__ = [
+    "make_directories",
+    "remove_tree",
+    "replace_file",
+    "sync_new_directories",
+    "unique_name",
+    "write_durably",
+]
 
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # systems differ
 

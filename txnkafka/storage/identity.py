@@ -56,7 +56,8 @@ def make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: 
 
 def topic_id_of(files: DataFiles, directory: str, *, may_be_torn: bool = False) -> str | None:
     """The topic id of a partition directory; None for one of a broker before 2.8, which wrote none, and for
-    one that a crash left half created (``may_be_torn``). Raises CorruptFileError and OSError."""
+    one that a crash left half created (``may_be_torn``), whose file is removed. Raises CorruptFileError
+    and OSError."""
     path = files.join(directory, PARTITION_METADATA)
     if not files.exists(path):
         return None
@@ -64,6 +65,8 @@ def topic_id_of(files: DataFiles, directory: str, *, may_be_torn: bool = False) 
         return parse_partition_metadata(files.read(path, SMALL_FILE_LIMIT)).topic_id
     except CorruptFileError as error:
         if may_be_torn:
+            files.remove(path)
+            files.sync_directory(directory)  # else it is back, and refused, when the log has batches
             return None
         error.locate(file=path)
         raise

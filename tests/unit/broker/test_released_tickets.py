@@ -257,7 +257,7 @@ def test_reading_creates_no_file() -> None:
     log.close_files()
     path = log.active.path("log")
     host.files.remove(path)
-    for access in (lambda: log.active.read(0, 10), log.active.sync, log.active.take_back):
+    for access in (lambda: log.active.read(0, 10), log.active.sync, log.active.trim):
         with pytest.raises(FileNotFoundError):
             access()
     assert not host.files.exists(path)

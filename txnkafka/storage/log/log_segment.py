@@ -1,9 +1,7 @@
 """One segment of a log that is owned: bytes are appended to it, read from it, cut off it.
 
 The ``.log`` file is the truth. Both indexes and the list of aborted transactions are kept in memory once they
-are needed, and written by ``save``.
-
-Source: ``LogSegment``, ``LocalLog``.
+are needed, and written by ``save``. Source: ``LogSegment``, ``LocalLog``.
 """
 
 from __future__ import annotations
@@ -388,20 +386,14 @@ class LogSegment:
 
     def cut_tail(self, position: int) -> None:
         """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
-        self.file("log").truncate(position)
         self.size = position
-        self.has_unsynced_bytes = True
-
-    def take_back(self) -> None:
-        """Cut off what a failed write has left behind the last batch. Raises OSError."""
-        self.file("log").truncate(self.size)
-        self.has_unsynced_bytes = True  # else a power cut brings it back, below batches that follow
+        self.trim()
 
     def preallocate(self) -> None:
         """Make the file as large as the segment may get. Raises OSError."""
         self.file("log").truncate(max(self.size, self.config.segment_bytes))
 
     def trim(self) -> None:
-        """Make the file as large as the log in it. Raises OSError."""
+        """Make the file as large as the log in it: it was preallocated, or a write failed. Raises OSError."""
         self.file("log").truncate(self.size)
-        self.has_unsynced_bytes = True
+        self.has_unsynced_bytes = True  # else a power cut brings back what was cut off

@@ -354,7 +354,7 @@ class PartitionLog(LocalLog):
         on; else it is fenced."""
         if error.errno in _DISK_FULL and self.fenced is None:
             with contextlib.suppress(OSError):
-                self.active.take_back()
+                self.active.trim()
                 raise KafkaStorageError(
                     f"the disk of {self.directory} is full: nothing was appended to {self.topic_partition}"
                 ) from error
