@@ -10,6 +10,7 @@ from tests.fuzz.guard import guarded
 from tests.fuzz.log_mutations import mutate_log
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
 from txnkafka._core.scan import scan
+from txnkafka._core.validate import read_batch
 from txnkafka.model import CompletedTxn
 from txnkafka.storage.log.producer_state import ProducerState
 
@@ -46,11 +47,12 @@ def one_by_one(log: memoryview, origin: int) -> tuple[ProducerTable, list[int]]:
     table, found = ProducerTable(), list[int]()
     for position in scan(log).position:
         before = table.entries()
-        checked = table.check(log, position, origin=origin, transaction_version=2)
+        batch = read_batch(log[position:])
+        checked = table.check(batch, origin, transaction_version=2)
         assert table.entries() == before
         found.append(46 if checked.is_duplicate else checked.code)
         if found[-1] == 0:
-            table.append(log, position)
+            table.append(batch)
     return table, found
 
 

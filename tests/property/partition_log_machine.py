@@ -21,8 +21,9 @@ from txnkafka.logdir.directory import LogDir
 from txnkafka.logdir.verify import verify
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.log_validator import AppendOrigin
-from txnkafka.storage.log.partition_log import AppendInfo, PartitionLog
+from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.testing.disk import Disk
 from txnkafka.testing.losses import ALL_KEPT, ALL_LOST, Choice, Losses
 from txnkafka.testing.memory_files import MemoryFiles

@@ -9,10 +9,9 @@ from txnkafka._core.batch_entry cimport (
     BatchEntry,
 )
 from txnkafka._core.producer_table cimport find_batch, known_batch, newest_batch, producer
+from txnkafka._core.validate cimport FROM_CLIENT, FROM_REPLICATION
 
 cdef enum:
-    FROM_REPLICATION = 0
-    FROM_CLIENT = 2
     LATEST_EPOCH = 32767
 
 cdef enum Verdict:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, this_process, unique_name, write_durably
@@ -44,6 +45,7 @@ from txnkafka.storage.formats.partition_names import NamedPartition, concerns_on
 from txnkafka.storage.identity import identify, make_identity, topic_id_of
 from txnkafka.storage.log import truncation
 from txnkafka.storage.log.flush import FlushTickets
+from txnkafka.storage.log.log_validator import LogValidator
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
@@ -94,9 +96,8 @@ class DataDirectory:
         self.repairs_of_directory: list[RepairStep] = []  # those that concern no partition
         self.tickets = FlushTickets()
         self.broker_epoch = _NO_EPOCH
-        self._config = config
-        self._repair = repair
-        self._only = only
+        self._config, self._repair, self._only = config, repair, only
+        self._open_log = partial(open_log, validator=LogValidator())  # which all logs share
         self._owner = this_process()  # a child of a fork may read here, and change nothing
         self._lock = self._take_lock()
         try:
@@ -186,7 +187,7 @@ class DataDirectory:
         directory = self._file(str(partition))
         try:
             topic_id = topic_id_of(self.files, directory)
-            opened = open_log(
+            opened = self._open_log(
                 self.files, directory, partition, self._config(partition.topic), start, now_ms=now_ms
             )
         except (KafkaError, OSError) as error:
@@ -224,7 +225,7 @@ class DataDirectory:
         try:
             write_durably(self.files, self.files.join(directory, PARTITION_METADATA), metadata)
             self.files.sync_directory(self.path)
-            opened = open_log(self.files, directory, partition, config, Start(), now_ms=now_ms)
+            opened = self._open_log(self.files, directory, partition, config, Start(), now_ms=now_ms)
         except BaseException:
             with contextlib.suppress(OSError):  # there is one to tell already
                 remove_tree(self.files, directory)

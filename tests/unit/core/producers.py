@@ -6,6 +6,7 @@ from tests.models.headers import COMMIT, data, encode, marker
 from txnkafka._core.producer_rules import Checked
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
 from txnkafka._core.scan import BatchHeader
+from txnkafka._core.validate import read_batch
 from txnkafka.model import CompletedTxn, ProducerStateEntry
 
 __all__ = ["NEVER", "TIME", "Partition"]
@@ -24,16 +25,16 @@ class Partition:
 
     def check(self, header: BatchHeader, origin: int = CLIENT, **more: int) -> Checked:
         """What the table says of a batch."""
-        return self.table.check(encode([header]), 0, origin=origin, **more)  # type: ignore[arg-type]
+        return self.table.check(read_batch(encode([header])), origin, **more)  # type: ignore[arg-type]
 
     def append(self, header: BatchHeader, origin: int = CLIENT, **more: int) -> CompletedTxn | None:
         """The batch must be fine."""
         checked = self.check(header, origin, **more)
         assert (checked.code, checked.is_duplicate) == (0, False), checked
-        position = len(self.log)
-        self.log += encode([header])
+        batch = encode([header])
+        self.log += batch
         self.end_offset = header.last_offset + 1
-        return self.table.append(self.log, position)
+        return self.table.append(read_batch(batch))
 
     def data(
         self, sequence: int, *, epoch: int = 0, records: int = 1, producer_id: int = 1, **fields: int

@@ -23,13 +23,15 @@ from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
 from txnkafka.storage.formats.segment_reader import SegmentReader
 from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
 from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
+from txnkafka.storage.log.segment_tail import SegmentTail
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.env import Bytes, DataFile, DataFiles
     from txnkafka.storage.formats.layout import FileKind
 
 __all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
@@ -70,14 +72,32 @@ class LogSegment(SegmentFiles):
 
     # Appending
 
-    def append(self, batch: bytearray, last_offset: int, max_timestamp: int) -> None:
+    def append(self, batch: IncomingBatch) -> None:
         """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
         it was, but for bytes behind ``size``."""
-        size = len(batch)
-        self.file("log").write(self.size, [batch])
+        self.file("log").write(self.size, batch.parts())
         self.has_unsynced_bytes = True
-        self.note(self.size, size, last_offset, max_timestamp)
-        self.size += size
+        self.note(self.size, batch.size, batch.last_offset, batch.max_timestamp)
+        self.size += batch.size
+
+    def write(self, position: int, parts: Sequence[Bytes]) -> None:
+        """Write batches that are indexed already. Raises OSError."""
+        self.file("log").write(position, parts)
+        self.has_unsynced_bytes = True
+
+    def tail(self) -> SegmentTail:
+        """What an append changes."""
+        return SegmentTail(
+            self.size, self.rolling_timestamp, self.max_timestamp, self.max_timestamp_offset,
+            self._bytes_since_entry, len(self.offset_index), len(self.time_index),
+        )  # fmt: skip
+
+    def restore(self, tail: SegmentTail) -> None:
+        """Be what the segment was when ``tail`` was taken: what came since was not written."""
+        self.size, self.rolling_timestamp, self.max_timestamp, self.max_timestamp_offset = tail[:4]
+        self._bytes_since_entry = tail.bytes_since_entry
+        self.offset_index.keep(tail.offset_entries)
+        self.time_index.keep(tail.time_entries)
 
     def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Take the next batch of the log into the indexes: an entry for a batch when more than

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from txnkafka._core.encode import assign
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.env import write_durably
 from txnkafka.errors import (
@@ -29,41 +28,33 @@ from txnkafka.errors import (
 )
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
-from txnkafka.storage.formats.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
+from txnkafka.storage.formats.headers import ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
 from txnkafka.storage.log.log_segment import LogSegment
-from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
+from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, batch_rules
 from txnkafka.storage.log.older_batches import search_older_batches
 from txnkafka.storage.log.producer_errors import as_refusal, refusal
 from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 from txnkafka.storage.log.transactions import transactions_of
-from txnkafka.storage.log.verification import NO_GUARD, VerificationState
+from txnkafka.storage.log.verification import NO_GUARD, VerificationState, check_producer
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from txnkafka._core.producer_rules import Checked
+    from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.verification import PendingVerification
 
-__all__ = ["AppendInfo", "PartitionLog"]
+__all__ = ["PartitionLog"]
 
 LAST_OFFSET = 2**63 - 2  # the log end behind it is a number of 64 bits, too
 _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
-
-
-class AppendInfo(NamedTuple):
-    """What an append is answered with. A duplicate was appended before and has the offsets it got then;
-    ``log_append_time`` is -1 where the producer's timestamps count."""
-
-    first_offset: int
-    last_offset: int
-    log_append_time: int
-    log_start_offset: int
-    is_duplicate: bool
 
 
 class PartitionLog(LocalLog):
@@ -73,7 +64,12 @@ class PartitionLog(LocalLog):
     """
 
     def __init__(
-        self, files: DataFiles, directory: str, topic_partition: TopicPartition, config: LogConfig
+        self,
+        files: DataFiles,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        validator: LogValidator | None = None,  # shared by logs of one thread; it has buffers
     ) -> None:
         super().__init__(files, directory, topic_partition, config)
         self.log_start_offset = 0
@@ -84,7 +80,14 @@ class PartitionLog(LocalLog):
         self.producers = ProducerTable()
         self.snapshots = ProducerSnapshots(files, directory)
         self.verification = VerificationState()
-        self._validator = LogValidator(config)
+        self._validator = LogValidator() if validator is None else validator
+        self._rules = batch_rules(config)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Let the next append, roll and lookup go by other settings (``LocalLog.updateConfig``)."""
+        self.config, self._rules = config, batch_rules(config)
+        for segment in self.segments:
+            segment.config = config
 
     # Appending
 
@@ -98,115 +101,124 @@ class PartitionLog(LocalLog):
         transaction_version: int = -1,
         guard: int = NO_GUARD,
     ) -> AppendInfo:
-        """Append one batch as the leader. A ``bytearray`` is changed in place and written as it is.
+        """Append one batch as the leader. ``batch`` is any buffer of bytes, a view of a request too: it is
+        not changed, and behind its header not copied but to the file.
 
         ``transaction_version`` is that of a request for markers, ``guard`` what ``verification`` gave for a
         transaction's first batch here. Raises ProduceError or CorruptRecordError when the batch is refused,
         KafkaStorageError when it could not be written.
         """
         self.check_usable()
-        content = batch if type(batch) is bytearray else bytearray(batch)
-        prepared = self._prepare(content, origin, now_ms)
-        if prepared.fields.producer_id > NO_PRODUCER_ID:
-            checked = self._check(prepared, origin, transaction_version, guard)
+        incoming = self.validate(batch, origin, now_ms, self.log_end_offset)
+        if incoming.producer_id > NO_PRODUCER_ID:
+            checked = self.check(incoming, origin, transaction_version, guard)
             if checked.is_duplicate:
-                return AppendInfo(
-                    checked.first_offset, checked.last_offset, checked.timestamp, self.log_start_offset, True
-                )
+                return self.duplicate_info(checked)
             if checked.code:
                 raise refusal(checked, self.topic_partition)
-        return self._write(prepared, leader_epoch, now_ms)
-
-    def _prepare(self, batch: bytearray, origin: AppendOrigin, now_ms: int) -> ValidatedBatch:
-        """The batch as it will be in the log; errors say which log that is."""
         try:
-            prepared = self._validator.prepare(batch, origin, now_ms)
+            self.make_room(incoming, leader_epoch, now_ms)
+            incoming.place(self.log_end_offset, leader_epoch)
+            self.active.append(incoming)
+        except OSError as error:
+            self.failed(error)
+        self.take_in(incoming, now_ms)
+        return self.append_info(incoming, leader_epoch)
+
+    def validate(self, batch: Buffer, origin: AppendOrigin, now_ms: int, end_offset: int) -> IncomingBatch:
+        """The batch as it will be in the log from ``end_offset`` on; errors say which log that is."""
+        try:
+            incoming = self._validator.validate(batch, self.config, self._rules, origin, now_ms)
         except CorruptRecordError as error:
             raise as_refusal(error, self.topic_partition) from None
         except ProduceError as error:
-            raise type(error)(f"{self.topic_partition}: {error}") from error
-        if prepared.fields.last_offset_delta > LAST_OFFSET - self.log_end_offset:
+            refused = type(error)(f"{self.topic_partition}: {error}")
+            refused.record_errors = error.record_errors
+            raise refused from error
+        if incoming.last_offset_delta > LAST_OFFSET - end_offset:
             raise InvalidRecordError(
                 f"{self.topic_partition} has no offsets left for the batch: it ends at "
-                f"{self.log_end_offset}, the last offset there can be is {LAST_OFFSET}"
+                f"{end_offset}, the last offset there can be is {LAST_OFFSET}"
             )
-        if len(prepared.batch) > self.config.segment_bytes:
+        if incoming.size > self.config.segment_bytes:
             raise RecordListTooLargeError(
-                f"{self.topic_partition}: the batch has {len(prepared.batch)} bytes, segment.bytes is "
+                f"{self.topic_partition}: the batch has {incoming.size} bytes, segment.bytes is "
                 f"{self.config.segment_bytes}"
             )
-        return prepared
+        return incoming
 
-    def _check(
-        self, prepared: ValidatedBatch, origin: AppendOrigin, transaction_version: int, guard: int
+    def check(
+        self, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
     ) -> Checked:
         """What the producers' state has to say to the batch, older batches included where they decide."""
-        checked = self._ask_producers(prepared, origin, transaction_version, guard)
+        pending = self.verification.pending(batch.producer_id)
+        verified = self.is_verified(pending, guard)
+        checked = check_producer(
+            self.producers, batch, origin, transaction_version, pending, verified=verified
+        )
         if checked.code and checked.search_below != NO_OFFSET:
-            search_older_batches(self, prepared.fields.producer_id, checked.search_below)
-            checked = self._ask_producers(prepared, origin, transaction_version, guard)
+            search_older_batches(self, batch.producer_id, checked.search_below)
+            checked = check_producer(
+                self.producers, batch, origin, transaction_version, pending, verified=verified
+            )
         return checked
 
-    def _ask_producers(
-        self, prepared: ValidatedBatch, origin: AppendOrigin, transaction_version: int, guard: int
-    ) -> Checked:
-        producer_id = prepared.fields.producer_id
-        pending = self.verification.pending(producer_id)
-        return self.producers.check(
-            prepared.batch,
-            0,
-            origin=origin,
-            transaction_version=transaction_version,
-            verified=not self.config.transaction_partition_verification_enable
-            or self.verification.matches(producer_id, guard),
-            lowest_sequence=None if pending is None else pending.lowest_sequence,
-            supports_epoch_bump=pending is not None and pending.supports_epoch_bump,
-        )
+    def is_verified(self, pending: PendingVerification | None, guard: int) -> bool:
+        """Whether a transactional batch that comes with this guard may begin a transaction."""
+        if not self.config.transaction_partition_verification_enable:
+            return True
+        return pending is not None and pending.matches(guard)
 
-    def _write(self, prepared: ValidatedBatch, leader_epoch: int, now_ms: int) -> AppendInfo:
-        batch, fields = prepared.batch, prepared.fields
-        first_offset = self.log_end_offset
-        last_offset = first_offset + fields.last_offset_delta
-        try:
-            if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
-                self.roll(now_ms)
-            self._note_epoch(leader_epoch, first_offset)
-            if fields.attributes & ATTRIBUTE_CONTROL:
-                transactions_of(self, self.active)  # from a log that does not have the marker yet
-            assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
-            self.active.append(batch, last_offset, prepared.max_timestamp)
-            self.active.modified_ms = now_ms
-        except OSError as error:
-            self._failed(error)
-        self.log_end_offset = last_offset + 1
+    def make_room(self, batch: IncomingBatch, leader_epoch: int, now_ms: int) -> None:
+        """Do what must be done before the batch is written: roll, note the epoch. Raises OSError."""
+        if self.should_roll(batch, self.log_end_offset, now_ms):
+            self.roll(now_ms)
+        self._note_epoch(leader_epoch, self.log_end_offset)
+        if batch.is_control:
+            transactions_of(self, self.active)  # from a log that does not have the marker yet
+
+    def take_in(self, batch: IncomingBatch, now_ms: int) -> None:
+        """The batch was written: move the log end behind it, and its producer on."""
+        self.active.modified_ms = now_ms
+        self.log_end_offset = batch.last_offset + 1
         if self._oldest_unflushed_ms is None:
             self._oldest_unflushed_ms = now_ms
-        if fields.producer_id > NO_PRODUCER_ID:
-            self._note_producer(prepared)
-        return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
+        if batch.producer_id > NO_PRODUCER_ID:
+            if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
+                self.verification.on_append(
+                    batch.producer_id, batch.producer_epoch, is_control=batch.is_control
+                )
+            completed = self.producers.append(batch)
+            if completed is not None and completed.is_aborted:
+                transactions_of(self, self.active).add([completed])
 
-    def _note_producer(self, prepared: ValidatedBatch) -> None:
-        fields = prepared.fields
-        if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
-            self.verification.on_append(
-                fields.producer_id,
-                fields.producer_epoch,
-                is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
-            )
-        completed = self.producers.append(prepared.batch, 0)
-        if completed is not None and completed.is_aborted:
-            transactions_of(self, self.active).add([completed])
+    def append_info(self, batch: IncomingBatch, leader_epoch: int) -> AppendInfo:
+        """The answer for a batch that has its place."""
+        last_offset = batch.last_offset
+        return AppendInfo(
+            batch.base_offset, last_offset, batch.log_append_time, self.log_start_offset, False,
+            leader_epoch, last_offset + 1,
+        )  # fmt: skip
 
-    def _should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
-        """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far."""
+    def duplicate_info(self, checked: Checked) -> AppendInfo:
+        """The answer for a batch that the log has already."""
+        return AppendInfo(
+            checked.first_offset, checked.last_offset, checked.timestamp, self.log_start_offset, True,
+            self.epochs.epoch_of(checked.first_offset), checked.last_offset + 1,
+        )  # fmt: skip
+    def should_roll(self, batch: IncomingBatch, end_offset: int, now_ms: int) -> bool:
+        """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far. The
+        batch would begin at ``end_offset``."""
         active = self.active
-        if active.size > self.config.segment_bytes - size or not active.fits(last_offset):
+        if active.size > self.config.segment_bytes - batch.size:
+            return True
+        if not active.fits(end_offset + batch.last_offset_delta):
             return True
         if active.size == 0:
             return False
         first = active.first_timestamp()
         # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
-        waited = now_ms - active.created_ms if first is None or first < 0 else max_timestamp - first
+        waited = now_ms - active.created_ms if first is None or first < 0 else batch.max_timestamp - first
         return waited > self.config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()
 
     def _note_epoch(self, leader_epoch: int, offset: int) -> None:
@@ -326,7 +338,7 @@ class PartitionLog(LocalLog):
 
     # Failing
 
-    def _failed(self, error: OSError) -> NoReturn:
+    def failed(self, error: OSError) -> NoReturn:
         """A write failed. When the disk is full and what was written of it can be taken back, the log goes
         on; else it is fenced."""
         if error.errno in _DISK_FULL and self.fenced is None:

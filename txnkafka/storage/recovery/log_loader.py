@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import CompletedTxn, TopicPartition
+    from txnkafka.storage.log.log_validator import LogValidator
     from txnkafka.storage.log.repair_step import RepairStep
 
 __all__ = ["OpenedLog", "Repair", "Start", "open_log"]
@@ -62,13 +63,15 @@ def open_log(
     start: Start,
     *,
     now_ms: int,
+    validator: LogValidator | None = None,
 ) -> OpenedLog:
-    """Open the log in ``directory``, which is made when it is not there, and make what it has durable.
+    """Open the log in ``directory``, which is made when it is not there, and make what it has durable. Logs
+    of one thread share a ``validator``.
 
     Raises CorruptRecordError when something below the recovery point is damaged, LogDirError when a file
     cannot be read or is a link, and OSError.
     """
-    log = PartitionLog(files, directory, topic_partition, config)
+    log = PartitionLog(files, directory, topic_partition, config, validator)
     log.loaded_ms = now_ms
     entries = finish_interrupted(files, directory, log.note)
     try:
