@@ -69,8 +69,8 @@ def _detection(producers: int, rounds: int) -> Contest:
         [Comparison("table", "java")],
         rounds,
         "Duplicate detection: what an append pays, `read_batch`, `check` and `append` called from Python for "
-        "each batch, one after the other; Java gets each batch as records of its own, which is how clients' batches "
-        "reach it. Memory is that of the producers, five batches known of each.",
+        "each batch, one after the other; Java gets each batch as records of its own, which is how clients' "
+        "batches reach it. Memory is that of the producers, five batches known of each.",
     )
 
 

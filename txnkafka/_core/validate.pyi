@@ -56,15 +56,15 @@ class IncomingBatch:
     def parts(self) -> list[bytes | memoryview]: ...
 
 class BatchRules:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         max_message_bytes: int,
         log_append_time: bool,
         compact: bool,
         before_max_ms: int,
         after_max_ms: int,
-    ) -> None: ...
+    ) -> BatchRules: ...
     @property
     def max_message_bytes(self) -> int: ...
     @property

@@ -300,7 +300,7 @@ cdef class BatchRules:
     cdef readonly bint log_append_time, compact
     cdef readonly int64_t before_max_ms, after_max_ms
 
-    def __init__(
+    def __cinit__(
         self, *, Py_ssize_t max_message_bytes, bint log_append_time, bint compact, int64_t before_max_ms,
         int64_t after_max_ms,
     ):

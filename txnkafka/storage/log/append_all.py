@@ -100,8 +100,8 @@ class _WaitingBatches:
         return log.append_info(batch, self._leader_epoch)
 
     def _check(self, batch: IncomingBatch, request: AppendRequest) -> Checked | None:
-        """What the producers' state says to the batch; None when older batches in the log have to be searched,
-        before which those that wait must be written."""
+        """What the producers' state says to the batch; None when older batches in the log have to be searched:
+        those that wait are written first."""
         log, producer_id = self._log, batch.producer_id
         if not self._batches:
             return log.check(batch, request.origin, request.transaction_version, request.guard)
