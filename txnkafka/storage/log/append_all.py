@@ -100,7 +100,7 @@ class _WaitingBatches:
         return log.append_info(batch, self._leader_epoch)
 
     def _check(self, batch: IncomingBatch, request: AppendRequest) -> Checked | None:
-        """What the producers' state says to the batch; None when older batches in the log have to be searched:
+        """What the producers' state says to the batch; None when older batches of the log must be searched:
         those that wait are written first."""
         log, producer_id = self._log, batch.producer_id
         if not self._batches:
