@@ -205,18 +205,16 @@ class PartitionLogMachine(RuleBasedStateMachine):
             assert found == expected, f"refused with {found}, the model says {expected}"
             return None
         if isinstance(expected, Batch):
-            wanted = (
-                expected.base_offset,
-                expected.last_offset,
-                expected.timestamp,
-                self.model.log_start,
-                True,
-            )
+            epoch = expected.leader_epoch
+            wanted = expected.base_offset, expected.last_offset, expected.timestamp, self.model.log_start
         else:
             assert expected == 0, f"taken, the model refuses with {expected}"
+            epoch = batch.leader_epoch
             appended = self.model.append(batch)
-            wanted = appended.base_offset, appended.last_offset, -1, self.model.log_start, False
-        assert found == wanted
+            wanted = appended.base_offset, appended.last_offset, -1, self.model.log_start
+        assert found[:5] == (*wanted, isinstance(expected, Batch))
+        assert found.durable_at == found.last_offset + 1
+        assert found.leader_epoch in (epoch, -1 if found.is_duplicate else epoch)
         return found
 
     def _append_to_log(self, batch: Batch, version: int) -> AppendInfo:

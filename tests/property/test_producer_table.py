@@ -14,13 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.models.headers import data, encode, marker
 from tests.models.producer_state import CachedBatch, ProducerStateManager, Request, write_snapshot
-from tests.property.test_producer_state import histories
+from tests.property.test_producer_state import histories, modelled
+from tests.unit.core.producers import Replayed
 from txnkafka._core.producer_rules import Checked
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, REPLICATION, ProducerTable
 from txnkafka._core.scan import BatchHeader, scan
 from txnkafka._core.validate import read_batch
 from txnkafka.model import CompletedTxn, ProducerStateEntry
-from txnkafka.storage.log.producer_state import ProducerState
 
 NEVER = 2**62
 LARGEST = 2**31 - 1
@@ -204,28 +204,16 @@ TestAppends = Appends.TestCase
 TestAppends.settings = settings(stateful_step_count=40)
 
 
-def same_as_the_reader(batches: list[BatchHeader]) -> None:
-    index = scan(encode(batches))
-    table, state, completed = ProducerTable(), ProducerState(), list[CompletedTxn]()
-    table.replay(index, 0, completed)
-    state.replay(index)
-    assert table.entries() == state.entries()
-    assert completed == state.completed_transactions
-    assert table.first_unstable_offset == state.first_unstable_offset(0, high_watermark=0)
-
-
-@given(histories())
-def test_a_replay_equals_that_of_the_reader(batches: list[BatchHeader]) -> None:
-    same_as_the_reader(batches)
-
-
 @given(histories(), st.data())
 def test_batches_that_were_emptied_open_nothing(batches: list[BatchHeader], drawn: st.DataObject) -> None:
     emptied = [
         each._replace(count=0) if each.control_type < 0 and drawn.draw(st.booleans()) else each
         for each in batches
     ]
-    same_as_the_reader(emptied)
+    state, model = Replayed(*emptied), modelled(emptied)
+    assert state.entries() == model.rows()
+    assert state.completed == model.completed
+    assert state.table.first_unstable_offset == model.first_unstable_offset(0)
 
 
 @given(histories(), st.integers(0, 40))

@@ -13,7 +13,7 @@ from cpython.bytearray cimport (
     PyByteArray_FromStringAndSize,
     PyByteArray_Resize,
 )
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from txnkafka._core.batch_entry cimport (

@@ -20,6 +20,7 @@ cdef extern from "producer_table.h" nogil:
         int32_t coordinator_epoch
         int16_t epoch
         uint8_t known
+        uint8_t anew
         uint8_t partial
 
     ctypedef struct open_txn:

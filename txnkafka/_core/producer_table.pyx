@@ -12,6 +12,16 @@ takes them from the log.
 
 Source: ``ProducerStateManager``, ``ProducerAppendInfo``, ``ProducerStateEntry``,
 ``UnifiedLog.analyzeAndValidateProducerState``; KIP-98, KIP-360, KIP-890.
+
+Which file has what:
+
+    producer_table.pyx     ProducerTable, which is Kafka's ProducerStateManager
+    producer_table.h       its memory: ProducerStateEntry, open and ended transactions (unreplicatedTxns)
+    producer_snapshot.h    read and write snapshots, expire and evict producers
+    producer_rules.pxd     ProducerAppendInfo's checks: what a leader refuses, and what a replay tells
+    producer_rules.pyx     their codes and words; Checked, the answer of ``check``
+    producer_append.pxd    ProducerAppendInfo.append and appendEndTxnMarker: what a batch in the log changes
+    producer_table.pxd     declares the two headers to Cython
 """
 from collections import namedtuple
 from os import urandom
@@ -24,15 +34,18 @@ from libc.stdlib cimport free, malloc
 from txnkafka._core.batch_entry cimport BatchEntry
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
-from txnkafka._core.producer_append cimport Ended, apply, remember, tell
-from txnkafka._core.producer_blocks cimport BLOCK, replay_block
+from txnkafka._core.producer_append cimport BLOCK, Ended, apply, remember, replay_block, tell
 from txnkafka._core.producer_rules cimport (
     DAMAGED,
     FINE,
+    MOST_ANOMALIES,
+    Anomaly,
     Checked,
     Request,
     Verdict,
+    anomaly,
     duplicate,
+    find_anomalies,
     find_duplicate,
     first_sequence_of,
     judge,
@@ -84,14 +97,18 @@ cdef class ProducerTable:
     """The producers of one partition. ``len(table)`` of them; see the module for the way of a batch."""
 
     cdef producer_table t
+    cdef int64_t end_offset         # of replay_checked: where the log goes on,
+    cdef int64_t hole               # and the first offset behind the last hole in it
 
     def __cinit__(self):
         table_start(&self.t, SEED)
+        self.end_offset = self.hole = -1
 
     def __dealloc__(self):
         table_free(&self.t)
 
     def __len__(self):
+        """Number of producers."""
         return self.t.count
 
     def __sizeof__(self):
@@ -197,6 +214,45 @@ cdef class ProducerTable:
                 raise MemoryError("no memory for the producers of a partition")
             for i in range(found):
                 completed.append(completed_txn(&ended[i]))
+
+    def replay_checked(
+        self, BatchIndex batches not None, Py_ssize_t start, Py_ssize_t stop, list completed not None,
+        list anomalies not None,
+    ):
+        """As ``replay``, of the batches number ``start`` to ``stop`` - 1. What the log should not say is
+        added to ``anomalies``, as (name, number of the batch, text), and changes nothing.
+
+        ``sequence_gap``: records of the producer are missing before this batch. ``sequence_back``: it
+        repeats sequences or goes back behind them. ``producer_epoch_back``, ``marker_epoch_back``: data, or
+        an end marker, of an incarnation that was fenced before. ``coordinator_epoch_back``: a marker of a
+        coordinator that was replaced before. ``non_transactional_in_transaction``: plain data of a producer
+        whose transaction is open. ``unknown_control_type``: a control batch that is no readable end marker.
+        """
+        cdef IndexHold _held = batches.hold()
+        cdef Anomaly[MOST_ANOMALIES] found
+        cdef const BatchEntry* e
+        cdef producer* p
+        cdef Ended ended
+        cdef Py_ssize_t number
+        cdef uint32_t place
+        cdef int outcome, i
+        for number in range(max(start, 0), min(stop, batches.count)):
+            e = &batches.entries[number]
+            if e.base_offset > self.end_offset != -1:
+                self.hole = e.base_offset
+            self.end_offset = e.last_offset + 1
+            if e.producer_id < 0:
+                continue
+            place = table_place(&self.t, e.producer_id)
+            p = NULL if place == NO_PLACE else table_at(&self.t, place)
+            for i in range(find_anomalies(p, e, self.hole, found)):
+                anomalies.append(anomaly(found[i], number, p, e))
+            outcome = apply(&self.t, place, e, &ended.txn)
+            if outcome < 0:
+                raise MemoryError("no memory for the producers of a partition")
+            if outcome:
+                tell(&self.t, e, &ended)
+                completed.append(completed_txn(&ended))
 
     def remember_older(self, BatchIndex batches not None, int64_t producer_id):
         """Fill up what is known of a producer that was loaded, from headers that lie below.

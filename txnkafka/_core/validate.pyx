@@ -353,8 +353,8 @@ cdef class BatchRules:
         return NO_KEY if self.compact and batch.keyless >= 0 else FINE
 
     cdef bint allows(self, int64_t timestamp, int64_t now_ms) noexcept:
-        """``message.timestamp.before.max.ms`` and ``after.max.ms``; a limit beyond 64 bits allows everything on
-        its side."""
+        """``message.timestamp.before.max.ms`` and ``after.max.ms``; a limit beyond 64 bits allows everything
+        on its side."""
         cdef int64_t oldest = INT64_MIN, newest = INT64_MAX
         if timestamp == -1:
             return True

@@ -8,12 +8,15 @@ damaged ones change no answer.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from txnkafka._core.columns import RecordColumns
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.read_committed import TransactionRange
+from txnkafka.config import LogConfig
 from txnkafka.errors import CorruptFileError, CorruptRecordError, OffsetOutOfRangeError
 from txnkafka.logdir.count import count_unit
 from txnkafka.logdir.finding import Finding
@@ -25,19 +28,20 @@ from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.survey import survey, transactions_between
 from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
-from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
+from txnkafka.model import CompletedTxn, IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
-from txnkafka.storage.formats import iter_producer_snapshot
+from txnkafka.storage.formats import parse_producer_snapshot
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
-from txnkafka.storage.log.producer_state import ProducerState
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["PartitionSource", "PartitionView"]
+
+_BEFORE_ALL_TIME = -(2**63)
 
 
 class PartitionView:
@@ -115,9 +119,9 @@ class PartitionView:
 
     @cached_property
     def _undecided(self) -> Undecided:
-        snapshot = self._newest_snapshot()
-        if snapshot is not None:
-            snapshot = snapshot[0], (each for each in snapshot[1] if each.has_open_transaction)
+        table = ProducerTable()
+        offset = self._load_newest_snapshot(table)
+        snapshot = None if offset is None else (offset, table.open_transactions())
         return find_undecided(self.segments, snapshot, self.log_start_offset)
 
     @property
@@ -138,39 +142,45 @@ class PartitionView:
 
     def newest_snapshot(self) -> tuple[int, list[ProducerStateEntry]] | None:
         """(offset, producers) of the newest producer snapshot that is sound and not beyond the log end."""
-        found = self._newest_snapshot()
-        return None if found is None else (found[0], list(found[1]))
-
-    def _newest_snapshot(self) -> tuple[int, Iterator[ProducerStateEntry]] | None:
-        """The same with producers that are made one at a time."""
-        for offset in sorted(self.files.snapshots, reverse=True):
-            if self.log_start_offset <= offset <= self.log_end_offset:
-                try:
-                    data = self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
-                    return offset, iter_producer_snapshot(data)
-                except (OSError, CorruptFileError):
-                    continue
+        for offset, content in self._snapshots():
+            with contextlib.suppress(CorruptFileError):
+                return offset, parse_producer_snapshot(content)
         return None
 
-    def producer_state(self) -> ProducerState:
+    def _snapshots(self) -> Iterator[tuple[int, bytes]]:
+        """(offset, content) of the snapshots not beyond the log end that can be read, the newest first."""
+        for offset in sorted(self.files.snapshots, reverse=True):
+            if self.log_start_offset <= offset <= self.log_end_offset:
+                with contextlib.suppress(OSError, CorruptFileError):
+                    yield offset, self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
+
+    def producer_state(self) -> ProducerTable:
         """What a broker would know of this partition's producers at the log end."""
-        state = ProducerState()
-        snapshot = self._newest_snapshot()
-        start = self.log_start_offset
-        if snapshot is not None:
-            start = snapshot[0]
-            state.load(snapshot[1])
+        table, completed = ProducerTable(), list[CompletedTxn]()
+        loaded = self._load_newest_snapshot(table)
+        start = self.log_start_offset if loaded is None else loaded
         for i, segment in enumerate(self.segments):
             if i + 1 == len(self.segments) or self.segments[i + 1].base_offset > start:
                 for index in segment.indexes():
-                    state.replay(index, start)
+                    table.replay(index, start, completed)
+                    completed.clear()
                 segment.close()
-        return state
+        return table
+
+    def _load_newest_snapshot(self, table: ProducerTable) -> int | None:
+        """Returns its offset; None when no snapshot is sound."""
+        for offset, content in self._snapshots():
+            with contextlib.suppress(CorruptFileError):
+                table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1)  # nobody is forgotten
+                return offset
+        return None
 
     def producers(self, *, now_ms: int) -> list[ProducerStateEntry]:
         """The producers that DescribeProducers shows at ``now_ms``; the broker forgets idle ones after a
         day."""
-        return self.producer_state().producers(now_ms)
+        table = self.producer_state()
+        table.expire(now_ms, LogConfig.producer_id_expiration_ms)
+        return table.entries()
 
     def transactions(
         self, start_offset: int | None = None, end_offset: int | None = None

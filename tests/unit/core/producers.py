@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tests.models.headers import COMMIT, data, encode, marker
 from txnkafka._core.producer_rules import Checked
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
-from txnkafka._core.scan import BatchHeader
+from txnkafka._core.scan import BatchHeader, scan
 from txnkafka._core.validate import read_batch
 from txnkafka.model import CompletedTxn, ProducerStateEntry
 
-__all__ = ["NEVER", "TIME", "Partition"]
+__all__ = ["NEVER", "TIME", "Partition", "Replayed"]
 
 NEVER = 2**62
 TIME = 1000  # of every batch that does not say another
@@ -67,3 +69,25 @@ class Partition:
         entry = self.table.entry(producer_id)
         assert entry is not None
         return entry
+
+
+class Replayed:
+    """A table that headers are replayed into, and the transactions that ended."""
+
+    def __init__(self, *batches: BatchHeader, start_offset: int = 0) -> None:
+        self.table = ProducerTable()
+        self.completed: list[CompletedTxn] = []
+        self.replay(batches, start_offset)
+
+    def replay(self, batches: Iterable[BatchHeader], start_offset: int = 0) -> None:
+        """The next batches of the log."""
+        self.table.replay(scan(encode(batches)), start_offset, self.completed)
+
+    def entries(self) -> list[ProducerStateEntry]:
+        """Every producer."""
+        return self.table.entries()
+
+    @property
+    def opened(self) -> list[tuple[int, int]]:
+        """Producers and first offsets of the open transactions."""
+        return [(each.producer_id, each.current_txn_first_offset) for each in self.table.open_transactions()]

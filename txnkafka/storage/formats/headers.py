@@ -1,49 +1,17 @@
-"""Batch headers for replay: one after the other, and what their attribute bits mean."""
+"""What the attribute bits of a batch header mean."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from txnkafka._core.scan import BatchHeader, BatchIndex
-from txnkafka.model import NO_PRODUCER_ID
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 __all__ = [
     "ATTRIBUTE_CONTROL",
     "ATTRIBUTE_DELETE_HORIZON",
     "ATTRIBUTE_LOG_APPEND_TIME",
     "ATTRIBUTE_TRANSACTIONAL",
-    "headers_with_producer",
-    "offsets_of",
 ]
 
 ATTRIBUTE_LOG_APPEND_TIME: Final = 0x08
 ATTRIBUTE_TRANSACTIONAL: Final = 0x10
 ATTRIBUTE_CONTROL: Final = 0x20
 ATTRIBUTE_DELETE_HORIZON: Final = 0x40
-
-# count() is a method of every sequence, so the index calls that column otherwise.
-_COLUMNS = tuple("record_count" if field == "count" else field for field in BatchHeader._fields)
-
-
-def headers_with_producer(batches: BatchIndex | Iterable[BatchHeader]) -> Iterable[BatchHeader]:
-    """The headers that carry a producer id.
-
-    A segment of a gigabyte has sixty thousand batches: columns side by side give headers faster than the
-    index makes each, and a segment without producers costs next to nothing.
-    """
-    if isinstance(batches, BatchIndex):
-        if max(batches.producer_id, default=NO_PRODUCER_ID) <= NO_PRODUCER_ID:
-            return ()
-        columns = (getattr(batches, column) for column in _COLUMNS)
-        batches = map(BatchHeader._make, zip(*columns, strict=True))
-    return (header for header in batches if header.producer_id > NO_PRODUCER_ID)
-
-
-def offsets_of(batches: BatchIndex | Iterable[BatchHeader]) -> Iterable[tuple[int, int]]:
-    """Base and last offset of every batch."""
-    if isinstance(batches, BatchIndex):
-        return zip(batches.base_offset, batches.last_offset, strict=True)
-    return ((header.base_offset, header.last_offset) for header in batches)
