@@ -216,7 +216,9 @@ class PartitionLog(LocalLog):
             return True
         if active.size == 0:
             return False
-        first = active.first_timestamp()
+        first = active.rolling_timestamp
+        if first is None:
+            first = active.first_timestamp()
         # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
         waited = now_ms - active.created_ms if first is None or first < 0 else batch.max_timestamp - first
         return waited > self.config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()
