@@ -209,19 +209,20 @@ class PartitionLog(LocalLog):
     def should_roll(self, batch: IncomingBatch, end_offset: int, now_ms: int) -> bool:
         """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far. The
         batch would begin at ``end_offset``."""
-        active = self.active
-        if active.size > self.config.segment_bytes - batch.size:
+        active, config = self.segments[-1], self.config
+        size = active.size
+        if size > config.segment_bytes - batch.size:
             return True
         if not active.fits(end_offset + batch.last_offset_delta):
             return True
-        if active.size == 0:
+        if size == 0:
             return False
         first = active.rolling_timestamp
         if first is None:
             first = active.first_timestamp()
         # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
         waited = now_ms - active.created_ms if first is None or first < 0 else batch.max_timestamp - first
-        return waited > self.config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()
+        return waited > config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()
 
     def _note_epoch(self, leader_epoch: int, offset: int) -> None:
         if leader_epoch == NO_PARTITION_LEADER_EPOCH:
