@@ -152,7 +152,8 @@ class PartitionView:
         for offset in sorted(self.files.snapshots, reverse=True):
             if self.log_start_offset <= offset <= self.log_end_offset:
                 with contextlib.suppress(OSError, CorruptFileError):
-                    yield offset, self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
+                    content = self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
+                    yield offset, content
 
     def producer_state(self) -> ProducerTable:
         """What a broker would know of this partition's producers at the log end."""
@@ -170,9 +171,11 @@ class PartitionView:
     def _load_newest_snapshot(self, table: ProducerTable) -> int | None:
         """Returns its offset; None when no snapshot is sound."""
         for offset, content in self._snapshots():
-            with contextlib.suppress(CorruptFileError):
-                table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1)  # nobody is forgotten
+            try:
+                table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1)  # no producer is expired
                 return offset
+            except CorruptFileError:
+                continue
         return None
 
     def producers(self, *, now_ms: int) -> list[ProducerStateEntry]:
