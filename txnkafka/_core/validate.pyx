@@ -274,21 +274,20 @@ cdef class IncomingBatch:
         self.entry.partition_leader_epoch = partition_leader_epoch
 
     def parts(self):
-        """What is to be written: header and records, as buffers that follow each other."""
+        """What is to be written: header and records, as buffers that follow each other. Raises BufferError
+        when the caller's buffer was cut meanwhile."""
         cdef Py_buffer view
         cdef bytes content
         cdef uint8_t* to
+        if len(self.records) < self.records_at + self.size - HEADER_SIZE:
+            raise BufferError("a batch was cut while it was appended")
         if self.size > COPIED_WHOLE:
             return [<bytes>self.header[:HEADER_SIZE], self.payload]
         content = PyBytes_FromStringAndSize(NULL, self.size)
         to = <uint8_t*>PyBytes_AS_STRING(content)
         memcpy(to, self.header, HEADER_SIZE)
         PyObject_GetBuffer(self.records, &view, PyBUF_SIMPLE)
-        if view.len >= self.records_at + self.size - HEADER_SIZE:    # a bytearray may be shorter by now
-            memcpy(
-                to + HEADER_SIZE, <const uint8_t*>view.buf + self.records_at,
-                <size_t>(self.size - HEADER_SIZE),
-            )
+        memcpy(to + HEADER_SIZE, <const uint8_t*>view.buf + self.records_at, <size_t>(self.size - HEADER_SIZE))
         PyBuffer_Release(&view)
         return [content]
 

@@ -251,3 +251,12 @@ def test_the_first_refused_record_of_a_kind_behind_a_hundred_others() -> None:
     with pytest.raises(InvalidTimestampError, match="records of the batch are refused") as refused:
         validate(batch, cleanup_policy="compact", message_timestamp_before_max_ms=1000)
     assert len(refused.value.record_errors) == 100
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_buffer_that_is_cut_before_it_is_written(count: int) -> None:
+    batch = data(count=count)
+    incoming = validate(batch)
+    del batch[-1]
+    with pytest.raises(BufferError, match="was cut while it was appended"):
+        incoming.parts()
