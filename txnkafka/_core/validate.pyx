@@ -287,7 +287,9 @@ cdef class IncomingBatch:
         to = <uint8_t*>PyBytes_AS_STRING(content)
         memcpy(to, self.header, HEADER_SIZE)
         PyObject_GetBuffer(self.records, &view, PyBUF_SIMPLE)
-        memcpy(to + HEADER_SIZE, <const uint8_t*>view.buf + self.records_at, <size_t>(self.size - HEADER_SIZE))
+        memcpy(
+            to + HEADER_SIZE, <const uint8_t*>view.buf + self.records_at, <size_t>(self.size - HEADER_SIZE)
+        )
         PyBuffer_Release(&view)
         return [content]
 
