@@ -18,10 +18,10 @@ from typing import Any
 from bench.harness import Comparison, Contest, Side, Timing, timed
 from bench.java import BUILD, JavaProcess
 from txnkafka._core.encode import encode_batch
+from txnkafka.broker.flush import FlushTickets
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.model import TopicPartition
-from txnkafka.storage.log.flush import FlushTickets
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.recovery.log_loader import Start, open_log
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench import appending, processes, producers, recovering, writing
+from bench import appending, fetching, processes, producers, recovering, writing
 from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
 from bench.java import JavaHeadersSide, JavaSide
@@ -112,6 +112,7 @@ def contests(plan: Plan) -> list[Contest]:
     found.append(_scan(plan))
     found += [_committed(plan, percent) for percent in plan.aborted]
     found += [_verify(plan), _cat(plan), *writing.contests(plan)]
+    found += fetching.contests(plan.rounds)
     found += [*appending.contests(plan), *recovering.contests(plan), *producers.contests(plan)]
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 

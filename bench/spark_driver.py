@@ -147,7 +147,7 @@ def _export(spark: SparkSession, address: str, output: str) -> None:
     log_dir = LogDir(address)
     chosen = [each for each in log_dir.topic_partitions if each.topic == TOPIC]
     engine = SparkEngine(spark)
-    export(log_dir, chosen, output, options, bounds=lambda view: (None, None), engine=engine)
+    export(log_dir, chosen, output, options, locate=lambda view: options.request, engine=engine)
 
 
 def value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:

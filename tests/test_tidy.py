@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {".py", ".pyx", ".pxd", ".pyi"}
 TEXTS = SOURCES | {".h", ".java", ".md", ".toml", ".sh", ".txt", ""}
-FILE_LIMITS = {".py": 400, ".pyi": 400, ".pyx": 500, ".pxd": 500}
+FILE_LIMITS = {".py": 400, ".pyi": 400, ".pyx": 500, ".pxd": 500, ".h": 500}
 FUNCTION_LIMIT, MEDIAN_LIMIT, LINE_LIMIT, POSITIONAL_LIMIT = 50, 10, 110, 5
 
 Finding = tuple[int, str]
@@ -170,6 +170,22 @@ def builtin_open(path: PurePath, text: str) -> Iterator[Finding]:
             yield node.lineno, "open() outside txnkafka/env"
 
 
+OWNERS_OF_A_LOG = ("partition_log.py", "local_log.py")
+
+
+def field_of_a_log(path: PurePath, text: str) -> Iterator[Finding]:
+    """The fields of a log are its own: ``log.x = …`` nowhere else, nor a change of what they contain."""
+    if path.suffix != ".py" or path.parts[0] != "txnkafka" or path.name in OWNERS_OF_A_LOG:
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            target: ast.expr = node
+            while isinstance(target, ast.Subscript):
+                target = target.value
+            if isinstance(target, ast.Attribute) and re.fullmatch(r"(.*\.)?_?log", ast.unparse(target.value)):
+                yield node.lineno, f"{ast.unparse(target)} is assigned outside of the log"
+
+
 def early_return(path: PurePath, text: str) -> Iterator[Finding]:
     """A test that returns before it has asserted anything passes for rows that it says nothing about."""
     if path.suffix != ".py" or path.parts[:1] != ("tests",):
@@ -190,6 +206,31 @@ def first_returns(body: list[ast.stmt]) -> Iterator[int]:
                 yield from first_returns(getattr(statement, block, []))
 
 
+# Facts of the batch header have one home for Python and one for compiled code.
+FACT_HOMES = {"record/batch_header.py", "_core/batch_header.pxd", "_core/read_committed.pxd"}
+FACTS_AGAIN = {
+    "a bit of the attributes as a number": re.compile(r"\battributes(?:\[\w+\])?\)? *& *~?\(?(?:0x)?\d"),
+    "the size of a header as a number": re.compile(r"[-+*/<>=(\[:,] ?61\b"),
+    "a name for a fact that has one": re.compile(
+        r"^ *(?:#define +)?(?:\w+, )*_?(?:ATTRIBUTE_|CONTROL_)?(?:CODEC\w*|TRANSACTIONAL|CONTROL"
+        r"|DELETE_HORIZON|ABORT|COMMIT|SKIP|WHOLE|BOUNDED|(?:BAD|UNKNOWN|NO_SUCH)_MAGIC|MAGIC_2|LOG_OVERHEAD"
+        r"|MIN_FRAME)"
+        r"(?:, \w+)*(?:: Final)? *=? *(?:0x)?\d",
+        re.MULTILINE,
+    ),
+}
+
+
+def header_fact(path: PurePath, text: str) -> Iterator[Finding]:
+    if path.suffix not in SOURCES | {".h"} or path.parts[0] != "txnkafka":
+        return
+    if PurePath(*path.parts[1:]).as_posix() not in FACT_HOMES:
+        for what, pattern in FACTS_AGAIN.items():
+            for match in pattern.finditer(text):
+                line = text.count("\n", 0, match.end()) + 1
+                yield line, f"{what}: batch_header.py, batch_header.pxd and read_committed.pxd have it"
+
+
 RULES: list[Rule] = [
     file_length,
     line_length,
@@ -201,7 +242,9 @@ RULES: list[Rule] = [
     abbreviation,
     loose_end,
     builtin_open,
+    field_of_a_log,
     early_return,
+    header_fact,
 ]
 
 
@@ -240,6 +283,7 @@ def test_every_directory_of_tests_is_run_by_a_step() -> None:
 PLANTED = [
     (file_length, "txnkafka/a.py", "x = 1\n" * 401, 401),
     (file_length, "txnkafka/_core/a.pyx", "x = 1\n" * 501, 501),
+    (file_length, "txnkafka/_core/a.h", "int x;\n" * 501, 501),
     (line_length, "txnkafka/a.pxd", "\n" + "#" * 111, 2),
     (function_length, "tests/a.py", "class A:\n    def f(self):\n" + "        x = 1\n" * 50, 2),
     (function_length, "a/b.pyx", "cdef int f(\n    a,\n) nogil:\n" + "    a = 1\n\n" * 48 + "x = 1\n", 1),
@@ -260,7 +304,20 @@ PLANTED = [
     (loose_end, "ci/a", "cd /" + "home/somebody\n", 1),
     (loose_end, "txnkafka/a.py", "x = f()  # type: " + "ignore\n", 1),
     (builtin_open, "txnkafka/storage/a.py", "with open('x') as f: ...\n", 1),
+    (field_of_a_log, "txnkafka/storage/a.py", "\ndef f(log):\n    log.high_watermark = 1\n", 3),
+    (field_of_a_log, "txnkafka/storage/a.py", "def f(self):\n    self._log.segments[1:] = []\n", 2),
+    (field_of_a_log, "txnkafka/storage/a.py", "def f(log):\n    a, log.b = 1, 2\n", 2),
+    (field_of_a_log, "txnkafka/storage/a.py", "def f(log):\n    log.recovery_point -= 1\n", 2),
+    (field_of_a_log, "txnkafka/storage/a.py", "def f(log):\n    del log.segments[0]\n", 2),
     (early_return, "tests/a.py", "def test_a(b):\n    if b:\n        return\n    assert b\n", 3),
+    (header_fact, "txnkafka/a.py", "\nx = batch.attributes & 0x20\n", 2),
+    (header_fact, "txnkafka/a.py", "x = np.asarray(index.attributes) & 7\n", 1),
+    (header_fact, "txnkafka/a.py", "x = 1\nTRANSACTIONAL, CONTROL = 0x10, 0x20\n", 2),
+    (header_fact, "txnkafka/a.py", "_ABORT = 0\n", 1),
+    (header_fact, "txnkafka/a.py", "NO_SUCH_MAGIC: Final = 127\n", 1),
+    (header_fact, "txnkafka/a.py", "payload = batch[61:]\n", 1),
+    (header_fact, "txnkafka/_core/a.pyx", "cdef enum:\n    SKIP = 0\n    FIRST = 1\n", 2),
+    (header_fact, "txnkafka/_core/a.h", "#define ATTRIBUTE_CONTROL       0x20\n", 1),
 ]
 
 
@@ -276,8 +333,13 @@ ALLOWED = [
     (layer, "txnkafka/_core/a.pyx", "from txnkafka._core.b cimport c\nfrom libc.stdint cimport int8_t\n"),
     (layer, "txnkafka/record/a.py", "from txnkafka._core.scan import scan\nimport txnkafka.errors\n"),
     (builtin_open, "txnkafka/env/filesystem.py", "open('x')\n"),
+    (field_of_a_log, "txnkafka/storage/log/local_log.py", "def f(log):\n    log.a = 1\n"),
+    (field_of_a_log, "txnkafka/a.py", "def f(self, log):\n    self.log = log\n    a = log.b\n    log.c()\n"),
     (early_return, "tests/a.py", "def test_a(b):\n    if b:\n        assert b\n        return\n    f(b)\n"),
     (early_return, "tests/a.py", "def test_a():\n    def f():\n        return 1\n    assert f()\n"),
+    (header_fact, "txnkafka/a.py", "x = index.attributes & CONTROL != 0\n# 61 bytes\ny = kind == ABORT\n"),
+    (header_fact, "txnkafka/record/batch_header.py", "MAGIC_2: Final = 2\n"),
+    (header_fact, "tests/models/a.py", "HEADER_SIZE = 61\n"),
     (loose_end, "docs/a.md", "https://example.org/home/page and ./work/x and except ValueError:\n    pass\n"),
 ]
 

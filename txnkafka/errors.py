@@ -1,21 +1,26 @@
 """Errors that a caller of txnkafka may want to tell apart.
 
-    KafkaError                      code and text of Kafka's error table (common.protocol.Errors)
+    KafkaError                      has a code of Kafka's error table (``txnkafka.error_codes``)
     ├── CorruptRecordError          a batch or record in a ``.log`` file is damaged; says where
     │   └── UnsupportedCompressionTypeError
     ├── CorruptFileError            an index, snapshot or checkpoint is damaged; the log itself may be fine
     ├── OffsetOutOfRangeError       below the log start offset or past the log end
     ├── UnknownTopicOrPartitionError
+    ├── InvalidTopicError           no topic may have this name
     ├── ProduceError                an append that was refused; nothing of it is in the log
     │   └── one class for each of Kafka's reasons, from MessageTooLargeError to InvalidRecordError
     ├── KafkaStorageError           files could not be written; the log takes no more appends
     ├── FlushUnderWayError          a flush was begun and has to be finished first
     └── LogDirError                 a directory that cannot be read as a log directory at all
 
-Every message says where the fault is and what to do about it.
+Every message says where the fault is and what to do about it. ``class_of`` leads from a code to its class.
 """
 
 from __future__ import annotations
+
+from typing import Final
+
+from txnkafka.error_codes import ErrorCode
 
 __all__ = [
     "CorruptFileError",
@@ -24,6 +29,7 @@ __all__ = [
     "InvalidProducerEpochError",
     "InvalidRecordError",
     "InvalidTimestampError",
+    "InvalidTopicError",
     "InvalidTxnStateError",
     "KafkaError",
     "KafkaStorageError",
@@ -36,36 +42,30 @@ __all__ = [
     "TransactionCoordinatorFencedError",
     "UnknownTopicOrPartitionError",
     "UnsupportedCompressionTypeError",
+    "class_of",
 ]
 
 
-# What a client does about an error code of Kafka: the retriable ones are those of common.protocol.Errors, the
-# other two are what a transactional producer does when a produce request is answered with the code.
-_RETRIABLE = frozenset((2, 3, 56))
-_REQUIRES_ABORT = frozenset((10, 18, 32, 45, 47, 48, 76, 87))
-_FATAL = frozenset((52,))
-
-
 class KafkaError(Exception):
-    """Base of all errors of this package. ``code`` is Kafka's numeric error code (-1: no code of its
-    own)."""
+    """Base of all errors of this package. ``code`` is Kafka's error code; UNKNOWN_SERVER_ERROR (-1) where
+    Kafka has none for it."""
 
-    code: int = -1
+    code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
 
     @property
     def retriable(self) -> bool:
         """Whether the same request may succeed later."""
-        return self.code in _RETRIABLE
+        return self.code.retriable
 
     @property
     def txn_requires_abort(self) -> bool:
         """Whether the transaction of the request must be aborted, after which its producer goes on."""
-        return self.code in _REQUIRES_ABORT
+        return self.code.abortable
 
     @property
     def fatal(self) -> bool:
         """Whether whoever sent the request must not send any more."""
-        return self.code in _FATAL
+        return self.code.fatal
 
 
 class LocatedError(KafkaError):
@@ -128,7 +128,7 @@ class CorruptRecordError(LocatedError):
     """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the batch's first byte in
     ``file``."""
 
-    code = 2
+    code = ErrorCode.CORRUPT_MESSAGE
     remedy = (
         "Everything before it was delivered; on_corrupt='skip' reads on behind it, "
         "'txnkafka verify' lists all damage"
@@ -145,19 +145,25 @@ class CorruptFileError(LocatedError):
 class OffsetOutOfRangeError(KafkaError):
     """The offset lies below the log start offset or past the log end offset."""
 
-    code = 1
+    code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 class UnknownTopicOrPartitionError(KafkaError):
     """The directory holds no such topic or partition."""
 
-    code = 3
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class InvalidTopicError(KafkaError):
+    """No topic may have this name (Kafka: ``Topic.validate``)."""
+
+    code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 class UnsupportedCompressionTypeError(CorruptRecordError):
     """A batch names a codec that does not exist (5 to 7) or that its magic does not allow."""
 
-    code = 76
+    code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
 class LogDirError(KafkaError):
@@ -179,53 +185,65 @@ class ProduceError(KafkaError):
 class MessageTooLargeError(ProduceError):
     """A batch is larger than ``max.message.bytes``."""
 
-    code = 10
+    code = ErrorCode.MESSAGE_TOO_LARGE
 
 
 class RecordListTooLargeError(ProduceError):
     """An append is larger than a segment may be."""
 
-    code = 18
+    code = ErrorCode.RECORD_LIST_TOO_LARGE
 
 
 class InvalidTimestampError(ProduceError):
     """A record's timestamp is too far from the clock, or of a type that a producer must not set."""
 
-    code = 32
+    code = ErrorCode.INVALID_TIMESTAMP
 
 
 class OutOfOrderSequenceError(ProduceError):
     """A batch's sequence does not follow the one before it (Kafka: OUT_OF_ORDER_SEQUENCE_NUMBER)."""
 
-    code = 45
+    code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 class InvalidProducerEpochError(ProduceError):
     """A newer incarnation of the producer has written or was fenced off by its coordinator."""
 
-    code = 47
+    code = ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 class InvalidTxnStateError(ProduceError):
     """A batch does not belong to the transaction that the coordinator knows of."""
 
-    code = 48
+    code = ErrorCode.INVALID_TXN_STATE
 
 
 class TransactionCoordinatorFencedError(ProduceError):
     """An end marker comes from a coordinator that is no longer in charge."""
 
-    code = 52
+    code = ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
 class InvalidRecordError(ProduceError):
     """A batch breaks a rule that is no matter of its checksum."""
 
-    code = 87
+    code = ErrorCode.INVALID_RECORD
 
 
 class KafkaStorageError(KafkaError):
     """Files could not be written or synced. What was acknowledged before is safe; nothing after it is
     taken until the log was opened again."""
 
-    code = 56
+    code = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def class_of(code: int) -> type[KafkaError]:
+    """The class of errors with this code of Kafka; ``KafkaError`` where the code has no class of its own."""
+    return _CLASSES.get(code, KafkaError)
+
+
+_CLASSES: Final[dict[int, type[KafkaError]]] = {
+    kind.code: kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, KafkaError) and "code" in vars(kind)
+}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
+
+from txnkafka.errors import InvalidTopicError
 
 __all__ = [
     "NO_COORDINATOR_EPOCH",
@@ -20,6 +23,7 @@ __all__ = [
     "TimestampType",
     "TopicPartition",
     "check_integers",
+    "validate_topic",
 ]
 
 NO_PRODUCER_ID = -1
@@ -30,6 +34,8 @@ NO_OFFSET = -1
 NO_PARTITION_LEADER_EPOCH = -1
 NO_COORDINATOR_EPOCH = -1
 _LARGEST_SEQUENCE = 2**31 - 1
+_MAX_TOPIC_NAME_LENGTH: Final = 249
+_LEGAL_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 class TopicPartition(NamedTuple):
@@ -120,3 +126,16 @@ def check_integers(**given: object) -> None:
     for name, value in given.items():
         if value is not None and not hasattr(value, "__index__"):
             raise TypeError(f"{name} must be an int, not {value!r}")
+
+
+def validate_topic(name: str) -> None:
+    """Raise InvalidTopicError where no topic may have this name (``common.internals.Topic.validate``)."""
+    if name in ("", ".", ".."):
+        fault = "is not allowed"
+    elif len(name) > _MAX_TOPIC_NAME_LENGTH:
+        fault = f"is longer than {_MAX_TOPIC_NAME_LENGTH} characters"
+    elif not _LEGAL_TOPIC.fullmatch(name):
+        fault = "contains characters other than ASCII letters, digits, '.', '_' and '-'"
+    else:
+        return
+    raise InvalidTopicError(f"topic name {name[:_MAX_TOPIC_NAME_LENGTH]!r} {fault}: choose another name")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tests.conformance.author import Author
 from txnkafka import TopicPartition
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import SystemClock
 from txnkafka.model import ProducerStateEntry
@@ -43,7 +44,7 @@ class Crashed(NamedTuple):
 def crashed(partition: TopicPartition, number: int, config: LogConfig) -> Crashed:
     """The ``number``-th of the states that are looked at, recovered and closed."""
     files, now_ms = MemoryFiles(SystemClock()), SystemClock().now_ms()
-    directory = DataDirectory(files, PATH, lambda _: config, now_ms=now_ms)
+    directory = LogManager(DataDirectory(files, PATH, lambda _: config, now_ms=now_ms))
     author = Author(partition).to(directory.create(partition, TOPIC_ID, now_ms=now_ms))
     begin = len(files.journal)
     for turn in range(8):
@@ -56,7 +57,7 @@ def crashed(partition: TopicPartition, number: int, config: LogConfig) -> Crashe
     author.send(200, transactional=True)
     states = list(crash_states(files, limit=STATES, seed=number, begin=begin))
     left = MemoryFiles(SystemClock(), states[(number * 7 + 11) % len(states)].disk)
-    again = DataDirectory(left, PATH, lambda _: config, now_ms=now_ms)
+    again = LogManager(DataDirectory(left, PATH, lambda _: config, now_ms=now_ms))
     author.follow(again.logs[partition])
     producers = again.logs[partition].producers.entries()
     again.close()

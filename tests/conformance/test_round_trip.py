@@ -25,6 +25,7 @@ from tests.conformance.kafka_log import compiled
 from tests.conformance.wire import Wire
 from tests.conformance.written import Marker, Record
 from txnkafka import LogDir, TopicPartition
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.model import ProducerStateEntry
@@ -58,34 +59,34 @@ Authors = dict[TopicPartition, Author]
 Described = dict[TopicPartition, list[tuple[int, ...]]]
 
 
-def opened(kafka: KafkaBroker) -> DataDirectory:
+def opened(kafka: KafkaBroker) -> LogManager:
     """The broker's directory, while it is stopped."""
-    directory = DataDirectory(
+    directory = LogManager(DataDirectory(
         LocalDataFiles(),
         str(kafka.log_dir),
         lambda topic: CONFIGS[topic],
         now_ms=SystemClock().now_ms(),
-    )
-    assert directory.refused == {}
+    ))
+    assert directory.data.refused == {}
     return directory
 
 
 # What is written
 
 
-def write_codecs(author: Author, _: DataDirectory) -> None:
+def write_codecs(author: Author, _: LogManager) -> None:
     """All codecs, many small segments."""
     for number in range(120):
         author.send(count=1 + number % 5, codec=CODECS[number % 5])
     assert len(author.log.segments) > 3
 
 
-def write_idempotent(author: Author, _: DataDirectory) -> None:
+def write_idempotent(author: Author, _: LogManager) -> None:
     for number in range(40):
         author.send((-1, 100, 101, 102)[number % 4], codec=CODECS[number % 3])
 
 
-def write_transactions(author: Author, _: DataDirectory) -> None:
+def write_transactions(author: Author, _: LogManager) -> None:
     """Committed and aborted ones that overlap, over several segments, others between them."""
     for number in range(12):
         for producer_id in (200, 201, 202, -1):
@@ -96,7 +97,7 @@ def write_transactions(author: Author, _: DataDirectory) -> None:
         author.end(producer_id, commit=producer_id == 201)
 
 
-def write_opened(author: Author, _: DataDirectory) -> None:
+def write_opened(author: Author, _: LogManager) -> None:
     """A transaction that stays open, with decided ones and others behind it."""
     author.send()
     author.send(300, transactional=True)
@@ -106,7 +107,7 @@ def write_opened(author: Author, _: DataDirectory) -> None:
         author.send()
 
 
-def write_cut(author: Author, directory: DataDirectory) -> None:
+def write_cut(author: Author, directory: LogManager) -> None:
     """Cut inside a transaction that had ended, and continued."""
     write_transactions(author, directory)
     middle = author.written.end // 2
@@ -117,7 +118,7 @@ def write_cut(author: Author, directory: DataDirectory) -> None:
     author.send(202, transactional=True)
 
 
-def write_deleted(author: Author, directory: DataDirectory) -> None:
+def write_deleted(author: Author, directory: LogManager) -> None:
     """DeleteRecords to the middle of a batch of an aborted transaction."""
     write_transactions(author, directory)
     author.log.flush()
@@ -127,11 +128,11 @@ def write_deleted(author: Author, directory: DataDirectory) -> None:
     assert author.log.segments[0].base_offset > 0
 
 
-def write_nothing(author: Author, _: DataDirectory) -> None:
+def write_nothing(author: Author, _: LogManager) -> None:
     pass
 
 
-def write_mixed(author: Author, directory: DataDirectory) -> None:
+def write_mixed(author: Author, directory: LogManager) -> None:
     write_idempotent(author, directory)
     write_transactions(author, directory)
     author.send(400, transactional=True)
@@ -234,7 +235,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
         yield broker
 
 
-def all_producers(directory: DataDirectory) -> dict[TopicPartition, list[ProducerStateEntry]]:
+def all_producers(directory: LogManager) -> dict[TopicPartition, list[ProducerStateEntry]]:
     return {each: log.producers.entries() for each, log in directory.logs.items()}
 
 
@@ -262,7 +263,7 @@ def go_on_at(kafka: KafkaBroker, authors: Authors) -> None:
     wire.close()
 
 
-def go_on_here(directory: DataDirectory, authors: Authors) -> None:
+def go_on_here(directory: LogManager, authors: Authors) -> None:
     """All authors write through us; every second log begins a new segment."""
     for partition, author in authors.items():
         author.to(directory.logs[partition])
@@ -271,7 +272,7 @@ def go_on_here(directory: DataDirectory, authors: Authors) -> None:
         go_on(author)
 
 
-def taken_over(kafka: KafkaBroker, authors: Authors, known: Described) -> DataDirectory:
+def taken_over(kafka: KafkaBroker, authors: Authors, known: Described) -> LogManager:
     """What the broker has left, with everything that it knew."""
     directory = opened(kafka)
     for partition, author in authors.items():
@@ -293,7 +294,7 @@ def test_back_and_forth(kafka: KafkaBroker) -> None:
     known = described(kafka, authors)
     kafka.stop()
     directory = taken_over(kafka, authors, known)
-    assert directory.repairs == []
+    assert directory.data.repairs == []
     go_on_here(directory, authors)
     shorten(directory, authors[TopicPartition("ours", MIXED)])
     producers = all_producers(directory)
@@ -313,7 +314,7 @@ def test_back_and_forth(kafka: KafkaBroker) -> None:
     abort_hanging(kafka, authors)
 
 
-def write_all(directory: DataDirectory) -> tuple[Authors, dict[TopicPartition, list[ProducerStateEntry]]]:
+def write_all(directory: LogManager) -> tuple[Authors, dict[TopicPartition, list[ProducerStateEntry]]]:
     """Every partition but those that will be replaced."""
     authors = {
         each: Author(each, log_append_time=each.topic == "stamped", keyed=each.topic == "compacted")
@@ -341,18 +342,18 @@ def add_crashed(
         authors[partition], producers[partition] = found.author, found.producers
 
 
-def compact(author: Author, directory: DataDirectory) -> None:
+def compact(author: Author, directory: LogManager) -> None:
     """Run the cleaner: fewer records, the same last values."""
     directory.flush()
     before, count = author.written.latest(), len(author.written.consumed("read_uncommitted"))
     assert directory.clean(SystemClock().now_ms()) is not None
-    view = LogDir(directory.path).partition(*author.partition)
+    view = LogDir(directory.data.path).partition(*author.partition)
     author.written.keep({record.offset for record in view.records(isolation_level="read_uncommitted")})
     assert author.written.latest() == before
     assert len(author.written.consumed("read_uncommitted")) < count
 
 
-def shorten(directory: DataDirectory, author: Author) -> None:
+def shorten(directory: LogManager, author: Author) -> None:
     """DeleteRecords in a log that Kafka has written to."""
     author.log.flush()
     author.written.start = author.written.end - 20
@@ -360,11 +361,11 @@ def shorten(directory: DataDirectory, author: Author) -> None:
     directory.maintain(SystemClock().now_ms())
 
 
-def killed(directory: DataDirectory) -> None:
+def killed(directory: LogManager) -> None:
     """Nothing is closed; the system gives back the lock of a process that ends."""
     for log in directory.logs.values():
         log.close_files()
-    directory._lock.close()
+    directory.data._lock.close()
 
 
 def abort_hanging(kafka: KafkaBroker, authors: Authors) -> None:

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from tests.conformance.kafka_log import KafkaLog
 from tests.conformance.log_files import differences
 from txnkafka import TopicPartition
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.errors import KafkaError
@@ -157,7 +158,8 @@ class Twins:
         self.refusals += 1
         if theirs.code in OF_PRODUCERS or theirs.code == 0:
             assert len(self.ours.segments) == segments
-            self.ours._note_epoch(leader_epoch, self.ours.log_end_offset)
+            self.ours.epochs.assign(leader_epoch, self.ours.log_end_offset)
+            self.ours.set_epochs(self.ours.epochs)
             if len(self.theirs["bases"]) > segments:
                 self.ours.roll(self.now_ms)
 
@@ -255,7 +257,7 @@ class Twins:
     def checkpoint(self) -> None:
         """Our log is durable up to here, and says so."""
         self._directory.flush()
-        self._directory.checkpoint()
+        self._directory.data.checkpoint()
         self.advance_high_watermark(self.ours.high_watermark)
 
     def crash(self, *, lose_recovery_point: bool) -> None:
@@ -301,7 +303,7 @@ class Twins:
         log_start = self.theirs["start"]
         self._open_theirs(clean=clean, recovery_point=recovery_point, log_start=log_start)
         self._directory = self._open_ours()
-        assert self._directory.refused == {}
+        assert self._directory.data.refused == {}
         self._reloaded()
         self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
         # Kafka does not load idle producers; here those that are replayed go at the next opportunity
@@ -320,8 +322,10 @@ class Twins:
         )
         assert self.theirs["code"] == 0, self.theirs
 
-    def _open_ours(self) -> DataDirectory:
-        return DataDirectory(LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms)
+    def _open_ours(self) -> LogManager:
+        return LogManager(
+            DataDirectory(LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms)
+        )
 
     def _reloaded(self) -> None:
         self._was_reloaded = True

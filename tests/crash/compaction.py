@@ -9,9 +9,9 @@ from collections.abc import Hashable
 from tests.crash.explore import Promises
 from tests.crash.partition_promises import CONFIG, NOW, Partition, opened
 from tests.models.fetch_filter import AbortedTxn, fetch, scan_log
+from tests.unit.storage.reads import read
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.env import Clock, DataFiles
-from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["check_compactions", "compactions"]
@@ -54,18 +54,18 @@ def _write(partition: Partition, number: int) -> None:
 def check_compactions(files: DataFiles, promises: Promises) -> None:
     """Raises AssertionError when something has changed."""
     directory = opened(files, _CONFIG)
-    assert not directory.refused, directory.refused
+    assert not directory.data.refused, directory.data.refused
     found = _state(directory)
     if len(promises.attempted) == len(promises.acknowledged) > 0:
         assert ("written", len(promises.acknowledged) - 1, found) == promises.acknowledged[-1]
     directory.close()
     again = opened(files, _CONFIG)
-    assert not again.repairs, again.repairs
+    assert not again.data.repairs, again.data.repairs
     assert _state(again) == found
     again.close()
 
 
-def _state(directory: DataDirectory) -> Hashable:
+def _state(directory: LogManager) -> Hashable:
     return tuple(
         (key, log.log_end_offset, frozenset(_view(log).items()), frozenset(_producers(log)))
         for key, log in sorted(directory.logs.items())

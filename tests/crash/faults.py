@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from tests.crash.partition_promises import CONFIG, opened
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles, this_process
 from txnkafka.errors import KafkaError
-from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.testing.fault_plan import FaultPlan
 
 __all__ = ["failing", "in_a_child", "killed", "reopened"]
@@ -26,13 +26,13 @@ def failing(plan: FaultPlan, call: str, number: int = 1, *, error: int = errno.E
         plan.fails = 0
 
 
-def killed(directory: DataDirectory, files: DataFiles, config: LogConfig = CONFIG) -> DataDirectory:
+def killed(directory: LogManager, files: DataFiles, config: LogConfig = CONFIG) -> LogManager:
     """The process ends without a word; another one opens the directory."""
-    directory._give_back()
+    directory.data._give_back()
     return opened(files, config)
 
 
-def reopened(directory: DataDirectory, files: DataFiles, config: LogConfig = CONFIG) -> DataDirectory:
+def reopened(directory: LogManager, files: DataFiles, config: LogConfig = CONFIG) -> LogManager:
     """The directory is closed, which says that a log has failed where one has, and opened again."""
     with suppress(KafkaError):
         directory.close()

@@ -73,7 +73,7 @@ def rolls(files: DataFiles, clock: Clock, promises: Promises) -> None:
         partition.append(f"r{number}", producer_id=7)
         if number % 4 == 2:
             partition.flush()
-    directory.checkpoint()
+    directory.data.checkpoint()
     partition.append("last", producer_id=7)
     partition.flush()
 
@@ -116,7 +116,7 @@ def truncations(files: DataFiles, clock: Clock, promises: Promises) -> None:
     for number in range(5):
         partition.append(f"t{number}")
     partition.flush()
-    directory.checkpoint()
+    directory.data.checkpoint()
     partition.truncate(8)
     partition.append("new")
     partition.flush()
@@ -199,7 +199,7 @@ def deletions(files: DataFiles, clock: Clock, promises: Promises) -> None:
     other.append("other")
     partition.flush()
     other.flush()
-    directory.checkpoint()
+    directory.data.checkpoint()
     partition.delete()
     partition = Partition(directory, promises)
     partition.append("new", 7)

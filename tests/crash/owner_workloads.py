@@ -235,7 +235,7 @@ def retried_changes(files: DataFiles, clock: Clock, promises: Promises) -> None:
     for number in range(6):
         partition.append(f"r{number}", 7)
     partition.flush()
-    directory.checkpoint()
+    directory.data.checkpoint()
     with failing(plan, "create"), suppress(OSError):
         partition.truncate(6)
     partition.truncate(6, is_retry=True)
@@ -287,7 +287,7 @@ def _try_all(partition: Partition) -> None:
         lambda: directory.delete_records(partition.key, -1),
         lambda: directory.create(TopicPartition("t", 2), TOPIC_ID, now_ms=NOW),
         directory.flush,
-        directory.checkpoint,
+        directory.data.checkpoint,
         lambda: directory.maintain(NOW),
         directory.close,
     ]

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from tests.crash.derived_files import check_beside_log, check_damaged_snapshots, check_snapshots
 from tests.crash.entries import CRC_AND_BEHIND, Entry, Transaction, transactions
 from tests.crash.explore import Promises
+from tests.unit.storage.reads import read
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka._core.scan import scan
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError
@@ -27,7 +29,6 @@ from txnkafka.storage.formats.layout import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_
 from txnkafka.storage.log.append_all import append_all
 from txnkafka.storage.log.append_info import AppendInfo, AppendRequest
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import delete_old_segments
@@ -57,14 +58,14 @@ class History:
     acknowledged_start: int = 0
 
 
-def opened(files: DataFiles, config: LogConfig = CONFIG) -> DataDirectory:
-    return DataDirectory(files, PATH, lambda topic: config, now_ms=NOW)
+def opened(files: DataFiles, config: LogConfig = CONFIG) -> LogManager:
+    return LogManager(DataDirectory(files, PATH, lambda topic: config, now_ms=NOW))
 
 
 class Partition:
     """A partition that notes what it is asked for."""
 
-    def __init__(self, directory: DataDirectory, promises: Promises, number: int = 0) -> None:
+    def __init__(self, directory: LogManager, promises: Promises, number: int = 0) -> None:
         self.key = TopicPartition("t", number)
         self.directory = directory
         self._promises = promises
@@ -192,8 +193,9 @@ def check_logs(files: DataFiles, promises: Promises, config: LogConfig = CONFIG)
     stopped_cleanly = files.exists(f"{PATH}/{CLEAN_SHUTDOWN_FILE}")
     _check_what_is_believed(files, promises, histories, stopped_cleanly=stopped_cleanly)
     directory = opened(files, config)
-    assert not directory.refused, directory.refused
-    assert not (stopped_cleanly and directory.repairs), directory.repairs
+    assert not directory.data.refused, directory.data.refused
+    repairs = directory.data.repairs
+    assert not (stopped_cleanly and repairs), repairs
     found = {key: _entries(log) for key, log in directory.logs.items()}
     whole: dict[TopicPartition, Sequence[Entry]] = {}
     for key, history in histories.items():
@@ -205,7 +207,7 @@ def check_logs(files: DataFiles, promises: Promises, config: LogConfig = CONFIG)
     for key, entries in whole.items():
         _check_files(files, promises, key, entries)
     again = opened(files, config)
-    assert not again.repairs, again.repairs
+    assert not again.data.repairs, again.data.repairs
     assert {key: _entries(log) for key, log in again.logs.items()} == found
     again.close()
 

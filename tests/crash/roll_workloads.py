@@ -98,8 +98,22 @@ def rolls_that_cannot_sync_names(files: DataFiles, clock: Clock, promises: Promi
 
 
 def rolls_that_cannot_keep_epochs(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """The new segment is there; its batch is of a new epoch, of which the file cannot be renamed."""
-    _failing_rolls(files, promises, "rename", 1, turns=3, epochs=True)
+    """A flush renames the file of a new epoch, then the new segment: neither, either or both of them."""
+    plan = FaultPlan()
+    faulty = FaultyFiles(files, plan)
+    directory = opened(faulty)
+    partition = Partition(directory, promises)
+    for turn in range(4):
+        partition.append(f"{turn} before", 7, leader_epoch=turn)
+        partition.append(f"{turn} large", 7, records=LARGE, leader_epoch=turn)
+        with failing(plan, "rename", turn % 2 + 1, error=errno.EIO):
+            partition.flush()
+        if partition.log.fenced is not None:
+            directory = reopened(directory, faulty)
+            partition = Partition(directory, promises)
+        partition.append(f"{turn} fits", 7, leader_epoch=turn)
+        partition.flush()
+    _stop(partition, promises)
 
 
 def _failing_rolls(
@@ -110,7 +124,6 @@ def _failing_rolls(
     *,
     error: int = errno.ENOSPC,
     turns: int = 1,
-    epochs: bool = False,
     config: LogConfig = CONFIG,
 ) -> None:
     """Behind each failure a batch that still fits, which is flushed; then the roll succeeds. A clean stop."""
@@ -119,18 +132,17 @@ def _failing_rolls(
     directory = opened(faulty, config)
     partition = Partition(directory, promises)
     for turn in range(calls * turns):
-        epoch = turn if epochs else 0
-        partition.append(f"{turn} aborted", 1, transactional=True, leader_epoch=epoch)
-        partition.end(1, commit=False, leader_epoch=epoch)
-        partition.append(f"{turn} before", 7, leader_epoch=epoch)
+        partition.append(f"{turn} aborted", 1, transactional=True)
+        partition.end(1, commit=False)
+        partition.append(f"{turn} before", 7)
         with failing(plan, call, turn % calls + 1, error=error), suppress(KafkaStorageError):
-            partition.append(f"{turn} large", 7, records=LARGE, leader_epoch=epoch + epochs)
+            partition.append(f"{turn} large", 7, records=LARGE)
         if partition.log.fenced is not None:
             directory = reopened(directory, faulty, config)
             partition = Partition(directory, promises)
-        partition.append(f"{turn} fits", 7, records=1, leader_epoch=epoch)
+        partition.append(f"{turn} fits", 7, records=1)
         partition.flush()
-        partition.append(f"{turn} large again", 7, records=LARGE, leader_epoch=epoch)
+        partition.append(f"{turn} large again", 7, records=LARGE)
     _stop(partition, promises)
 
 

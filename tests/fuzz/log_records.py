@@ -1,6 +1,7 @@
 """The target for records of Kafka's own logs: coordinators, cluster metadata, control records.
 
-Their readers never raise: what cannot be read comes out as bytes beside an error. An input is a byte for the
+Their readers never raise: what cannot be read comes out as bytes beside an error. What was read without an
+error can be written, and reads as it was. An input is a byte for the
 kind of log, and key and value, each with an i32 length, -1 for null.
 """
 
@@ -23,6 +24,10 @@ from txnkafka.wire.records import (
     decode_group_log,
     decode_metadata,
     decode_transaction_log,
+    encode_group_log,
+    encode_metadata,
+    encode_transaction_key,
+    encode_transaction_value,
 )
 
 __all__ = ["LOG_RECORD", "packed", "unpacked"]
@@ -99,6 +104,10 @@ def _transaction(key: bytes | None, value: bytes | None) -> LogRecord:
     record = decode_transaction_log(key, value)
     metadata = TransactionMetadata.of(record)
     assert metadata is None or record.value is not None
+    if metadata is not None and record.error is None:
+        assert encode_transaction_key(metadata.transactional_id) == key
+        again = decode_transaction_log(key, encode_transaction_value(metadata, record.value_version or 0))
+        assert TransactionMetadata.of(again) == metadata
     return record
 
 
@@ -106,11 +115,17 @@ def _group(key: bytes | None, value: bytes | None) -> LogRecord:
     record = decode_group_log(key, value)
     committed = OffsetAndMetadata.of(record)
     assert committed is None or record.type == "offset_commit"
+    # of consumers' groups the members are shown as fields, which are not written
+    if record.error is None and (record.value or {}).get("protocol_type") != "consumer":
+        assert decode_group_log(*encode_group_log(record)).as_dict() == record.as_dict()
     return record
 
 
 def _metadata(key: bytes | None, value: bytes | None) -> LogRecord:
-    return decode_metadata(value)
+    record = decode_metadata(value)
+    if record.error is None:
+        assert decode_metadata(encode_metadata(record)).as_dict() == record.as_dict()
+    return record
 
 
 def _control(key: bytes | None, value: bytes | None) -> LogRecord:

@@ -17,6 +17,7 @@ from tests.fuzz.directory import NOW_MS, mutate_directory, unpacked
 from tests.fuzz.engine import Target, require
 from txnkafka import KafkaError, LogDir, TopicPartition
 from txnkafka._core.encode import end_txn_marker
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.verify import verify
@@ -78,7 +79,7 @@ def check_owner(content: bytes) -> str:
         directory = _opened(files, config)
     except KafkaError as error:
         return f"refused: {_words(error)}"
-    labels = {_words(error) for error in directory.refused.values()}
+    labels = {_words(error) for error in directory.data.refused.values()}
     written = {partition: set(append_to(log)) for partition, log in directory.logs.items()}
     labels.update(*written.values())
     while directory.clean(NOW_MS) is not None:
@@ -90,25 +91,25 @@ def check_owner(content: bytes) -> str:
     directory.close()
     _check_reader(files, before, {each for each, refused in written.items() if not refused})
     again = _opened(files, config)
-    require(again.was_clean == (not directory.refused), "a clean stop was not noticed")
-    require(again.refused.keys() >= directory.refused.keys(), "a partition is refused only once")
-    if not directory.refused:  # else it does not count as stopped cleanly, and everything is checked
-        require(not again.refused, f"stopped cleanly, and refused: {again.refused}")
+    require(again.data.was_clean == (not directory.data.refused), "a clean stop was not noticed")
+    require(again.data.refused.keys() >= directory.data.refused.keys(), "a partition is refused only once")
+    if not directory.data.refused:  # else it does not count as stopped cleanly, and everything is checked
+        require(not again.data.refused, f"stopped cleanly, and refused: {again.data.refused}")
         require(_offsets(again) == before, f"{before} before, {_offsets(again)} when opened again")
-        require(not again.repairs, f"repaired although it was stopped cleanly: {again.repairs}")
+        require(not again.data.repairs, f"repaired although it was stopped cleanly: {again.data.repairs}")
     again.close()
     return f"{'refused' if labels else 'accepted'}: {sorted(labels)[:4]}"
 
 
-def _opened(files: MemoryFiles, config: LogConfig) -> DataDirectory:
-    return DataDirectory(files, ROOT, lambda _: config, now_ms=NOW_MS)
+def _opened(files: MemoryFiles, config: LogConfig) -> LogManager:
+    return LogManager(DataDirectory(files, ROOT, lambda _: config, now_ms=NOW_MS))
 
 
 def _words(error: object) -> str:
     return "".join(c for c in str(error)[:40] if not c.isdigit())
 
 
-def _offsets(directory: DataDirectory) -> dict[TopicPartition, Offsets]:
+def _offsets(directory: LogManager) -> dict[TopicPartition, Offsets]:
     return {
         partition: (log.log_start_offset, log.last_stable_offset, log.log_end_offset)
         for partition, log in directory.logs.items()
@@ -170,12 +171,15 @@ def check_repair(content: bytes) -> str:
     except KafkaError as error:
         return f"refused: {_words(error)}"
     second = _repaired(files)
-    require(second.refused.keys() == first.refused.keys(), "another partition is refused the second time")
-    if not first.refused:
-        require(not second.repairs, f"repaired, and the second time again: {second.repairs}")
+    require(
+        second.data.refused.keys() == first.data.refused.keys(),
+        "another partition is refused the second time",
+    )
+    if not first.data.refused:
+        require(not second.data.repairs, f"repaired, and the second time again: {second.data.repairs}")
     errors = [str(each) for each in _errors(files, sorted(first.logs)) if each.code not in NOT_REPAIRED]
     require(not errors, f"repaired, and verify finds {errors}")
-    labels = {_words(repair) for repair in first.repairs} | set(map(_words, first.refused.values()))
+    labels = {_words(repair) for repair in first.data.repairs} | set(map(_words, first.data.refused.values()))
     return f"{'refused' if labels else 'accepted'}: {sorted(labels)[:4]}"
 
 
@@ -186,10 +190,10 @@ def _errors(files: MemoryFiles, partitions: list[TopicPartition]) -> Iterator[Fi
         yield from (each for each in report.findings if each.severity == "error")
 
 
-def _repaired(files: MemoryFiles) -> DataDirectory:
-    directory = DataDirectory(
+def _repaired(files: MemoryFiles) -> LogManager:
+    directory = LogManager(DataDirectory(
         files, ROOT, lambda _: CONFIGS[0], now_ms=NOW_MS, repair=Repair(full=True, truncate_corrupt=True)
-    )
+    ))
     directory.close()
     return directory
 

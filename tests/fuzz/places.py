@@ -22,6 +22,7 @@ from tests.fuzz.directory import NOW_MS, check_partition, mutate_directory, pack
 from tests.fuzz.engine import Target, require
 from tests.fuzz.owning import CONFIGS, append_to
 from txnkafka import KafkaError, LogDir
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.env import LocalDataFiles, LocalFileSystem
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.logdir.verify import verify
@@ -149,7 +150,7 @@ def _read(path: str) -> set[str]:
 
 def _own(path: str) -> set[str]:
     directory = _directory(LocalDataFiles(), path, None)
-    labels = {_words(error) for error in directory.refused.values()}
+    labels = {_words(error) for error in directory.data.refused.values()}
     for log in directory.logs.values():
         labels.update(append_to(log))
     while directory.clean(NOW_MS) is not None:
@@ -161,17 +162,17 @@ def _own(path: str) -> set[str]:
 def _repair(path: str) -> set[str]:
     directory = _directory(LocalDataFiles(), path, Repair(full=True, truncate_corrupt=True))
     directory.close()
-    return {_words(error) for error in directory.refused.values()}
+    return {_words(error) for error in directory.data.refused.values()}
 
 
 def _dry_repair(path: str) -> set[str]:
     directory = _directory(OverlayFiles(LocalFileSystem()), path, Repair())
     directory.close()
-    return {_words(error) for error in directory.refused.values()}
+    return {_words(error) for error in directory.data.refused.values()}
 
 
-def _directory(files: LocalDataFiles | OverlayFiles, path: str, repair: Repair | None) -> DataDirectory:
-    return DataDirectory(files, path, lambda _: CONFIGS[1], now_ms=NOW_MS, repair=repair)
+def _directory(files: LocalDataFiles | OverlayFiles, path: str, repair: Repair | None) -> LogManager:
+    return LogManager(DataDirectory(files, path, lambda _: CONFIGS[1], now_ms=NOW_MS, repair=repair))
 
 
 WAYS: Sequence[Callable[[str], set[str]]] = (_read, _dry_repair, _own, _repair)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.golden.answers import record_row
+from tests.unit.storage.reads import Answer, read
 from txnkafka import CorruptRecordError
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.model import IsolationLevel
 from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 from txnkafka.storage.formats.txn_index import AbortedTxn
-from txnkafka.storage.log.log_read import LogRead, read
 from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["consume"]
@@ -49,7 +49,7 @@ def _fetches(log: PartitionLog, isolation_level: IsolationLevel, max_bytes: int)
         position = max(position, index.last_offset[-1] + 1)
 
 
-def _decoded(answer: LogRead, index: BatchIndex, offset: int) -> Iterator[Json]:
+def _decoded(answer: Answer, index: BatchIndex, offset: int) -> Iterator[Json]:
     selection = bytearray(BOUNDED * shown for shown in _shown(index, answer.aborted_transactions))
     data = answer.records
     batches = SelectedBatches(

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from tests.models.fetch_filter import AbortedTxn, fetch, scan_log
 from tests.models.partition_log import PartitionLogModel
+from tests.models.record_batch import BatchHeader
+from tests.unit.storage.reads import read
 from txnkafka.model import IsolationLevel
 from txnkafka.storage.formats import parse_producer_snapshot
-from txnkafka.storage.log.log_read import read
+from txnkafka.storage.log import log_read
+from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata, bytes_between
+from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.transactions import transactions_of
 
-__all__ = ["check_offsets", "check_producers", "check_records", "check_transaction_indexes"]
+__all__ = [
+    "check_offsets",
+    "check_positions",
+    "check_producers",
+    "check_records",
+    "check_transaction_indexes",
+]
+
+LARGEST = 1 << 20  # bytes of a segment here
 
 
 def check_offsets(log: PartitionLog, model: PartitionLogModel) -> None:
@@ -18,6 +30,43 @@ def check_offsets(log: PartitionLog, model: PartitionLogModel) -> None:
     assert (log.recovery_point, log.high_watermark) == (model.durable, model.high_watermark)
     assert log.last_stable_offset == model.last_stable_offset <= log.log_end_offset
     assert [each for each in log.epochs.entries if each[1] < log.log_end_offset] == model.epochs()
+
+
+def check_positions(log: PartitionLog) -> None:
+    """Every position that the log keeps is that of a scan, and a read up to it ends there."""
+    headers = [_headers(log, segment) for segment in log.segments]
+
+    def scanned(offset: int) -> tuple[int, int, int]:
+        for segment, found in zip(log.segments, headers, strict=True):
+            for header in found:
+                if header.last_offset >= offset:
+                    return offset, segment.base_offset, header.position
+        return offset, log.active.base_offset, log.active.size
+
+    known = log.last_stable_offset_metadata, log.high_watermark_metadata, log.log_end_metadata
+    assert known == tuple(map(scanned, (log.last_stable_offset, log.high_watermark, log.log_end_offset)))
+    sizes = {segment.base_offset: segment.size for segment in log.segments}
+    start = log.segments[0].base_offset
+    begin = LogOffsetMetadata(start, start, 0)
+    for end in known:
+        below = sum(size for base, size in sizes.items() if base < end.segment_base_offset) + end.position
+        assert bytes_between(log.segments, begin, end) == below
+        assert bytes_between(log.segments, end, begin) == 0
+    levels = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED, None
+    for level, limit in zip(levels, known, strict=True):
+        if max(limit.segment_base_offset, log.log_start_offset) < limit.offset:
+            offset = max(limit.segment_base_offset, log.log_start_offset)
+            with log_read.read(log, offset, max_bytes=LARGEST, isolation_level=level).records as records:
+                ends_at = records.base_offset, records.position + records.size
+                assert not records.size or ends_at == (limit.segment_base_offset, limit.position)
+
+
+def _headers(log: PartitionLog, segment: LogSegment) -> list[BatchHeader]:
+    if not segment.size:
+        return []
+    headers, stop, _ = scan_log(log.files.read(segment.path("log"), LARGEST)[: segment.size])
+    assert stop == "end"
+    return headers
 
 
 def check_producers(log: PartitionLog, model: PartitionLogModel) -> None:

@@ -12,8 +12,10 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.conftest import LONG
 from tests.property.partition_log_machine import PartitionLogMachine
 from txnkafka.errors import KafkaError
-from txnkafka.storage.log import transactions, truncation
+from txnkafka.storage.log import partition_log, transactions
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
+from txnkafka.storage.log.local_log import LocalLog
+from txnkafka.storage.log.log_offset_metadata import OffsetPositions
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
@@ -29,7 +31,7 @@ LIVES = settings(COMMON, max_examples=20 * EXAMPLES if LONG else EXAMPLES, phase
 UNTIL_FOUND = settings(COMMON, max_examples=EXAMPLES, phases=[Phase.generate], database=None)
 
 
-@seed(6)
+@seed(1)
 class SameLives(PartitionLogMachine):
     """The lives that `make test` tries, and in which every planted fault must be found: a proof for more
     lives, or for others, says nothing about these. `make long` tries new ones."""
@@ -42,6 +44,12 @@ def test_a_log_lives_as_its_model() -> None:
 # Planted faults: where, what is there instead of the method, which gets it as its first argument.
 
 Replacement = Callable[..., Any]
+
+
+def named_at_once(original: Replacement, *arguments: Any) -> LogSegment:
+    segment: LogSegment = original(*arguments)
+    segment.files.become("")
+    return segment
 
 
 def nothing(original: Replacement, *arguments: Any, **named: Any) -> bool:
@@ -66,13 +74,14 @@ PLANTED: list[tuple[str, Any, str, Replacement]] = [
     ("aborted transactions are not cut", TxnIndexFile, "keep_below", nothing),
     ("a cut takes too many aborted transactions", LogSegment, "truncate", one_less),
     ("epochs are not cut", LeaderEpochs, "truncate_from_end", nothing),
-    ("a cut does not load the producers again", truncation, "_reload_producers", nothing),
-    ("retention does not keep the producers", truncation, "_keep_producers", nothing),
+    ("a cut does not load the producers again", partition_log, "reload_state", nothing),
+    ("retention does not keep the producers", partition_log, "keep_state", nothing),
     ("a snapshot of another moment", ProducerSnapshots, "write", stale),
     ("snapshots behind the end stay", ProducerSnapshots, "remove_above", nothing),
     ("nothing is replayed", transactions, "_add_from_log", nothing),
     ("a verification that is never over", VerificationState, "clear", nothing),
-    ("a segment is not synced before the next begins", LogSegment, "sync", nothing),
+    ("a segment has its name before the one in front is durable", LocalLog, "_begun_segment", named_at_once),
+    ("a roll does not move the positions at the log end", OffsetPositions, "on_roll", nothing),
 ]
 
 

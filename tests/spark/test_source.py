@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from base64 import b64encode
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.spark.answers import Json, expected_lines, line
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import TopicPartition
 from txnkafka.spark import TxnKafkaDataSource
+from txnkafka.spark import source as spark_source
 
 INTERLEAVED = case("interleaved")
 CONNECT = "Python worker failed to connect back"
@@ -106,6 +108,20 @@ def test_the_partition_of_an_empty_plan_has_no_rows(partition: InputPartition | 
     source = TxnKafkaDataSource({"path": PATH})
     reader = source.reader(source.schema())
     assert list(reader.read(partition)) == []
+
+
+def test_options_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark sends the source that it asked for a schema to the process in which it asks for a reader."""
+    source = TxnKafkaDataSource({"path": PATH, "subscribe": "orders", "isolation.level": "read_uncommitted"})
+    schema = source.schema()
+    sent = pickle.loads(pickle.dumps(source))
+
+    def again(options: object) -> None:
+        raise AssertionError("parsed again")
+
+    monkeypatch.setattr(spark_source, "parse_source_options", again)
+    partitions = sent.reader(schema).partitions()
+    assert {unit.topic for each in partitions for unit in each.value.units} == {"orders"}
 
 
 def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
     write_log(tmp_path / "data", "orders-0", {0: data})
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(examples) == 7
+    assert len(examples) == 8
     names: dict[str, object] = {}
     for example in examples:
         exec(example, names)

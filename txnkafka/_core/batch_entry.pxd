@@ -1,51 +1,51 @@
 # What the header of one batch says, and how it is read. Who calls this initializes CRCs when it is loaded.
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from txnkafka._core.batch_header cimport (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTES,
+    BASE_OFFSET,
     BASE_SEQUENCE,
     BASE_TIMESTAMP,
     BATCH_LENGTH,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
     CRC,
     HEADER_SIZE,
     LAST_OFFSET_DELTA,
-    LEADER_EPOCH,
+    LEGACY_ATTRIBUTES,
+    LEGACY_CRC,
+    LEGACY_TIMESTAMP,
     LOG_OVERHEAD,
     MAGIC,
+    MAGIC_0,
+    MAGIC_1,
+    MAGIC_2,
     MAX_TIMESTAMP,
+    MIN_FRAME,
+    MIN_SIZE_0,
+    MIN_SIZE_1,
+    MIN_SIZE_2,
+    NO_CONTROL_TYPE,
+    PARTITION_LEADER_EPOCH,
     PRODUCER_EPOCH,
     PRODUCER_ID,
     RECORDS_COUNT,
+    UNKNOWN_MAGIC,
 )
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_varint, read_varlong
 from txnkafka._core.crc32c cimport crc32c_of
 
 cdef enum:
-    MIN_FRAME = 17                  # up to the magic byte: what is needed to tell the format
-    MIN_SIZE_0 = 14                 # the length field of the smallest magic 0 and 1 entries and magic 2 batch
-    MIN_SIZE_1 = 22
-    MIN_SIZE_2 = 49
+    MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD    # of the length field, so that a size is an int32 too
 
 cdef extern from * nogil:
     """
-    #define MAX_SIZE (0x7FFFFFFF - 12)              /* of the length field, so that a size is an int32 too */
     #define MAX_OFFSET INT64_C(0x7FFFFFFFFFFFFFFE)  /* so that the next offset is a number too */
     """
-    int64_t MAX_SIZE
     int64_t MAX_OFFSET
-
-cdef enum:
-    NO_CONTROL_TYPE = -1        # data batch, or a control batch whose key cannot be read
-    CONTROL_ABORT = 0
-    CONTROL_COMMIT = 1
-    BAD_MAGIC = 127             # the CRC holds for a magic 2 batch, but the magic byte is not 0, 1 or 2
-
-cdef enum:
-    ATTRIBUTE_CODEC = 0x07
-    ATTRIBUTE_LOG_APPEND_TIME = 0x08
-    ATTRIBUTE_TRANSACTIONAL = 0x10
-    ATTRIBUTE_CONTROL = 0x20
-    ATTRIBUTE_DELETE_HORIZON = 0x40
 
 cdef enum Stop:                 # why the walk over batches ended
     AT_END
@@ -85,13 +85,13 @@ cdef inline bint all_zero(const uint8_t* p, const uint8_t* end) noexcept nogil:
 cdef inline Stop read_legacy(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
     """Magic 0 and 1: entry by entry; a compressed wrapper is one entry with the offset of its last
     record."""
-    e.base_offset = e.last_offset = load_i64(p)
+    e.base_offset = e.last_offset = load_i64(p + BASE_OFFSET)
     if e.base_offset < 0 or e.base_offset > MAX_OFFSET or size > MAX_SIZE:
         return GARBAGE
     e.size = <int32_t>(size + LOG_OVERHEAD)
-    e.crc = load_u32(p + 12)
-    e.attributes = <int16_t>p[17]
-    e.base_timestamp = e.max_timestamp = load_i64(p + 18) if e.magic == 1 else -1
+    e.crc = load_u32(p + LEGACY_CRC)
+    e.attributes = <int16_t>p[LEGACY_ATTRIBUTES]
+    e.base_timestamp = e.max_timestamp = load_i64(p + LEGACY_TIMESTAMP) if e.magic == MAGIC_1 else -1
     e.count = -1 if e.attributes & ATTRIBUTE_CODEC else 1
     e.producer_id = -1
     e.producer_epoch = -1
@@ -128,11 +128,22 @@ cdef inline void read_control(const uint8_t* p, const uint8_t* end, BatchEntry* 
         e.coordinator_epoch = load_i32(p + 2)
 
 
-cdef inline Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
-    cdef int32_t last_offset_delta = load_i32(p + LAST_OFFSET_DELTA)
-    e.base_offset = load_i64(p)
-    e.size = <int32_t>(size + LOG_OVERHEAD)
-    e.partition_leader_epoch = load_i32(p + LEADER_EPOCH)
+cdef inline uint32_t batch_crc(const uint8_t* p, int64_t size) noexcept nogil:
+    """The CRC that a magic 2 batch of these ``size`` bytes must have."""
+    return crc32c_of(p + ATTRIBUTES, <size_t>(size - ATTRIBUTES))
+
+
+cdef inline int32_t last_offset_delta(const BatchEntry* e) noexcept nogil:
+    """The field itself, which may be negative until ``read_header`` has refused that."""
+    return <int32_t>(<uint64_t>e.last_offset - <uint64_t>e.base_offset)
+
+
+cdef inline void read_fields(const uint8_t* p, BatchEntry* e) noexcept nogil:
+    """The 61 bytes of magic 2 as they are, but for size and magic byte; nothing is checked."""
+    cdef int64_t delta = load_i32(p + LAST_OFFSET_DELTA)
+    e.base_offset = load_i64(p + BASE_OFFSET)
+    e.last_offset = <int64_t>(<uint64_t>e.base_offset + <uint64_t>delta)
+    e.partition_leader_epoch = load_i32(p + PARTITION_LEADER_EPOCH)
     e.crc = load_u32(p + CRC)
     e.attributes = load_i16(p + ATTRIBUTES)
     e.base_timestamp = load_i64(p + BASE_TIMESTAMP)
@@ -144,12 +155,18 @@ cdef inline Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noex
     e.control_type = NO_CONTROL_TYPE
     e.coordinator_epoch = -1
     e.crc_wrong = 0
-    if e.base_offset < 0 or last_offset_delta < 0 or e.base_offset > MAX_OFFSET - last_offset_delta:
+
+
+cdef inline Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noexcept nogil:
+    cdef int32_t delta
+    read_fields(p, e)
+    e.size = <int32_t>(size + LOG_OVERHEAD)
+    delta = last_offset_delta(e)
+    if e.base_offset < 0 or delta < 0 or e.base_offset > MAX_OFFSET - delta:
         return GARBAGE
-    e.last_offset = e.base_offset + last_offset_delta
     if e.attributes & ATTRIBUTE_CONTROL:
         # A wrong control bit would hide data, a wrong type would turn a commit into an abort.
-        if crc32c_of(p + ATTRIBUTES, <size_t>(e.size - ATTRIBUTES)) != e.crc:
+        if batch_crc(p, e.size) != e.crc:
             e.crc_wrong = 1
         elif not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
             read_control(p + HEADER_SIZE, p + e.size, e)
@@ -165,7 +182,7 @@ cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e)
     e.magic = <int8_t>p[MAGIC]
     if size < MIN_SIZE_0:
         return ZEROS if all_zero(p, end) else GARBAGE
-    if e.magic == 2:
+    if e.magic == MAGIC_2:
         if size < MIN_SIZE_2:
             return GARBAGE
         if size + LOG_OVERHEAD > remaining:
@@ -175,11 +192,11 @@ cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e)
         return read_header(p, size, e)
     if size + LOG_OVERHEAD > remaining:
         return TORN
-    if e.magic == 0 or (e.magic == 1 and size >= MIN_SIZE_1):
+    if e.magic == MAGIC_0 or (e.magic == MAGIC_1 and size >= MIN_SIZE_1):
         return read_legacy(p, size, e)
     # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it
     # fails there.
-    if MIN_SIZE_2 <= size <= MAX_SIZE and crc32c_of(p + ATTRIBUTES, <size_t>(size - 9)) == load_u32(p + CRC):
-        e.magic = BAD_MAGIC
+    if MIN_SIZE_2 <= size <= MAX_SIZE and batch_crc(p, size + LOG_OVERHEAD) == load_u32(p + CRC):
+        e.magic = UNKNOWN_MAGIC
         return read_header(p, size, e)
     return GARBAGE

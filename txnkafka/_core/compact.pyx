@@ -10,9 +10,12 @@ from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndS
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_DELETE_HORIZON, ATTRIBUTE_LOG_APPEND_TIME
 from txnkafka._core.batch_header cimport (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_DELETE_HORIZON,
+    ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTES,
+    BASE_OFFSET,
     BASE_TIMESTAMP,
     BATCH_LENGTH,
     CRC,
@@ -21,6 +24,7 @@ from txnkafka._core.batch_header cimport (
     LAST_OFFSET_DELTA,
     LOG_OVERHEAD,
     MAGIC,
+    MAGIC_2,
     MAX_TIMESTAMP,
     RECORDS_COUNT,
 )
@@ -51,10 +55,10 @@ cdef class Batch:
     cdef int16_t attributes
 
     def __cinit__(self, const uint8_t[::1] header not None, const uint8_t[::1] records not None):
-        if header.shape[0] < HEADER_SIZE or header[MAGIC] != 2:
-            raise ValueError("a header of magic 2 has 61 bytes")
+        if header.shape[0] < HEADER_SIZE or header[MAGIC] != MAGIC_2:
+            raise ValueError(f"a header of magic 2 has {HEADER_SIZE} bytes")
         self.header, self.records = header, records
-        self.base_offset = load_i64(&header[0])
+        self.base_offset = load_i64(&header[BASE_OFFSET])
         self.attributes = load_i16(&header[ATTRIBUTES])
         self.base_timestamp = load_i64(&header[BASE_TIMESTAMP])
         self.max_timestamp = load_i64(&header[MAX_TIMESTAMP])

@@ -16,10 +16,16 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BAD_MAGIC, BatchEntry
-from txnkafka._core.batch_header cimport ATTRIBUTES, HEADER_SIZE
+from txnkafka._core.batch_entry cimport BatchEntry, batch_crc
+from txnkafka._core.batch_header cimport (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    HEADER_SIZE,
+    MAGIC_2,
+    UNKNOWN_MAGIC,
+)
 from txnkafka._core.columns cimport RecordColumns, record_sink
-from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+from txnkafka._core.crc32c cimport crc_initialize
 from txnkafka._core.record cimport (
     MIN_RECORD_SIZE,
     RECORD_COUNT,
@@ -32,6 +38,7 @@ from txnkafka._core.record cimport (
     RECORD_SIZE,
     RECORD_TRAILING,
 )
+from txnkafka._core.read_committed cimport BOUNDED, SKIP
 from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 from txnkafka.bounds import MAX_RECORD_HEADERS
@@ -65,12 +72,6 @@ crc_initialize()
 cdef enum:
     LARGE_BATCH = 32 << 10          # from here on a batch is fetched in pieces ahead of the walk
     PIECE = 4 << 10                 # and not while the one before it is decoded
-
-cdef enum:
-    # what a selection says of a batch; read_committed.pyx writes these
-    SKIP = 0
-    WHOLE = 1
-    BOUNDED = 2
 
 cdef enum:
     # reasons of our own, next to those of record.h
@@ -282,7 +283,7 @@ def check_crcs(
     with nogil:
         i = start
         while i < stop:
-            if (chunk.selection == NULL or chunk.selection[i] != SKIP) and index.entries[i].magic >= 2:
+            if (chunk.selection == NULL or chunk.selection[i] != SKIP) and index.entries[i].magic >= MAGIC_2:
                 if check_batch(&chunk, &index.entries[i]) != RECORD_OK:
                     break
             i += 1
@@ -371,9 +372,9 @@ cdef int check_batch(Chunk* chunk, BatchEntry* e) noexcept nogil:
     cdef int64_t at = e.position - chunk.position
     if at < 0 or e.size < HEADER_SIZE or at > chunk.length - e.size:
         return OUTSIDE
-    if e.magic == BAD_MAGIC:
+    if e.magic == UNKNOWN_MAGIC:
         return WRONG_MAGIC
-    if crc32c_of(chunk.source + at + ATTRIBUTES, <size_t>(e.size - ATTRIBUTES)) != e.crc:
+    if batch_crc(chunk.source + at, e.size) != e.crc:
         return BAD_CRC
     return RECORD_OK
 
@@ -435,10 +436,10 @@ cdef Py_ssize_t decode_run(
         if chunk.selection[i] == SKIP:
             continue
         e = &entries[i]
-        if e.magic == 2 and e.attributes & ATTRIBUTE_CODEC or e.magic < 2:
+        if e.magic == MAGIC_2 and e.attributes & ATTRIBUTE_CODEC or e.magic < MAGIC_2:
             error[0] = NOT_PLAIN
             return i
-        if chunk.check_crc or e.magic != 2:
+        if chunk.check_crc or e.magic != MAGIC_2:
             error[0] = check_batch(chunk, e)
         elif e.position < chunk.position or e.position - chunk.position > chunk.length - e.size:
             error[0] = OUTSIDE

@@ -16,25 +16,25 @@ from cpython.bytearray cimport (
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from txnkafka._core.batch_entry cimport (
+from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CODEC,
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_DELETE_HORIZON,
     ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTE_TRANSACTIONAL,
-)
-from txnkafka._core.batch_header cimport (
     ATTRIBUTES,
+    BASE_OFFSET,
     BASE_SEQUENCE,
     BASE_TIMESTAMP,
     BATCH_LENGTH,
     CRC,
     HEADER_SIZE,
     LAST_OFFSET_DELTA,
-    LEADER_EPOCH,
     LOG_OVERHEAD,
     MAGIC,
+    MAGIC_2,
     MAX_TIMESTAMP,
+    PARTITION_LEADER_EPOCH,
     PRODUCER_EPOCH,
     PRODUCER_ID,
     RECORDS_COUNT,
@@ -54,6 +54,7 @@ from txnkafka._core.header_change cimport (
     put_max_timestamp,
     put_place,
 )
+from txnkafka._core.gil cimport LARGE, MANY
 from txnkafka._core.record_input cimport InputColumns, InputRecords, RecordInput, encode_input
 
 from txnkafka.errors import InvalidRecordError, MessageTooLargeError
@@ -80,13 +81,7 @@ crc_fill_shifts()
 choose_blocks()
 
 cdef enum:
-    MARKER_SIZE = 78
-
-cdef enum:
-    # from here on the interpreter's lock is released: less takes a few microseconds, handing the lock over
-    # to a busy thread and getting it back takes milliseconds
-    LARGE = 64 << 10                # bytes to write
-    MANY = 2000                     # records to measure
+    MARKER_SIZE = HEADER_SIZE + 17  # header, and a record with a key of 4 bytes and a value of 6
 
 cdef struct Header:                 # without length, magic and CRC
     int64_t base_offset
@@ -103,10 +98,10 @@ cdef struct Header:                 # without length, magic and CRC
 
 cdef void put_header(uint8_t* p, const Header* header, int32_t size) noexcept nogil:
     """The header of a batch of ``size`` bytes whose records lie behind it already."""
-    store_i64(p, header.base_offset)
+    store_i64(p + BASE_OFFSET, header.base_offset)
     store_i32(p + BATCH_LENGTH, size - LOG_OVERHEAD)
-    store_i32(p + LEADER_EPOCH, header.partition_leader_epoch)
-    p[MAGIC] = 2
+    store_i32(p + PARTITION_LEADER_EPOCH, header.partition_leader_epoch)
+    p[MAGIC] = MAGIC_2
     store_i16(p + ATTRIBUTES, header.attributes)
     store_i32(p + LAST_OFFSET_DELTA, header.last_offset_delta)
     store_i64(p + BASE_TIMESTAMP, header.base_timestamp)
@@ -284,7 +279,7 @@ cdef uint8_t* open_batch(Py_buffer* view, object batch, Py_ssize_t position, int
     PyObject_GetBuffer(batch, view, kind)
     if 0 <= position <= view.len - HEADER_SIZE:
         p = <uint8_t*>view.buf + position
-        if p[MAGIC] == 2 and HEADER_SIZE <= batch_size(p) <= view.len - position:
+        if p[MAGIC] == MAGIC_2 and HEADER_SIZE <= batch_size(p) <= view.len - position:
             return p
     length = view.len
     PyBuffer_Release(view)

@@ -5,16 +5,17 @@
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from txnkafka._core.batch_entry cimport ATTRIBUTE_LOG_APPEND_TIME
 from txnkafka._core.batch_header cimport (
+    ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTES,
+    BASE_OFFSET,
     BATCH_LENGTH,
     CRC,
     HEADER_SIZE,
     KNOWN_ATTRIBUTES,
-    LEADER_EPOCH,
     LOG_OVERHEAD,
     MAX_TIMESTAMP,
+    PARTITION_LEADER_EPOCH,
     RECORDS_COUNT,
 )
 from txnkafka._core.bytes cimport (
@@ -38,8 +39,8 @@ cdef inline int64_t batch_size(const uint8_t* p) noexcept nogil:
 
 
 cdef inline void put_place(uint8_t* p, int64_t base_offset, int32_t partition_leader_epoch) noexcept nogil:
-    store_i64(p, base_offset)
-    store_i32(p + LEADER_EPOCH, partition_leader_epoch)
+    store_i64(p + BASE_OFFSET, base_offset)
+    store_i32(p + PARTITION_LEADER_EPOCH, partition_leader_epoch)
 
 
 cdef inline void correct_crc(uint8_t* p, const uint8_t* before) noexcept nogil:

@@ -1,3 +1,5 @@
+from typing_extensions import Buffer
+
 from txnkafka._core.scan import BatchIndex
 
 def index_entries(
@@ -10,3 +12,9 @@ def index_entries(
     max_timestamp_offset: int,
     newest_entry: int,
 ) -> tuple[bytearray, bytearray, int, int, int]: ...
+def count_not_above(
+    entries: Buffer, *, count: int, entry_size: int, value: int, second: bool = False
+) -> int: ...
+def last_not_above(
+    entries: Buffer, *, count: int, entry_size: int, value: int
+) -> tuple[int, int] | None: ...

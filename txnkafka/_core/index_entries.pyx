@@ -3,10 +3,11 @@ one of them.
 
 Source: ``LogSegment.append``, ``OffsetIndex``, ``TimeIndex``.
 """
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport INT32_MAX, int64_t, uint8_t
 
 from txnkafka._core.batch_entry cimport BatchEntry
-from txnkafka._core.bytes cimport store_i32, store_i64
+from txnkafka._core.bytes cimport load_i32, load_i64, store_i32, store_i64
 from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 cdef enum:
@@ -62,3 +63,66 @@ def index_entries(
     del offsets[offset_count * OFFSET_ENTRY :]
     del times[time_count * TIME_ENTRY :]
     return offsets, times, bytes_since_entry, max_timestamp, max_timestamp_offset
+
+
+def count_not_above(entries, *, Py_ssize_t count, Py_ssize_t entry_size, int64_t value, bint second=False):
+    """How many of the first ``count`` entries of an index have a first field, or the ``second`` one, of at
+    most ``value``, if they are in order of it. Entries of 8 bytes have two fields of 4, those of 12 bytes one
+    of 8 and one of 4. Raises ValueError when ``entries`` has fewer."""
+    cdef Py_buffer view
+    check_entry_size(entry_size)
+    PyObject_GetBuffer(entries, &view, PyBUF_SIMPLE)
+    try:
+        check_count(&view, count, entry_size)
+        return not_above(<const uint8_t*>view.buf, count, entry_size, value, second)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def last_not_above(entries, *, Py_ssize_t count, Py_ssize_t entry_size, int64_t value):
+    """Both fields of the last entry whose first field is at most ``value``; None when there is none. As
+    ``count_not_above`` otherwise."""
+    cdef Py_buffer view
+    cdef const uint8_t* p
+    cdef Py_ssize_t found
+    check_entry_size(entry_size)
+    PyObject_GetBuffer(entries, &view, PyBUF_SIMPLE)
+    try:
+        check_count(&view, count, entry_size)
+        found = not_above(<const uint8_t*>view.buf, count, entry_size, value, False)
+        if found == 0:
+            return None
+        p = <const uint8_t*>view.buf + (found - 1) * entry_size
+        return load_i32(p) if entry_size == OFFSET_ENTRY else load_i64(p), load_i32(p + entry_size - 4)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef int check_entry_size(Py_ssize_t entry_size) except -1:
+    if entry_size != OFFSET_ENTRY and entry_size != TIME_ENTRY:
+        raise ValueError(f"no index has entries of {entry_size} bytes")
+    return 0
+
+
+cdef int check_count(const Py_buffer* view, Py_ssize_t count, Py_ssize_t entry_size) except -1:
+    if count < 0 or count > view.len // entry_size:
+        raise ValueError(f"{view.len} bytes are not {count} entries")
+    return 0
+
+
+cdef Py_ssize_t not_above(
+    const uint8_t* entries, Py_ssize_t count, Py_ssize_t entry_size, int64_t value, bint second
+) noexcept nogil:
+    cdef Py_ssize_t low = 0, high = count, middle
+    cdef const uint8_t* p
+    cdef bint is_long = entry_size == TIME_ENTRY and not second
+    if second:
+        entries += entry_size - 4
+    while low < high:
+        middle = (low + high) // 2
+        p = entries + middle * entry_size
+        if (load_i64(p) if is_long else load_i32(p)) <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -16,7 +16,24 @@ Sources: org.apache.kafka.common.record.internal.LegacyRecord and AbstractLegacy
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, ATTRIBUTE_LOG_APPEND_TIME, BatchEntry
+from txnkafka._core.batch_entry cimport BatchEntry
+from txnkafka._core.batch_header cimport (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    BASE_OFFSET,
+    BATCH_LENGTH,
+    LEGACY_ATTRIBUTES,
+    LEGACY_CRC,
+    LEGACY_KEY_0,
+    LEGACY_KEY_1,
+    LEGACY_TIMESTAMP,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_0,
+    MAGIC_1,
+    MIN_SIZE_0,
+    MIN_SIZE_1,
+)
 from txnkafka._core.bytes cimport load_i32, load_i64, load_u32
 from txnkafka._core.columns cimport RecordColumns, clear_validity, record_sink
 from txnkafka._core.scan cimport BatchIndex, IndexHold
@@ -31,10 +48,6 @@ cdef extern from "legacy.h" nogil:
     uint32_t crc32_of(const uint8_t* data, size_t size)
 
 cdef enum:
-    LOG_OVERHEAD = 12               # offset and size, in front of every entry
-    CRC_BEGIN = 16                  # the CRC covers everything from the magic byte on
-    MIN_SIZE_0 = 14                 # the size field of an entry with null key and null value
-    MIN_SIZE_1 = 22
     ENOUGH_BYTES = 8 << 20          # decompressed in one call; the next call goes on
 
 cdef enum Fault:
@@ -288,7 +301,7 @@ cdef void cut_row(Row* row, Py_ssize_t piece_bytes) noexcept nogil:
 
 
 cdef inline int8_t timestamp_type_of(const Entry* entry) noexcept nogil:
-    return -1 if entry.magic == 0 else 1 if entry.attributes & ATTRIBUTE_LOG_APPEND_TIME else 0
+    return -1 if entry.magic == MAGIC_0 else 1 if entry.attributes & ATTRIBUTE_LOG_APPEND_TIME else 0
 
 
 cdef int decode_copied(Chunk* chunk, Entry* entry, Py_ssize_t at, RecordColumns columns,
@@ -322,19 +335,20 @@ cdef Fault read_entry(const uint8_t* p, const uint8_t* end, bint check_crc, Entr
     cdef int64_t size
     if end - p < LOG_OVERHEAD + MIN_SIZE_0:
         return BAD_SIZE
-    size = load_i32(p + 8)
-    entry.magic = <int8_t>p[CRC_BEGIN]
-    if size < MIN_SIZE_0 or size > end - p - LOG_OVERHEAD or (entry.magic == 1 and size < MIN_SIZE_1):
+    size = load_i32(p + BATCH_LENGTH)
+    entry.magic = <int8_t>p[MAGIC]
+    if size < MIN_SIZE_0 or size > end - p - LOG_OVERHEAD or (entry.magic == MAGIC_1 and size < MIN_SIZE_1):
         return BAD_SIZE
-    if entry.magic != 0 and entry.magic != 1:
+    if entry.magic != MAGIC_0 and entry.magic != MAGIC_1:
         return BAD_MAGIC
-    if check_crc and crc32_of(p + CRC_BEGIN, <size_t>(size - 4)) != load_u32(p + LOG_OVERHEAD):
+    if check_crc and crc32_of(p + MAGIC, <size_t>(LOG_OVERHEAD + size - MAGIC)) != load_u32(p + LEGACY_CRC):
         return BAD_CRC
     entry.end = p + LOG_OVERHEAD + size
-    entry.offset = load_i64(p)
-    entry.attributes = p[17]
-    entry.timestamp = load_i64(p + 18) if entry.magic == 1 else -1
-    p = read_bytes(p + (26 if entry.magic == 1 else 18), entry.end, &entry.key, &entry.key_length)
+    entry.offset = load_i64(p + BASE_OFFSET)
+    entry.attributes = p[LEGACY_ATTRIBUTES]
+    entry.timestamp = load_i64(p + LEGACY_TIMESTAMP) if entry.magic == MAGIC_1 else -1
+    p += LEGACY_KEY_1 if entry.magic == MAGIC_1 else LEGACY_KEY_0
+    p = read_bytes(p, entry.end, &entry.key, &entry.key_length)
     if p != NULL:
         p = read_bytes(p, entry.end, &entry.value, &entry.value_length)
     return BAD_FIELD if p == NULL else SOUND
@@ -372,7 +386,7 @@ cdef Fault check_row(Row* row, const Entry* wrapper, bint check_crc) noexcept no
         p = entry.end
     row.base_offset = 0
     # Old librdkafka left the wrapper's offset 0.
-    if wrapper.magic == 1 and wrapper.offset != 0:
+    if wrapper.magic == MAGIC_1 and wrapper.offset != 0:
         if wrapper.offset < entry.offset:
             return WRAPPER_OFFSET
         row.base_offset = <int64_t>(<uint64_t>wrapper.offset - <uint64_t>entry.offset)
@@ -395,7 +409,7 @@ cdef void add_row(Chunk* chunk, const Row* row, const Entry* wrapper, RecordColu
     cdef const uint8_t* p = row.begin
     cdef int64_t offset
     while p < row.end and read_entry(p, row.end, False, &entry) == SOUND:
-        if wrapper.attributes & ATTRIBUTE_LOG_APPEND_TIME and wrapper.magic == 1:
+        if wrapper.attributes & ATTRIBUTE_LOG_APPEND_TIME and wrapper.magic == MAGIC_1:
             entry.timestamp = wrapper.timestamp
         offset = <int64_t>(<uint64_t>row.base_offset + <uint64_t>entry.offset)
         add_record(chunk, &entry, offset, columns, buffer)

@@ -1,12 +1,12 @@
 # What a batch that is in the log changes: nothing is refused any more.
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from txnkafka._core.batch_entry cimport (
+from txnkafka._core.batch_entry cimport BatchEntry
+from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_TRANSACTIONAL,
     CONTROL_ABORT,
     CONTROL_COMMIT,
-    BatchEntry,
 )
 from txnkafka._core.producer_rules cimport last_sequence_of
 from txnkafka._core.producer_table cimport (

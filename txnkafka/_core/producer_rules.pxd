@@ -1,12 +1,12 @@
 # What a leading broker takes of a producer: its rules in its order (ProducerAppendInfo, UnifiedLog).
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t
 
-from txnkafka._core.batch_entry cimport (
+from txnkafka._core.batch_entry cimport BatchEntry
+from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_TRANSACTIONAL,
     CONTROL_ABORT,
     CONTROL_COMMIT,
-    BatchEntry,
 )
 from txnkafka._core.producer_table cimport find_batch, known_batch, newest_batch, producer
 from txnkafka._core.validate cimport FROM_CLIENT, FROM_REPLICATION

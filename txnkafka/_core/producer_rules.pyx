@@ -3,10 +3,26 @@ cimport cython
 
 from txnkafka._core.producer_table cimport known_at
 
+from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerStateEntry
 
-# Kafka's error code of each verdict; 46 is DUPLICATE_SEQUENCE_NUMBER.
-CODES = (0, 46, 2, 47, 48, 45, 45, 45, 45, 48, 87, -1, 47, 52)
+# Kafka's error code of each verdict.
+CODES = (
+    ErrorCode.NONE,
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+)
 # What is said of each verdict.
 _TEXTS = (
     "",

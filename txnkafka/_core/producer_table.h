@@ -22,8 +22,6 @@
 #include "folded_product.h"
 
 #define KNOWN_BATCHES 5 /* what Kafka remembers of a producer (ProducerStateEntry) */
-#define ATTRIBUTE_TRANSACTIONAL 0x10
-#define ATTRIBUTE_CONTROL       0x20
 #define NO_PLACE      UINT32_MAX
 #define CHUNK_BITS    8
 #define CHUNK         (1u << CHUNK_BITS)

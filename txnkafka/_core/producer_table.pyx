@@ -55,14 +55,14 @@ from txnkafka._core.producer_rules cimport (
     state_entry,
 )
 from txnkafka._core.scan cimport BatchIndex, IndexHold
-from txnkafka._core.validate cimport FROM_CLIENT, IncomingBatch
+from txnkafka._core.validate cimport FROM_CLIENT, FROM_COORDINATOR, FROM_REPLICATION, IncomingBatch
 
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import CompletedTxn
 
 crc_initialize()
 
-REPLICATION, COORDINATOR, CLIENT = range(3)
+REPLICATION, COORDINATOR, CLIENT = FROM_REPLICATION, FROM_COORDINATOR, FROM_CLIENT
 
 cdef enum:
     SNAPSHOT_VERSION = 1

@@ -15,21 +15,16 @@ from collections import namedtuple
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from txnkafka._core.batch_entry cimport (
+from txnkafka._core.batch_entry cimport BatchEntry
+from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_DELETE_HORIZON,
     ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTE_TRANSACTIONAL,
     CONTROL_ABORT,
     CONTROL_COMMIT,
-    BatchEntry,
 )
 from txnkafka._core.scan cimport BatchIndex, IndexHold
-
-cdef enum:
-    SKIP = 0
-    WHOLE = 1
-    BOUNDED = 2
 
 HiddenRange = namedtuple("HiddenRange", ["producer_id", "first_offset", "last_offset"], module=__name__)
 HiddenRange.__doc__ = "Transactional batches of a producer, with base offsets from first to last."
@@ -46,7 +41,15 @@ the middle of the log). Timestamp and coordinator epoch are those of the end mar
 none; then ``last_offset`` is ``last_data_offset``."""
 
 
-cdef class OpenTransaction:
+OpenRange = namedtuple("OpenRange", [
+    "producer_id", "producer_epoch", "first_offset", "last_offset", "first_timestamp", "last_timestamp",
+    "batches", "records", "bytes", "across_hole",
+], module=__name__)
+OpenRange.__doc__ = """The batches so far of a transaction that has not ended. ``across_hole``: segments are
+missing behind its first batch."""
+
+
+cdef class CountedTransaction:
     cdef int64_t first_offset, last_offset, first_timestamp, last_timestamp, records, size
     cdef int32_t batches
     cdef int16_t producer_epoch
@@ -63,22 +66,43 @@ cdef class OpenTransaction:
             -1 if marker == NULL else marker.coordinator_epoch,
         )
 
+    cdef object state(self, int64_t producer_id):
+        return OpenRange(
+            producer_id, self.producer_epoch, self.first_offset, self.last_offset, self.first_timestamp,
+            self.last_timestamp, self.batches, self.records, self.size, self.across_hole,
+        )
+
+
+cdef CountedTransaction counted(state):
+    cdef CountedTransaction transaction = CountedTransaction.__new__(CountedTransaction)
+    transaction.producer_epoch = state.producer_epoch
+    transaction.first_offset = state.first_offset
+    transaction.last_offset = state.last_offset
+    transaction.first_timestamp = state.first_timestamp
+    transaction.last_timestamp = state.last_timestamp
+    transaction.batches = state.batches
+    transaction.records = state.records
+    transaction.size = state.bytes
+    transaction.across_hole = state.across_hole
+    return transaction
+
 
 cdef class TransactionScan:
     """Follows the transactions of one partition over its batch headers, in offset order.
 
     ``feed(index)`` per segment; ``hole()`` between two segments when something is missing there. ``ended``
     lists the transactions that ended (in the order of their markers, those without data left out),
-    ``open_transactions()`` those that did not.
+    ``open_transactions()`` those that did not. A scan that begins at ``next_offset`` with the
+    ``open_ranges()`` that another one had there goes on where that one stopped.
     """
 
-    cdef dict current               # producer id -> OpenTransaction
+    cdef dict current               # producer id -> CountedTransaction
     cdef readonly list ended
     cdef readonly dict markers      # producer id -> last offset of a marker seen
     cdef readonly int64_t next_offset
 
-    def __cinit__(self, int64_t next_offset=0):
-        self.current = {}
+    def __cinit__(self, int64_t next_offset=0, open_ranges=()):
+        self.current = {each.producer_id: counted(each) for each in open_ranges}
         self.ended = []
         self.markers = {}
         self.next_offset = next_offset
@@ -86,16 +110,22 @@ cdef class TransactionScan:
     def hole(self):
         """Segments are missing here: a marker behind it may belong to a transaction that began inside the
         hole."""
-        cdef OpenTransaction transaction
+        cdef CountedTransaction transaction
         for transaction in self.current.values():
             transaction.across_hole = True
 
     def open_transactions(self):
         """The transactions without an end marker so far, oldest first."""
-        cdef OpenTransaction transaction
+        cdef CountedTransaction transaction
         ranges = [transaction.end(producer_id, "open", NULL)
                   for producer_id, transaction in self.current.items()]
         return sorted(ranges, key=lambda each: each.first_offset)
+
+    def open_ranges(self):
+        """The same transactions as another scan takes them, in the order in which they began."""
+        cdef CountedTransaction transaction
+        ranges = [transaction.state(producer_id) for producer_id, transaction in self.current.items()]
+        return tuple(sorted(ranges, key=lambda each: each.first_offset))
 
     def feed(self, BatchIndex index not None, Py_ssize_t start=0, stop=None):
         """Take the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen
@@ -118,7 +148,7 @@ cdef class TransactionScan:
                 self.data(e)
 
     cdef int data(self, BatchEntry* e) except -1:
-        cdef OpenTransaction transaction = self.current.get(e.producer_id)
+        cdef CountedTransaction transaction = self.current.get(e.producer_id)
         cdef bint new_epoch = transaction is not None and transaction.producer_epoch != e.producer_epoch
         if new_epoch and transaction.across_hole:
             # The epoch moved on without a marker: that one was lost with the missing segments.
@@ -127,7 +157,7 @@ cdef class TransactionScan:
         if transaction is None:
             if e.count == 0:
                 return 0            # emptied by the cleaner, which may have removed its marker too
-            transaction = OpenTransaction.__new__(OpenTransaction)
+            transaction = CountedTransaction.__new__(CountedTransaction)
             transaction.first_offset = e.base_offset
             transaction.first_timestamp = first_timestamp(e)
             self.current[e.producer_id] = transaction
@@ -140,7 +170,7 @@ cdef class TransactionScan:
         return 0
 
     cdef int marker(self, BatchEntry* e) except -1:
-        cdef OpenTransaction transaction
+        cdef CountedTransaction transaction
         cdef str outcome
         if e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT:
             return 0
@@ -211,7 +241,7 @@ def select(
     Py_ssize_t start=0,
     stop=None,
 ):
-    """One byte per batch of ``index``: 0 skip it, 1 decode it whole, 2 decode it and keep offsets in
+    """One byte per batch of ``index``: SKIP it, decode it WHOLE, or BOUNDED: decode it and keep offsets in
     [start_offset, end_offset).
 
     ``hidden`` are ranges (with producer_id, first_offset, last_offset) whose transactional batches are

@@ -1,11 +1,12 @@
 """Runs of selected batches: which can be decoded in one call, being of one kind and small enough."""
 from libc.stdint cimport int64_t, uint8_t
 
-from txnkafka._core.batch_entry cimport ATTRIBUTE_CODEC, BatchEntry
+from txnkafka._core.batch_entry cimport BatchEntry
+from txnkafka._core.batch_header cimport ATTRIBUTE_CODEC, MAGIC_2
+from txnkafka._core.read_committed cimport SKIP
 from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 cdef enum:
-    SKIP = 0                        # of a selection; see read_committed.pyx
     EXPANSION = 4                   # a compressed byte counts as that many: about what it becomes
 
 
@@ -50,6 +51,6 @@ def next_run(
 
 
 cdef int run_kind(BatchEntry* e) noexcept nogil:
-    if e.magic < 2:
+    if e.magic < MAGIC_2:
         return 2
-    return 1 if e.magic == 2 and e.attributes & ATTRIBUTE_CODEC else 0
+    return 1 if e.magic == MAGIC_2 and e.attributes & ATTRIBUTE_CODEC else 0

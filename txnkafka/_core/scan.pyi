@@ -21,6 +21,12 @@ class BatchHeader(NamedTuple):
     control_type: int
     coordinator_epoch: int
 
+class BatchPosition(NamedTuple):
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
 class BatchIndex:
     end_position: int
     stop: str
@@ -68,3 +74,6 @@ class BatchIndex:
     def coordinator_epoch(self) -> memoryview: ...
 
 def scan(data: Buffer, *, position: int = 0, index: BatchIndex | None = None) -> BatchIndex: ...
+def find_batch(
+    data: bytearray, *, length: int, position: int, end: int, offset: int
+) -> BatchPosition: ...

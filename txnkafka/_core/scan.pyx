@@ -12,8 +12,9 @@ CRCs are checked here for control batches only, which nobody decodes; the others
 from collections import namedtuple
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from cython cimport freelist
-from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -21,7 +22,8 @@ from txnkafka._core.atomic cimport add_user, drop, filled, take
 from txnkafka._core.batch_entry cimport (
     AT_END,
     GARBAGE,
-    MIN_FRAME,
+    MAX_OFFSET,
+    MAX_SIZE,
     NO_MEMORY,
     TORN,
     ZEROS,
@@ -29,7 +31,18 @@ from txnkafka._core.batch_entry cimport (
     Stop,
     read_entry,
 )
-from txnkafka._core.batch_header cimport BATCH_LENGTH, LOG_OVERHEAD, MAGIC
+from txnkafka._core.batch_header cimport (
+    BASE_OFFSET,
+    BATCH_LENGTH,
+    LAST_OFFSET_DELTA,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_2,
+    MIN_FRAME,
+    MIN_SIZE_0,
+    MIN_SIZE_1,
+    MIN_SIZE_2,
+)
 from txnkafka._core.bytes cimport load_i32, load_i64
 from txnkafka._core.crc32c cimport crc_initialize
 
@@ -43,6 +56,12 @@ BatchHeader = namedtuple("BatchHeader", [
     "control_type", "coordinator_epoch",
 ], module=__name__)
 BatchHeader.__doc__ = "What the header of one batch says; see txnkafka/_core/batch_entry.pxd for each field."
+
+BatchPosition = namedtuple(
+    "BatchPosition", ["position", "size", "base_offset", "last_offset"], module=__name__
+)
+BatchPosition.__doc__ = "Position and size of a batch in bytes, and the offsets of its first and last record."
+cdef object _new_tuple = tuple.__new__
 
 
 cdef str GROWING = "batches are being added to this index by another thread"
@@ -178,7 +197,7 @@ cdef class BatchIndex:
         if not 0 <= start <= stop <= self.count:
             raise IndexError(f"batches {start} to {stop} of {self.count}")
         for i in range(start, stop):
-            if self.entries[i].magic != 2:
+            if self.entries[i].magic != MAGIC_2:
                 return INT64_MAX
             latest = max(latest, self.entries[i].max_timestamp)
         return latest
@@ -344,6 +363,54 @@ def scan(const uint8_t[::1] data not None, *, int64_t position=0, BatchIndex ind
     return result
 
 
+def find_batch(bytearray data not None, *, Py_ssize_t length, int64_t position, int64_t end, int64_t offset):
+    """Walk from header to header to the first batch that ends at ``offset`` or behind it.
+
+    The first ``length`` bytes of ``data`` are those of a file from byte ``position`` on, where a batch
+    begins; the last batch of the file ends at ``end``. Only headers need to be in ``data``. Returns a
+    BatchPosition. With size 0 the batch is not found, and the position is where the walk stopped: at ``end``,
+    in front of a header that is not in ``data``, or in front of bytes that are no batch of magic 0, 1 or 2.
+    """
+    cdef const uint8_t* begin = <const uint8_t*>PyByteArray_AS_STRING(data)
+    cdef Py_ssize_t at = 0
+    cdef int64_t size
+    cdef int64_t last_offset = 0
+    length = min(length, len(data))
+    while at < length:
+        size = frame_size(begin + at, length - at, end - position - at, &last_offset)
+        if size == 0:
+            break
+        if last_offset >= offset:
+            return _new_tuple(BatchPosition, (position + at, size, load_i64(begin + at), last_offset))
+        at += size
+    return _new_tuple(BatchPosition, (position + at, 0, 0, 0))
+
+
+cdef int64_t frame_size(
+    const uint8_t* p, Py_ssize_t readable, int64_t whole, int64_t* last_offset
+) noexcept nogil:
+    """Size and last offset of the batch at ``p``, of which ``readable`` bytes may be looked at and which has
+    at most ``whole`` bytes; 0 when its header is not there, or is none."""
+    cdef int64_t size
+    cdef int32_t last_offset_delta = 0
+    if readable < MIN_FRAME:
+        return 0
+    size = <int64_t>load_i32(p + BATCH_LENGTH)
+    last_offset[0] = load_i64(p)
+    if p[MAGIC] == 2:
+        if size < MIN_SIZE_2 or readable < LAST_OFFSET_DELTA + 4:
+            return 0
+        last_offset_delta = load_i32(p + LAST_OFFSET_DELTA)
+    elif p[MAGIC] > 2 or size < (MIN_SIZE_1 if p[MAGIC] else MIN_SIZE_0):
+        return 0
+    if size > MAX_SIZE or size + LOG_OVERHEAD > whole:
+        return 0
+    if last_offset[0] < 0 or last_offset_delta < 0 or last_offset[0] > MAX_OFFSET - last_offset_delta:
+        return 0
+    last_offset[0] += last_offset_delta
+    return size + LOG_OVERHEAD
+
+
 cdef Stop walk(const uint8_t** at, const uint8_t* end, int64_t shift, BatchEntry** entries, Py_ssize_t* count,
                Py_ssize_t* capacity) noexcept nogil:
     cdef const uint8_t* p = at[0]
@@ -375,5 +442,5 @@ cdef str stop_reason(Stop stop, const uint8_t* p, const uint8_t* end):
         return f"{left} zero bytes to the end"
     if stop == GARBAGE:
         length, magic = load_i32(p + BATCH_LENGTH), <int8_t>p[MAGIC]
-        return f"no batch begins here: length {length}, magic {magic}, offset {load_i64(p)}"
+        return f"no batch begins here: length {length}, magic {magic}, offset {load_i64(p + BASE_OFFSET)}"
     return ""

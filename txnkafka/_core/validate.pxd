@@ -4,10 +4,10 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from txnkafka._core.batch_entry cimport BatchEntry
 from txnkafka._core.batch_header cimport HEADER_SIZE
 
-cdef enum AppendOrigin:         # txnkafka.storage.log.log_validator.AppendOrigin
-    FROM_REPLICATION
-    FROM_COORDINATOR
-    FROM_CLIENT
+cdef enum:
+    FROM_REPLICATION = 0            # who appends; AppendOrigin takes these numbers from producer_table.pyx
+    FROM_COORDINATOR = 1
+    FROM_CLIENT = 2
 
 cdef class IncomingBatch:
     cdef BatchEntry entry           # the header as it will be in the log

@@ -9,27 +9,29 @@ Source: ``UnifiedLog.analyzeAndValidateRecords``, ``LogValidator``, ``DefaultRec
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromObject
-from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from txnkafka._core.batch_entry cimport (
-    AT_END,
+from txnkafka._core.batch_entry cimport AT_END, MAX_SIZE, batch_crc, last_offset_delta, read_header
+from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CODEC,
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_LOG_APPEND_TIME,
-    read_header,
-)
-from txnkafka._core.batch_header cimport (
     ATTRIBUTES,
+    BASE_OFFSET,
     BATCH_LENGTH,
     CRC,
     HEADER_SIZE,
-    LAST_OFFSET_DELTA,
     LOG_OVERHEAD,
     MAGIC,
+    MAGIC_0,
+    MAGIC_2,
+    MIN_FRAME,
+    MIN_SIZE_0,
 )
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, store_i16, store_i32, store_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_chosen, crc_initialize
+from txnkafka._core.gil cimport LARGE
 from txnkafka._core.header_change cimport crc_fill_shifts, put_max_timestamp, put_place
 from txnkafka._core.record cimport (
     RECORD_COUNT,
@@ -48,20 +50,18 @@ crc_initialize()
 crc_fill_shifts()
 
 cdef enum:
-    LEGACY_HEADER_SIZE = 17         # up to and with the magic byte
-    SMALLEST = 26                   # a record of magic 0 without key and value
-    LARGE = 64 << 10                # bytes from which on the interpreter's lock is released; see encode.pyx
     COPIED_WHOLE = 1 << 10          # up to here one buffer to write costs less than two
 
 cdef enum BatchFault:               # in the order of Kafka's checks
     FINE
     TOO_SHORT
     TOO_SMALL
-    UNKNOWN_MAGIC
+    NO_SUCH_MAGIC
     NO_HEADER
     CUT_OFF
+    LARGER_THAN_ANY
     OLD_FORMAT
-    BASE_OFFSET
+    NOT_FROM_ZERO
     TOO_LARGE
     WRONG_CRC
     BYTES_BEHIND
@@ -77,9 +77,9 @@ cdef enum BatchFault:               # in the order of Kafka's checks
     NO_KEY
 
 FAULTS = (
-    "fine", "too short", "too small", "unknown magic", "no header", "cut off", "old format", "base offset",
-    "too large", "wrong CRC", "bytes behind", "last before first", "no records", "count", "control",
-    "no sequence", "bad record", "out of order", "timestamp type", "timestamp", "no key",
+    "fine", "too short", "too small", "unknown magic", "no header", "cut off", "larger than any",
+    "old format", "base offset", "too large", "wrong CRC", "bytes behind", "last before first", "no records",
+    "count", "control", "no sequence", "bad record", "out of order", "timestamp type", "timestamp", "no key",
 )
 
 _REASONS = {
@@ -117,7 +117,7 @@ cdef class IncomingBatch:
                 raise ValueError("a batch comes as a buffer of single bytes")
             self.received = view.len
             self.read_frame(<const uint8_t*>view.buf)
-            if self.frame_fault == FINE and self.size <= INT32_MAX:
+            if self.frame_fault == FINE:
                 if self.size < LARGE:
                     self.read_content(<const uint8_t*>view.buf)
                 else:
@@ -128,29 +128,31 @@ cdef class IncomingBatch:
         return 0
 
     cdef void read_frame(self, const uint8_t* p) noexcept:
-        if self.received < LEGACY_HEADER_SIZE:
+        if self.received < MIN_FRAME:
             self.frame_fault = TOO_SHORT
             return
-        self.base_offset = load_i64(p)
+        self.base_offset = load_i64(p + BASE_OFFSET)
         self.size = <Py_ssize_t>load_i32(p + BATCH_LENGTH) + LOG_OVERHEAD
         self.magic = <int8_t>p[MAGIC]
-        if self.size < SMALLEST:
+        if self.size < LOG_OVERHEAD + MIN_SIZE_0:
             self.frame_fault = TOO_SMALL
-        elif not 0 <= self.magic <= 2:
-            self.frame_fault = UNKNOWN_MAGIC
-        elif self.magic < 2:
+        elif not MAGIC_0 <= self.magic <= MAGIC_2:
+            self.frame_fault = NO_SUCH_MAGIC
+        elif self.magic < MAGIC_2:
             self.frame_fault = OLD_FORMAT
         elif self.size < HEADER_SIZE:
             self.frame_fault = NO_HEADER
         elif self.size > self.received:
             self.frame_fault = CUT_OFF
+        elif self.size > MAX_SIZE + LOG_OVERHEAD:
+            self.frame_fault = LARGER_THAN_ANY
 
     cdef void read_content(self, const uint8_t* p) noexcept nogil:
         memcpy(self.header, p, HEADER_SIZE)
         self.entry.magic = self.magic
         self.is_readable = read_header(p, self.size - LOG_OVERHEAD, &self.entry) == AT_END
-        self.last_offset_delta = load_i32(p + LAST_OFFSET_DELTA)
-        self.crc_holds = crc32c_of(p + ATTRIBUTES, <size_t>(self.size - ATTRIBUTES)) == self.entry.crc
+        self.last_offset_delta = last_offset_delta(&self.entry)
+        self.crc_holds = batch_crc(p, self.size) == self.entry.crc
         if self.crc_holds and not self.entry.attributes & ATTRIBUTE_CODEC:
             self.walk(p + HEADER_SIZE, p + self.size)
 
@@ -234,8 +236,11 @@ cdef class IncomingBatch:
         cdef Py_buffer view
         PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
         try:
-            with nogil:
+            if view.len < LARGE:
                 self.walk(<const uint8_t*>view.buf, <const uint8_t*>view.buf + view.len)
+            else:
+                with nogil:
+                    self.walk(<const uint8_t*>view.buf, <const uint8_t*>view.buf + view.len)
         finally:
             PyBuffer_Release(&view)
 
@@ -314,7 +319,7 @@ cdef class BatchRules:
         if batch.frame_fault != FINE:
             return batch.frame_fault
         if origin == FROM_CLIENT and batch.base_offset != 0:
-            return BASE_OFFSET
+            return NOT_FROM_ZERO
         if batch.size > self.max_message_bytes:
             return TOO_LARGE
         if not batch.crc_holds:

@@ -8,8 +8,8 @@ import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.encoding import encoding_option
+from txnkafka.cli.read_options import pop_request, read_options
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
-from txnkafka.cli.wanted import Wanted, wanted_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -20,7 +20,7 @@ __all__ = ["cat"]
 
 @click.command(cls=Command, short_help="Print records.")
 @target_options
-@wanted_options
+@read_options
 @click.option("-n", "--max-records", type=click.IntRange(min=0), help="At most so many records in all.")
 @click.option("--format", type=click.Choice(["jsonl", "csv", "text"]), default="jsonl", show_default=True)
 @encoding_option
@@ -45,11 +45,11 @@ def cat(
 
     Exit status: 1 when damaged or undecided records had to be left out, 2 when something could not be read.
     """
-    wanted = Wanted.of(options)
+    request = pop_request(options)
     from txnkafka.cli.cat_partition import Printer, Printing
 
     log_dir = open_log_dir(logdir, io, messages, storage_options)
     chosen = chosen_partitions(log_dir, topic, partition)
-    messages.detail(f"isolation level {wanted.isolation_level}")
-    printer = Printer(wanted, Printing(**options), messages)
+    messages.detail(f"isolation level {request.isolation_level.value}")
+    printer = Printer(request, Printing(**options), messages)
     return max([printer.print_partition(log_dir, each) for each in chosen], default=0)

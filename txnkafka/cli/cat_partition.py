@@ -9,14 +9,15 @@ from __future__ import annotations
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from txnkafka._core.text import TextWriter
 from txnkafka.cli.output import json_text, printable
+from txnkafka.cli.read_options import notes, where
 from txnkafka.cli.times import iso_time
-from txnkafka.cli.wanted import Wanted, where
 from txnkafka.errors import CorruptRecordError, KafkaError
-from txnkafka.logdir import read_unit
+from txnkafka.logdir import ReadRequest, read_unit
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder
 
@@ -45,8 +46,9 @@ class Printing(NamedTuple):
 class Printer:
     """Prints one partition after the other; ``max_records`` counts across them."""
 
-    def __init__(self, wanted: Wanted, printing: Printing, messages: Messages) -> None:
-        self._wanted = wanted
+    def __init__(self, request: ReadRequest, printing: Printing, messages: Messages) -> None:
+        skip = request.on_corrupt == "skip"
+        self._request = replace(request, on_corrupt=self._left_out) if skip else request
         self._printing = printing
         self._messages = messages
         self._decoder = ChunkDecoder(headers=True)
@@ -79,20 +81,20 @@ class Printer:
 
     def _print(self, view: PartitionView) -> None:
         self._say_where_it_ends(view)
-        bounds = self._wanted.bounds(view, self._left_out)
-        if bounds is None:
+        request = view.located(self._request)
+        if request is None:
             return
         text = _text_of(view.topic_partition, self._printing)
         count = 0
-        for columns in self._limited(view, *bounds):
+        for columns in self._limited(view, request):
             count += len(columns)
             for piece in text(columns):
                 sys.stdout.buffer.write(piece)
         self._messages.detail(f"{view.topic_partition}: {count} record{'s' * (count != 1)}")
 
-    def _limited(self, view: PartitionView, start: int | None, end: int | None) -> Iterator[RecordColumns]:
+    def _limited(self, view: PartitionView, request: ReadRequest) -> Iterator[RecordColumns]:
         """What there is to print, no more records than are left."""
-        for columns in self._read(view, start, end):
+        for columns in self._read(view, request):
             if self._left is not None and len(columns) > self._left:
                 yield from self._beginning(view, columns)
                 return
@@ -108,32 +110,24 @@ class Printer:
         offsets = memoryview(columns.offsets)
         start, end = offsets[0], offsets[left - 1] + 1
         offsets.release()
-        level = self._wanted.isolation_level
-        parts = view.read(isolation_level=level, start_offset=start, end_offset=end, decoder=self._decoder)
-        for part in parts:
+        level = self._request.isolation_level
+        request = ReadRequest(isolation_level=level, start_offset=start, end_offset=end)
+        for part in view.columns(request, self._decoder):
             yield part
             left -= len(part)
             if left <= 0:
                 return
 
-    def _read(self, view: PartitionView, start: int | None, end: int | None) -> Iterator[RecordColumns]:
-        wanted = self._wanted
+    def _read(self, view: PartitionView, request: ReadRequest) -> Iterator[RecordColumns]:
         found: list[Finding] = []
-        units = view.plan(
-            isolation_level=wanted.isolation_level,
-            start_offset=start,
-            end_offset=end,
-            up_to=wanted.up_to,
-            findings=found,
-        )
+        units = view.units(request, findings=found)
         for finding in found:
             # read_uncommitted holds nothing back
-            if wanted.read_committed or finding.code != HELD_BACK:
+            if request.read_committed or finding.code != HELD_BACK:
                 self._report(finding, view)
-        handler = self._left_out if wanted.on_corrupt == "skip" else None
         by_path = {segment.path: segment for segment in view.segments}
         for unit in units:
-            yield from read_unit(by_path[unit.path], unit, self._decoder, handler)
+            yield from read_unit(by_path[unit.path], unit, self._decoder, request.damage_handler)
 
     def _left_out(self, error: CorruptRecordError) -> None:
         text = where(error)
@@ -149,7 +143,7 @@ class Printer:
     def _say_where_it_ends(self, view: PartitionView) -> None:
         for finding in view.tail_findings:
             self._report(finding, view)
-        for note in self._wanted.notes(view):
+        for note in notes(view, self._request):
             self._messages.note(note)
 
 

@@ -37,6 +37,7 @@ from txnkafka.storage.formats import (
     parse_partition_directory,
     parse_partition_metadata,
 )
+from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY
 from txnkafka.storage.formats.limits import (
     CHECKPOINT_LIMIT,
     EPOCHS_LIMIT,
@@ -64,7 +65,6 @@ LIMITS: Final = {
     "quorum-state": SMALL_FILE_LIMIT,
 }  # others: CHECKPOINT_LIMIT
 LARGEST_SEGMENT = (1 << 31) - 1
-OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE = 8, 12
 REMEDY = "'txnkafka verify' on the log directory says what follows from it and what to do"
 SUFFIXES = (".deleted", ".cleaned", ".swap", ".part", ".tmp")
 SEGMENT_FILE = re.compile(r"([0-9]{20})\.(?:index|timeindex|txnindex)")
@@ -131,7 +131,7 @@ def _offset_index(data: bytes, base_offset: int) -> Iterator[Row]:
     for entry in index:
         yield {"type": "offset_index_entry", **entry._asdict()}
     for problem in index.problems(LARGEST_SEGMENT):
-        yield _problem("bad-index", problem.entry * OFFSET_ENTRY_SIZE, problem.text)
+        yield _problem("bad-index", problem.entry * OFFSET_ENTRY.size, problem.text)
 
 
 def _time_index(data: bytes, base_offset: int) -> Iterator[Row]:
@@ -139,7 +139,7 @@ def _time_index(data: bytes, base_offset: int) -> Iterator[Row]:
     for entry in index:
         yield {"type": "time_index_entry", **entry._asdict()}
     for problem in index.problems():
-        yield _problem("bad-timeindex", problem.entry * TIME_ENTRY_SIZE, problem.text)
+        yield _problem("bad-timeindex", problem.entry * TIME_ENTRY.size, problem.text)
 
 
 def _txn_index(data: bytes, base_offset: int) -> Iterator[Row]:

@@ -10,12 +10,25 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txnkafka._core.read_committed import WHOLE
 from txnkafka._core.scan import BatchHeader, BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import Finding, SegmentReader
 from txnkafka.model import TimestampType
 from txnkafka.record import CompressionType, ControlRecordType
 from txnkafka.record.batch import Record, records_of
+from txnkafka.record.batch_header import (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_DELETE_HORIZON,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+    MAGIC,
+    MAGIC_0,
+    MAGIC_2,
+)
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 from txnkafka.record.crc import valid_crcs
 from txnkafka.wire.records import (
@@ -33,12 +46,10 @@ __all__ = ["DECODERS", "LogOptions", "Row", "finding_row", "log_rows"]
 
 Row = dict[str, Any]
 
-CODEC_BITS, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 COMPRESSION_TYPES = {each.value: each.label for each in CompressionType}
 CONTROL_TYPES = {each.value: each.name for each in ControlRecordType if each >= 0}
-END_MARKERS = ("ABORT", "COMMIT")
+END_MARKERS = (CONTROL_ABORT, CONTROL_COMMIT)
 LARGEST_SEQUENCE = 2**31 - 1
-MAGIC_OFFSET, LARGEST_MAGIC = 16, 2
 BATCH_REMEDY = "restore the file from a replica or a backup if these records are needed"
 TAIL_REMEDY = "nothing to do at the end of a log whose broker was killed; else restore the file"
 STOPS = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
@@ -67,11 +78,11 @@ def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogO
         for position, data, index in segment.windows():
             for header, is_valid in zip(index, valid_crcs(data, index, position=position), strict=True):
                 batch = data[header.position - position :][: header.size]
-                magic = batch[MAGIC_OFFSET]
+                magic = batch[MAGIC]
                 yield _batch_row(path, header, is_valid) | {"magic": magic}
                 if not is_valid:
                     yield _damage(path, header.position, "the CRC of the batch does not match its bytes")
-                elif magic > LARGEST_MAGIC:
+                elif magic > MAGIC_2:
                     reason = f"magic {magic} is not known, but the CRC holds for magic 2"
                     yield _damage(path, header.position, reason, "unknown-magic")
                 elif options.records:
@@ -110,18 +121,19 @@ def _batch_row(path: str, header: BatchHeader, is_valid: bool) -> Row:
     row["timestamp_type"] = _timestamp_type(header).label
     row["max_timestamp"] = header.max_timestamp
     row["magic"] = header.magic
-    row["compression"] = _compression(attributes & CODEC_BITS)
+    row["compression"] = _compression(attributes & ATTRIBUTE_CODEC)
     row["crc"] = header.crc
     row["is_valid"] = is_valid
-    known = attributes & CONTROL and header.control_type >= 0
+    known = attributes & ATTRIBUTE_CONTROL and header.control_type >= 0
     row["control_type"] = _control_type(header.control_type) if known else None
-    row["coordinator_epoch"] = header.coordinator_epoch if row["control_type"] in END_MARKERS else None
+    ends = known and header.control_type in END_MARKERS
+    row["coordinator_epoch"] = header.coordinator_epoch if ends else None
     return row
 
 
 def _extent(header: BatchHeader) -> Row:
     """Which records, and whose; None where the format has no such field."""
-    if header.magic < 2:
+    if header.magic < MAGIC_2:
         plain = header.count >= 0  # a wrapper is known by its last offset only
         names = ("base_sequence", "last_sequence", "producer_id", "producer_epoch", "partition_leader_epoch")
         return {
@@ -142,14 +154,14 @@ def _extent(header: BatchHeader) -> Row:
         "producer_id": header.producer_id,
         "producer_epoch": header.producer_epoch,
         "partition_leader_epoch": header.partition_leader_epoch,
-        "is_transactional": bool(header.attributes & TRANSACTIONAL),
-        "is_control": bool(header.attributes & CONTROL),
-        "delete_horizon_ms": header.base_timestamp if header.attributes & DELETE_HORIZON else None,
+        "is_transactional": bool(header.attributes & ATTRIBUTE_TRANSACTIONAL),
+        "is_control": bool(header.attributes & ATTRIBUTE_CONTROL),
+        "delete_horizon_ms": header.base_timestamp if header.attributes & ATTRIBUTE_DELETE_HORIZON else None,
     }
 
 
 def _sequence(header: BatchHeader, offset: int) -> int | None:
-    if header.magic < 2:
+    if header.magic < MAGIC_2:
         return None
     if header.base_sequence < 0:
         return -1
@@ -157,9 +169,10 @@ def _sequence(header: BatchHeader, offset: int) -> int | None:
 
 
 def _timestamp_type(header: BatchHeader) -> TimestampType:
-    if header.magic == 0:
+    if header.magic == MAGIC_0:
         return TimestampType.NO_TIMESTAMP_TYPE
-    return TimestampType.LOG_APPEND_TIME if header.attributes & LOG_APPEND_TIME else TimestampType.CREATE_TIME
+    append_time = header.attributes & ATTRIBUTE_LOG_APPEND_TIME
+    return TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
 
 
 def _compression(codec: int) -> str:
@@ -174,7 +187,7 @@ def _record_rows(
     path: str, header: BatchHeader, data: memoryview, decoder: ChunkDecoder, options: LogOptions
 ) -> Iterator[Row]:
     index = scan(data, position=header.position)
-    batches = SelectedBatches(lambda _position, _length: data, index, bytearray(b"\1"))
+    batches = SelectedBatches(lambda _position, _length: data, index, bytearray([WHOLE]))
     try:
         for columns in decoder.chunks(batches):
             for record in records_of(columns):
@@ -184,7 +197,7 @@ def _record_rows(
 
 
 def _record_row(path: str, header: BatchHeader, record: Record, options: LogOptions) -> Row:
-    is_control = bool(header.magic >= 2 and header.attributes & CONTROL)
+    is_control = bool(header.magic >= MAGIC_2 and header.attributes & ATTRIBUTE_CONTROL)
     row: Row = {"type": "control_record" if is_control else "record", "file": path, "offset": record.offset}
     row["timestamp"], row["timestamp_type"] = record.timestamp, record.timestamp_type.label
     row["key_size"] = -1 if record.key is None else len(record.key)

@@ -9,8 +9,8 @@ import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.encoding import encoding_option
+from txnkafka.cli.read_options import pop_request, read_options
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
-from txnkafka.cli.wanted import Wanted, wanted_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -53,7 +53,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     "--jobs", type=click.IntRange(min=1), help="Units at once (local); default: one a processor, at most 8."
 )
 @click.option("--incremental", is_flag=True, help="Add what was appended since the last run.")
-@wanted_options
+@read_options
 @click.option("--columns", type=Names(), metavar="NAME,…", help="Columns to write, not of jsonl and csv.")
 @click.option(
     "--partition-by",
@@ -122,15 +122,15 @@ def export(
     """
     from txnkafka.cli.export_run import Runner, export_options, report_export
 
-    wanted = Wanted.of(given)
+    request = pop_request(given)
     output = _target(output)
     given["topic"], given["partition"] = tuple(sorted(topic)), tuple(sorted(map(str, partition)))
-    export_options(wanted, paths=logdir, **given)  # what makes no sense is said before anything is opened
+    export_options(request, paths=logdir, **given)  # what makes no sense is said before anything is opened
     log_dir = open_log_dir(logdir, io, messages, storage_options)
     _check_apart(log_dir.paths, output)
-    options = export_options(wanted, paths=tuple(log_dir.paths), **given)
+    options = export_options(request, paths=tuple(log_dir.paths), **given)
     chosen = _without_internal(chosen_partitions(log_dir, topic, partition), named=bool(topic or partition))
-    runner = Runner(log_dir, messages, wanted)
+    runner = Runner(log_dir, messages, request)
     report = runner.run(
         chosen,
         output,

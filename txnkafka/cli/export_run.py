@@ -7,21 +7,21 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from txnkafka.cli.output import write_json, write_text
-from txnkafka.cli.wanted import where
+from txnkafka.cli.read_options import notes, where
 from txnkafka.export import ExportOptions, ExportReport, LocalEngine, export
 from txnkafka.export.tables import check_installed
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
-    from txnkafka.cli.wanted import Wanted
     from txnkafka.errors import CorruptRecordError
     from txnkafka.export.run import Engine, Progress
-    from txnkafka.logdir import LogDir, PartitionView
+    from txnkafka.logdir import LogDir, PartitionView, ReadRequest
     from txnkafka.model import TopicPartition
 
 __all__ = ["Runner", "export_options", "report_export"]
@@ -29,13 +29,13 @@ __all__ = ["Runner", "export_options", "report_export"]
 FINDINGS = 1
 
 
-def export_options(wanted: Wanted, **given: Any) -> ExportOptions:
+def export_options(request: ReadRequest, **given: Any) -> ExportOptions:
     """What an export keeps, from the command line. Raises UsageError."""
     pairs = [each.partition("=") for each in given.pop("catalog")]
     given["catalog"] = tuple((name, value) for name, _, value in pairs)
     chosen = {name: value for name, value in given.items() if value is not None}
     try:
-        return ExportOptions(**wanted._asdict(), **chosen)
+        return ExportOptions(request=request, **chosen)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 
@@ -43,10 +43,11 @@ def export_options(wanted: Wanted, **given: Any) -> ExportOptions:
 class Runner:
     """Runs an export and talks about it on stderr."""
 
-    def __init__(self, log_dir: LogDir, messages: Messages, wanted: Wanted) -> None:
+    def __init__(self, log_dir: LogDir, messages: Messages, request: ReadRequest) -> None:
         self._log_dir = log_dir
         self._messages = messages
-        self._wanted = wanted
+        skip = request.on_corrupt == "skip"
+        self._request = replace(request, on_corrupt=self._left_out) if skip else request
 
     def run(
         self,
@@ -68,16 +69,16 @@ class Runner:
                 chosen,
                 output,
                 options,
-                bounds=self._bounds,
+                locate=self._located,
                 incremental=incremental,
                 engine=_engine(engine, jobs),
                 progress=progress,
             )
 
-    def _bounds(self, view: PartitionView) -> tuple[int | None, int | None] | None:
-        for note in self._wanted.notes(view):
+    def _located(self, view: PartitionView) -> ReadRequest | None:
+        for note in notes(view, self._request):
             self._messages.note(note)
-        return self._wanted.bounds(view, self._left_out)
+        return view.located(self._request)
 
     def _left_out(self, error: CorruptRecordError) -> None:
         self._messages.warning(f"passed over when a time was looked for: {where(error)}")

@@ -11,7 +11,7 @@ from txnkafka.cli.times import iso_time
 from txnkafka.logdir.verdict import Verdict
 
 if TYPE_CHECKING:
-    from txnkafka.logdir.lso import LsoReport, OpenTransaction, Waiting
+    from txnkafka.logdir.lso import JudgedTransaction, LsoReport, Waiting
 
 __all__ = ["write_report", "write_wide"]
 
@@ -45,7 +45,7 @@ def _rows(report: LsoReport) -> Iterator[list[object]]:
         yield [*head, *([None] * 8 if each is None else _cells(each))]
 
 
-def _cells(each: OpenTransaction) -> list[object]:
+def _cells(each: JudgedTransaction) -> list[object]:
     transaction = each.transaction
     return [
         transaction.producer_id, transaction.producer_epoch, each.transactional_id, transaction.first_offset,
@@ -109,7 +109,7 @@ def _held_segments(waiting: Waiting) -> str:
     return f"{which} can be neither compacted nor tiered while it stands there."
 
 
-def _described(each: OpenTransaction) -> str:
+def _described(each: JudgedTransaction) -> str:
     transaction = each.transaction
     whose = "of no known transactional id"
     if each.transactional_id is not None:

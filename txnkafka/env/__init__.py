@@ -6,7 +6,7 @@ from __future__ import annotations
 from txnkafka.env.address import AnyPath, is_remote, list_of_paths, open_file_system, without_password
 from txnkafka.env.clock import Clock, SystemClock
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
-from txnkafka.env.durable import make_directories, remove_tree, unique_name, write_durably
+from txnkafka.env.durable import make_directories, remove_tree, replace_file, unique_name, write_durably
 from txnkafka.env.file_lock import LINK
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
 from txnkafka.env.process import Process, this_process
@@ -34,6 +34,7 @@ __all__ = [
     "open_file_system",
     "random_below",
     "remove_tree",
+    "replace_file",
     "this_process",
     "unique_name",
     "without_password",

@@ -27,6 +27,11 @@ PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # of one system call
 class DataFile(ReadableFile, Protocol):
     """A file that is open to read and to write. Nothing is synced by closing it."""
 
+    def fileno(self) -> int:
+        """The descriptor, for calls like sendfile. Raises io.UnsupportedOperation, an OSError, where the file
+        has none."""
+        ...
+
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         """Write the parts one behind the other from ``position`` on, in one call where the system takes
         them at once. After an OSError the file may hold any part of them."""
@@ -93,6 +98,11 @@ class LocalDataFile(LocalFile):
     def __init__(self, path: str, flags: int = 0) -> None:
         super().__init__(path, os.O_RDWR | os.O_NOFOLLOW | flags)
         self._process = os.getpid()
+
+    def fileno(self) -> int:
+        if self._descriptor < 0:
+            raise OSError(errno.EBADF, "the file is closed", self._path)
+        return self._descriptor
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         wanted = sum(map(len, parts))

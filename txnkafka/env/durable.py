@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from txnkafka.env.data_files import Bytes, DataFiles
 
-__all__ = ["make_directories", "remove_tree", "unique_name", "write_durably"]
+__all__ = ["make_directories", "remove_tree", "replace_file", "unique_name", "write_durably"]
 
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # systems differ
 
@@ -26,6 +26,12 @@ def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = 
     It passes through ``path`` with ``suffix``: where several may write at once, each needs its own. Raises
     OSError; then the old file may be there, or the new one.
     """
+    replace_file(files, path, content, suffix=suffix)
+    files.sync_directory(files.split(path)[0])
+
+
+def replace_file(files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp") -> None:
+    """``write_durably`` but for the name: the caller syncs the directory."""
     fresh = f"{path}{suffix}"
     if files.exists(fresh):  # left by a crash
         files.remove(fresh)
@@ -41,7 +47,6 @@ def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = 
         with suppress(OSError):  # there is one to tell already
             files.remove(fresh)
         raise
-    files.sync_directory(files.split(path)[0])
 
 
 def make_directories(files: DataFiles, path: str) -> None:

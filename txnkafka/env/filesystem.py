@@ -149,11 +149,9 @@ class LocalFile:
         return os.fstat(self._descriptor).st_size
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        done = 0
-        while done < len(buffer):
+        done = count = os.preadv(self._descriptor, [buffer], position)
+        while count > 0 and done < len(buffer):
             count = os.preadv(self._descriptor, [buffer[done:]], position + done)
-            if count == 0:
-                break
             done += count
         return done
 
@@ -177,9 +175,9 @@ class LocalFile:
         return Mapping(self._descriptor, size)
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def __del__(self) -> None:
         self.close()

@@ -4,6 +4,7 @@ one byte written."""
 from __future__ import annotations
 
 import errno
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -187,6 +188,9 @@ class _OverlayFile:
 
     def map(self, size: int) -> None:
         return None
+
+    def fileno(self) -> int:
+        raise io.UnsupportedOperation("what is written over a file is in memory and has no descriptor")
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         content = self._content

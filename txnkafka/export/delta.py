@@ -15,7 +15,7 @@ from txnkafka.record.arrow import arrow_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from txnkafka.export.files import DataFile
+    from txnkafka.export.files import ExportedFile
     from txnkafka.export.manifest import Manifest, Round
     from txnkafka.export.options import ExportOptions
 
@@ -37,7 +37,7 @@ def commit_delta(manifest: Manifest, round: Round, options: ExportOptions) -> No
     now_ms = SystemClock().now_ms()
     actions: list[Any] = [
         AddAction(each.path, each.size, each.partition, now_ms, True, _statistics(each))
-        for unit in round.counted()
+        for unit in round.area.counted()
         for each in unit.files
     ]
     table.create_write_transaction(
@@ -59,5 +59,5 @@ def _schema(options: ExportOptions) -> pa.Schema:
     return schema
 
 
-def _statistics(file: DataFile) -> str:
+def _statistics(file: ExportedFile) -> str:
     return json.dumps({"numRecords": file.rows})

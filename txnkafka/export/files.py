@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from txnkafka.export.options import ExportOptions
     from txnkafka.model import TopicPartition
 
-__all__ = ["DataFile", "UnitFiles"]
+__all__ = ["ExportedFile", "UnitFiles"]
 
 ROW_GROUP_BYTES = 64 << 20  # of columns in memory; several groups a file let readers share it
 MAX_OPEN_FILES = 32
@@ -37,7 +37,7 @@ ORDERED_COLUMNS = ("offset", "timestamp", "partition", "topic")  # whose minimum
 Day = int | None
 
 
-class DataFile(NamedTuple):
+class ExportedFile(NamedTuple):
     """A file that is done: ``path`` below the output directory, ``staged`` where it waits to go there, below
     the folder of staged units.
 
@@ -75,7 +75,7 @@ class UnitFiles:
         self._topic_partition = topic_partition
         self._options = options
         self._open: dict[Day, tuple[str, _Writer]] = {}
-        self._done: list[DataFile] = []
+        self._done: list[ExportedFile] = []
         self._new_writer = self._writers()
 
     def add(self, columns: RecordColumns) -> None:
@@ -88,7 +88,7 @@ class UnitFiles:
         if sum(writer.pending_bytes for writer in writers) > ROW_GROUP_BYTES:
             max(writers, key=lambda writer: writer.pending_bytes).flush()
 
-    def finish(self) -> list[DataFile]:
+    def finish(self) -> list[ExportedFile]:
         """Close all files and sync them."""
         for day in list(self._open):
             self._end(day)
@@ -137,7 +137,7 @@ class UnitFiles:
         partition = self._partition(day)
         folders = [f"{name}={_quoted(value or NO_DATE)}" for name, value in partition.items()]
         path, waiting = "/".join([*folders, file_name]), "/".join(staged.split("/")[-2:])
-        self._done.append(DataFile(path, waiting, writer.rows, size, partition))
+        self._done.append(ExportedFile(path, waiting, writer.rows, size, partition))
 
     def _staged(self, name: str) -> str:
         """A search for ``**/*.parquet`` must not find it."""

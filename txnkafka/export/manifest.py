@@ -8,23 +8,22 @@
     00000/units/U.json          the same record: the unit counts, its files belong to the export
     00000/finished.json         every unit counts, and the table format knows of it
 
-A unit counts from the moment its record is renamed from ``staged`` to ``units``; only then its files move to
-where readers see them. Whoever comes after a crash moves what was not moved yet. So a file that is seen
-always belongs to exactly one unit that counts, and no unit counts twice.
+A round is a job of the staging protocol (``txnkafka.staging``), its units are the parts: once a unit counts,
+its files move to where readers see them, and a run after a crash moves what was not moved yet. So a file that
+is seen always belongs to exactly one unit that counts, and no unit counts twice.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from txnkafka.env import DataFiles, make_directories, remove_tree, unique_name, write_durably
+from txnkafka.env import DataFiles, make_directories, unique_name, write_durably
 from txnkafka.errors import KafkaError
 from txnkafka.export.plan import RoundPlan
-from txnkafka.export.unit import StagedUnit, staged_name
+from txnkafka.export.unit import StagedUnit
 from txnkafka.model import TopicPartition
+from txnkafka.staging import StagingArea, publish
 
 if TYPE_CHECKING:
     from txnkafka.env import Lock
@@ -91,18 +90,15 @@ class Round:
         self.number = number
         self._files = manifest.files
         self._output = manifest.output
-        self._folder = self._path(manifest.folder, f"{number:05}")
-        self._units = self._path(self._folder, "units")
-        self._end = self._path(self._folder, "finished.json")
-        self.staging = self._path(self._folder, "staged")
-
-    def _path(self, folder: str, name: str) -> str:
-        return self._files.join(folder, name)
+        self._folder = self._files.join(manifest.folder, f"{number:05}")
+        self._plan = self._files.join(self._folder, "plan")
+        self._end = self._files.join(self._folder, "finished.json")
+        self.area = StagingArea(self._files, self._folder, StagedUnit.from_json)
 
     @property
     def is_planned(self) -> bool:
         """Whether there is a plan."""
-        return self._files.exists(self._path(self._folder, "plan"))
+        return self._files.exists(self._plan)
 
     @property
     def is_finished(self) -> bool:
@@ -111,57 +107,38 @@ class Round:
 
     def begin(self, plan: RoundPlan) -> None:
         """Record what is going to be read."""
-        for folder in (self.staging, self._units):
-            make_directories(self._files, folder)
-        write_durably(self._files, self._path(self._folder, "plan"), plan.to_json())
+        self.area.create()
+        write_durably(self._files, self._plan, plan.to_json())
 
     def plan(self) -> RoundPlan:
         """What is read."""
-        path = self._path(self._folder, "plan")
-        return RoundPlan.from_json(self._files.read(path, SIZE_LIMIT))
-
-    def counted(self) -> Iterator[StagedUnit]:
-        """The units that count, in the order of the plan."""
-        for each in self._files.list(self._units):
-            yield StagedUnit.from_json(self._files.read(self._path(self._units, each.name), SIZE_LIMIT))
-
-    def staged(self) -> Iterator[StagedUnit]:
-        """The units that were staged and do not count yet; of some there may be several."""
-        for each in self._files.list(self.staging):
-            if each.name.endswith(".json"):
-                yield StagedUnit.from_json(self._files.read(self._path(self.staging, each.name), SIZE_LIMIT))
+        return RoundPlan.from_json(self._files.read(self._plan, SIZE_LIMIT))
 
     def count(self, unit: StagedUnit) -> None:
         """Make a staged unit count, then show its files."""
-        name = staged_name(unit.number)
-        self._files.rename(self._path(self.staging, f"{unit.name}.json"), self._path(self._units, name))
-        self._files.sync_directory(self._units)
+        self.area.count(unit)
         self.publish(unit)
 
     def publish(self, unit: StagedUnit) -> None:
         """Move the files of a unit that counts to where readers see them, as far as that was not done."""
-        folders = set()
-        for each in unit.files:
-            target, staged = self._path(self._output, each.path), self._path(self.staging, each.staged)
-            if self._files.exists(staged):
-                folders.add(target.rpartition("/")[0])
-                make_directories(self._files, target.rpartition("/")[0])
-                self._files.rename(staged, target)
-            elif not self._files.exists(target):
-                raise KafkaError(f"{target}, a file of this export, is gone; export to another directory")
-        for folder in sorted(folders):
-            self._files.sync_directory(folder)
+        join, staging = self._files.join, self.area.staging
+        try:
+            moves = [(join(staging, each.staged), join(self._output, each.path)) for each in unit.files]
+            publish(self._files, moves)
+        except FileNotFoundError as error:
+            raise KafkaError(
+                f"{error.args[0]}, a file of this export, is gone; export to another directory"
+            ) from error
 
     def finish(self, plan: RoundPlan) -> None:
         """Record that nothing is left to do, and where each partition's export ended."""
         ends = {(each.topic, each.partition): each.end_offset for each in plan.ranges}
-        for unit in self.counted():
+        for unit in self.area.counted():
             if unit.stopped_by is not None:
                 ends[plan.units[unit.number].topic_partition] = unit.end_offset
         end = {"ends": [[*topic_partition, offset] for topic_partition, offset in ends.items()]}
         write_durably(self._files, self._end, json.dumps(end).encode())
-        with suppress(OSError):  # a late attempt may still write there; nobody reads it
-            remove_tree(self._files, self.staging)
+        self.area.clear()
 
     def ends(self) -> dict[TopicPartition, int]:
         """Where each partition's export ended. Only of a finished round."""

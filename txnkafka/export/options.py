@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from txnkafka.errors import KafkaError
-from txnkafka.model import IsolationLevel
+from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.record.arrow import COLUMN_NAMES
 
 __all__ = ["COMPRESSIONS", "FORMATS", "PARTITIONINGS", "ExportOptions"]
@@ -25,22 +25,17 @@ class ExportOptions:
     """The options of an export. None is "not said"; times are in milliseconds. ``topic`` and ``partition``
     are the words that chose partitions, in any order.
 
-    ``columns`` are those of Spark's Kafka source, for everything but text; text has the fields of ``cat``.
+    ``request`` is what is read of each partition; its ``on_corrupt`` is a word, for it is kept. ``columns``
+    are those of Spark's Kafka source, for everything but text; text has the fields of ``cat``.
     ``file_bytes`` is about how much log becomes one file. ``catalog`` are properties of an Iceberg catalog:
-    they may hold a password, are not kept, and may change from run to run.
+    they may contain a password, are not kept, and may change from run to run.
     """
 
     to: str
     paths: tuple[str, ...]
     topic: tuple[str, ...] = ()
     partition: tuple[str, ...] = ()
-    isolation_level: str = IsolationLevel.READ_COMMITTED.value
-    start_offset: int | None = None
-    end_offset: int | None = None
-    start_time: int | None = None
-    end_time: int | None = None
-    up_to: str = "log-end"
-    on_corrupt: str = "stop"
+    request: ReadRequest = field(default_factory=ReadRequest)
     columns: tuple[str, ...] = COLUMN_NAMES
     partition_by: tuple[str, ...] = PARTITIONINGS
     file_bytes: int = 128 << 20
@@ -50,6 +45,8 @@ class ExportOptions:
     catalog: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        if callable(self.request.on_corrupt):
+            raise ValueError("on_corrupt of an export must be stop or skip")
         _among("to", [self.to], FORMATS)
         _among("columns", self.columns, COLUMN_NAMES)
         _among("partition_by", self.partition_by, PARTITIONINGS)
@@ -85,10 +82,13 @@ class ExportOptions:
         return tuple(name for name in self.columns if name not in self.partition_by)
 
     def as_dict(self) -> dict[str, Any]:
-        """What is kept, as JSON holds it."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        """What is kept, as JSON: the fields of the request are beside the others."""
+        found = asdict(self)
         del found["catalog"]
-        return found
+        found |= found.pop("request")
+        found["isolation_level"] = self.request.isolation_level.value
+        kept: dict[str, Any] = json.loads(json.dumps(found))
+        return kept
 
     def check_same(self, recorded: Mapping[str, Any], where: str) -> None:
         """Raise KafkaError that names what differs from the options of the export in ``where``."""

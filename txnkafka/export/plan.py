@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit
+from txnkafka.logdir.read import open_unit
+from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.model import TopicPartition
-from txnkafka.storage.formats.segment_reader import SegmentReader
 
 if TYPE_CHECKING:
     from txnkafka.env import FileSystem
     from txnkafka.export.options import ExportOptions
     from txnkafka.logdir.partition import PartitionView
 
-__all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round", "segment_of"]
+__all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round"]
 
 FINGERPRINT_BYTES = 4 << 10
 
-Bounds = Callable[["PartitionView"], tuple[int | None, int | None] | None]
-"""First offset and the offset to stop at (None: as far as it goes); None when nothing is wanted yet."""
+Locate = Callable[["PartitionView"], ReadRequest | None]
+"""What to read of a partition, by offsets; None when nothing is wanted yet."""
 
 
 class PlannedRange(NamedTuple):
@@ -88,19 +90,21 @@ def _read_unit(values: list[Any]) -> ReadUnit:
 def plan_round(
     views: Iterable[PartitionView],
     options: ExportOptions,
-    bounds: Bounds,
+    locate: Locate,
     exported: dict[TopicPartition, int],
 ) -> RoundPlan:
-    """The plan that reads ``bounds`` of each partition, from where an earlier round ended (``exported``) on.
+    """The plan that reads what ``locate`` says of each partition, from where an earlier round ended
+    (``exported``) on.
 
     Raises KafkaError when a log now ends below what was exported of it, and whatever planning raises.
     """
     plan = RoundPlan([], [], [])
     for view in views:
         try:
-            wanted = bounds(view)
-            if wanted is not None:
-                _plan_partition(view, options, wanted, exported.get(view.topic_partition), plan)
+            request = locate(view)
+            if request is not None:
+                done = exported.get(view.topic_partition)
+                _plan_partition(view, options, request, done, plan)
         finally:
             view.close()  # the headers of every partition at once would be a lot of memory
     return plan
@@ -109,24 +113,18 @@ def plan_round(
 def _plan_partition(
     view: PartitionView,
     options: ExportOptions,
-    wanted: tuple[int | None, int | None],
+    request: ReadRequest,
     exported: int | None,
     plan: RoundPlan,
 ) -> None:
-    start = view.log_start_offset if wanted[0] is None else wanted[0]
+    start = view.log_start_offset if request.start_offset is None else request.start_offset
     if exported is not None:
         start = _where_to_go_on(view, exported, plan.findings)
-    end = view.end_offset(options.isolation_level, options.up_to)
-    end = max(start, end if wanted[1] is None else min(end, wanted[1]))
+    end = view.end_offset(request.isolation_level, request.up_to)
+    end = max(start, end if request.end_offset is None else min(end, request.end_offset))
     plan.findings.extend(view.tail_findings)
-    units = view.plan(
-        isolation_level=options.isolation_level,
-        start_offset=start,
-        end_offset=end,
-        up_to=options.up_to,
-        unit_bytes=options.file_bytes,
-        findings=plan.findings,
-    )
+    request = replace(request, start_offset=start, end_offset=end)
+    units = view.units(request, unit_bytes=options.file_bytes, findings=plan.findings)
     plan.ranges.append(PlannedRange(*view.topic_partition, start, end))
     for unit in units:
         mark = fingerprint(view.source.file_system, unit)
@@ -147,11 +145,6 @@ def _where_to_go_on(view: PartitionView, exported: int, findings: list[Finding])
     return max(exported, view.log_start_offset)
 
 
-def segment_of(file_system: FileSystem, unit: ReadUnit) -> SegmentReader:
-    """The segment of a unit, as far as the unit goes."""
-    return SegmentReader(file_system, unit.start_offset, {"log": unit.path}, unit.end_position)
-
-
 def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
     """A digest of the first and last bytes of a unit. Raises LogDirError when they cannot be read."""
     import xxhash
@@ -166,7 +159,7 @@ def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
 
 
 def _ends(file_system: FileSystem, unit: ReadUnit) -> Iterator[bytes]:
-    segment = segment_of(file_system, unit)
+    segment = open_unit(file_system, unit)
     try:
         last = max(unit.start_position, unit.end_position - FINGERPRINT_BYTES)
         for position in (unit.start_position, last):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.env import DataFiles, LocalDataFiles
 from txnkafka.export.manifest import Manifest, Round
-from txnkafka.export.plan import Bounds, RoundPlan, plan_round
+from txnkafka.export.plan import Locate, RoundPlan, plan_round
 from txnkafka.export.tables import commit_table
 from txnkafka.export.unit import StagedUnit, UnitTask, stage_unit
 
@@ -61,13 +61,13 @@ def export(
     output: str,
     options: ExportOptions,
     *,
-    bounds: Bounds,
+    locate: Locate,
     incremental: bool = False,
     engine: Engine | None = None,
     progress: Progress | None = None,
     files: DataFiles | None = None,
 ) -> ExportReport:
-    """Export what ``bounds`` says of the partitions to ``output``, or go on where an export with the same
+    """Export what ``locate`` says of the partitions to ``output``, or go on where an export with the same
     options stopped; one that is finished is left as it is, unless ``incremental`` asks for what has come
     since.
 
@@ -81,7 +81,7 @@ def export(
         report = running.round(rounds[-1]) if rounds else None
         if report is None or incremental:
             ends = {key: end for each in rounds for key, end in each.ends().items()}
-            plan = plan_round((log_dir.partition(*each) for each in partitions), options, bounds, ends)
+            plan = plan_round((log_dir.partition(*each) for each in partitions), options, locate, ends)
             if report is not None and not plan.units:
                 new = [each for each in plan.findings if each not in report.findings]
                 return report._replace(findings=report.findings + new)
@@ -146,7 +146,7 @@ class _Run:
         """Let every unit count that does not yet; returns how many rows they have."""
         order = _Order(round, plan, self._progress)
         before = order.rows
-        for unit in round.staged():
+        for unit in round.area.staged():
             order.take(unit)
         for unit in self._engine(self._tasks(round, plan, order)):
             order.take(unit)
@@ -156,12 +156,12 @@ class _Run:
         for unit in plan.units:
             if order.lacks(unit.number):
                 source = self._log_dir.partition(*unit.topic_partition).source
-                yield UnitTask(unit, self._options, round.staging, source.mapped, source.file_system)
+                yield UnitTask(unit, self._options, round.area.staging, source.mapped, source.file_system)
 
     def _report(self, round: Round, plan: RoundPlan, new_rows: int) -> ExportReport:
         rows = files = size = 0
         stopped, left_out = [], []
-        for unit in round.counted():
+        for unit in round.area.counted():
             rows += unit.rows
             files += len(unit.files)
             size += sum(each.size for each in unit.files)
@@ -186,7 +186,7 @@ class _Order:
         self._owners = [unit.topic_partition for unit in plan.units]
         self._sizes = [unit.unit.end_position - unit.unit.start_position for unit in plan.units]
         self._done = 0
-        for each in round.counted():
+        for each in round.area.counted():
             round.publish(each)
             self._pass(each)
 

@@ -8,15 +8,16 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from txnkafka.env import DataFiles, FileSystem, make_directories, unique_name, write_durably
+from txnkafka.env import DataFiles, FileSystem
 from txnkafka.errors import CorruptRecordError, KafkaError
-from txnkafka.export.files import DataFile, UnitFiles
+from txnkafka.export.files import ExportedFile, UnitFiles
 from txnkafka.export.options import ExportOptions
-from txnkafka.export.plan import ExportUnit, fingerprint, segment_of
-from txnkafka.logdir.read import read_unit
+from txnkafka.export.plan import ExportUnit, fingerprint
+from txnkafka.logdir.read import open_unit, read_unit
 from txnkafka.record.chunk import ChunkDecoder
+from txnkafka.staging import Attempt, begin_attempt, record_attempt
 
-__all__ = ["StagedUnit", "UnitTask", "stage_unit", "staged_name"]
+__all__ = ["StagedUnit", "UnitTask", "stage_unit"]
 
 
 COPIED = frozenset(("key", "value", "headers"))
@@ -41,7 +42,7 @@ class StagedUnit:
     number: int
     name: str
     end_offset: int
-    files: list[DataFile]
+    files: list[ExportedFile]
     stopped_by: str | None
     left_out: list[str]
 
@@ -58,12 +59,7 @@ class StagedUnit:
     def from_json(cls, content: bytes) -> StagedUnit:
         """The record that ``to_json`` wrote."""
         values = json.loads(content)
-        return cls(**values | {"files": [DataFile(*each) for each in values["files"]]})
-
-
-def staged_name(number: int) -> str:
-    """How the record of a unit is called when it is done."""
-    return f"{number:08}.json"
+        return cls(**values | {"files": [ExportedFile(*each) for each in values["files"]]})
 
 
 def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
@@ -79,24 +75,21 @@ def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
             f"{unit.start_position} and {unit.end_position} stands something else; "
             "export it to another directory"
         )
-    name = f"{number:08}-{unique_name()}"
-    folder = files.join(task.folder, name)
-    make_directories(files, folder)
-    staged = _write(files, task, folder, name)
-    write_durably(files, f"{folder}.json", staged.to_json())
+    attempt = begin_attempt(files, task.folder, number)
+    staged = _write(files, task, attempt)
+    record_attempt(files, attempt, staged.to_json())
     return staged
 
 
-def _write(files: DataFiles, task: UnitTask, folder: str, name: str) -> StagedUnit:
+def _write(files: DataFiles, task: UnitTask, attempt: Attempt) -> StagedUnit:
     options, unit = task.options, task.unit.unit
     left_out: list[str] = []
     stopped_by = None
     end_offset = unit.end_offset
-    segment = segment_of(task.source, unit)
-    segment.mapped = task.mapped
+    segment = open_unit(task.source, unit, mapped=task.mapped)
     decoder = _decoder(options)
-    output = UnitFiles(files, folder, task.unit.topic_partition, options)
-    skip = options.on_corrupt == "skip"
+    output = UnitFiles(files, attempt.folder, task.unit.topic_partition, options)
+    skip = options.request.on_corrupt == "skip"
     with closing(segment), closing(output):
         try:
             for columns in read_unit(
@@ -107,7 +100,7 @@ def _write(files: DataFiles, task: UnitTask, folder: str, name: str) -> StagedUn
             if error.offset is None:  # not a damaged batch: the file has changed
                 raise
             stopped_by, end_offset = _where(error), max(error.offset, unit.start_offset)
-        return StagedUnit(task.unit.number, name, end_offset, output.finish(), stopped_by, left_out)
+        return StagedUnit(task.unit.number, attempt.name, end_offset, output.finish(), stopped_by, left_out)
 
 
 def _decoder(options: ExportOptions) -> ChunkDecoder:

@@ -8,6 +8,7 @@ Where only the partition was copied, gaps inside segments tell: it has been thro
 from __future__ import annotations
 
 from txnkafka.errors import KafkaError
+from txnkafka.record.batch_header import MAGIC_0, MAGIC_2
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
 __all__ = ["Cleaning"]
@@ -46,7 +47,7 @@ def _has_gaps(segment: SegmentReader) -> bool:
     next_offset = segment.base_offset
     for _, _, index in segment.windows():
         # what a compressed wrapper of magic 0 or 1 holds, its header does not tell
-        if min(index.magic, default=0) == 2 and index.has_gaps(next_offset):
+        if min(index.magic, default=MAGIC_0) == MAGIC_2 and index.has_gaps(next_offset):
             return True
         next_offset = index.last_offset[-1] + 1 if len(index) else next_offset
     return False

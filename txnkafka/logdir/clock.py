@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.logdir.coordinator import TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.logdir.header_pass import segment_containing
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL
 from txnkafka.storage.formats import (
     CLEAN_SHUTDOWN_FILE,
     HIGH_WATERMARK_CHECKPOINT,
@@ -30,7 +31,6 @@ __all__ = ["DirectoryClock", "Moment"]
 
 AGREEMENT_MS = 60_000  # a log's file is written when its last record is
 UNKNOWN = -1
-CONTROL = 0x20  # bit of a batch's attributes
 BROKER_FILES = (
     CLEAN_SHUTDOWN_FILE,
     HIGH_WATERMARK_CHECKPOINT,
@@ -102,6 +102,6 @@ def _newest_marker_ms(view: PartitionView) -> int:
     for segment in segments[first:]:
         index = segment.scan()
         for attributes, timestamp in zip(index.attributes, index.max_timestamp, strict=True):
-            if attributes & CONTROL:
+            if attributes & ATTRIBUTE_CONTROL:
                 newest = max(newest, timestamp)
     return newest

@@ -1,11 +1,8 @@
 """What the transaction coordinator knows, from the ``__transaction_state`` partitions of a directory.
 
-The last record of a transactional id is its state, a tombstone forgets it. Only last records are decoded,
-so that a large log costs one pass.
 Whoever says "no transactional id has this producer id" must have seen the whole topic. How many partitions
 it has is written nowhere in them, but a transactional id lies in the partition that its hash names, which
 tells most other numbers of partitions apart.
-Source: TransactionStateManager.partitionFor and loadTransactionMetadata.
 """
 
 from __future__ import annotations
@@ -17,17 +14,17 @@ from itertools import islice
 from math import gcd
 from typing import TYPE_CHECKING
 
-from txnkafka.logdir.replay import KEPT_RECORD, damaged, replay
-from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
+from txnkafka.coordinator import TransactionStates, string_hash
+from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS
+from txnkafka.logdir.replay import damaged, replay
 
 if TYPE_CHECKING:
     from txnkafka.logdir.finding import Finding
     from txnkafka.logdir.partition import PartitionView
+    from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["TRANSACTION_STATE_TOPIC", "CoordinatorView", "partition_of", "replay_transaction_log"]
+__all__ = ["CoordinatorView", "replay_transaction_log"]
 
-TRANSACTION_STATE_TOPIC = "__transaction_state"
-DEFAULT_PARTITIONS = 50  # transaction.state.log.num.partitions
 MOST_PARTITIONS = 1000
 MOST_MISSING = 100  # that are named
 
@@ -100,22 +97,6 @@ class CoordinatorView:
         return self.located.get(transactional_id) not in self.damaged_partitions
 
 
-def string_hash(text: str) -> int:
-    """``Utils.abs(text.hashCode())`` of Java: over UTF-16 code units, 32 bits, the smallest number becomes
-    0."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for i in range(0, len(units), 2):
-        value = (value * 31 + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
-    signed = value - (value >> 31 << 32)
-    return 0 if signed == -(1 << 31) else abs(signed)
-
-
-def partition_of(text: str, partitions: int) -> int:
-    """The partition of ``__transaction_state`` (or of ``__consumer_offsets``) that an id belongs to."""
-    return string_hash(text) % partitions
-
-
 def replay_transaction_log(views: Iterable[PartitionView]) -> CoordinatorView:
     """Load the partitions of ``__transaction_state``."""
     transactions: dict[str, TransactionMetadata] = {}
@@ -136,19 +117,12 @@ def replay_transaction_log(views: Iterable[PartitionView]) -> CoordinatorView:
     )
 
 
-def _kept_bytes(last: Mapping[bytes, bytes | None]) -> int:
-    return sum(KEPT_RECORD + len(key) + len(value or b"") for key, value in last.items())
-
-
 def _last_states(view: PartitionView, findings: list[Finding]) -> list[TransactionMetadata]:
-    last: dict[bytes, bytes | None] = {}
-    for event in replay(view, findings, lambda: _kept_bytes(last)):
-        if event.key is not None:
-            last[event.key] = event.value
+    states = TransactionStates()
+    for event in replay(view, findings, states.kept_bytes):
+        states.replay(event)
     found = []
-    for key, value in last.items():
-        record = decode_transaction_log(key, value)
-        metadata = TransactionMetadata.of(record)
+    for record, metadata in states.decoded():
         if metadata is not None:
             found.append(metadata)
         elif record.key is not None and record.error is not None:

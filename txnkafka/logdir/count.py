@@ -10,22 +10,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txnkafka._core.read_committed import SKIP, WHOLE
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.read import locating, unit_batches
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, MAGIC_2
 
 if TYPE_CHECKING:
     from txnkafka.logdir.plan import ReadUnit
     from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
-    from txnkafka.storage.formats.segment_reader import SegmentReader
+    from txnkafka.storage.formats.segment_reader import LogFileReader
 
 __all__ = ["count_unit"]
 
-SKIP, WHOLE = 0, 1  # what read_committed.select says of a batch
-CONTROL = 0x20  # bit of a batch's attributes
-
 
 def count_unit(
-    segment: SegmentReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
+    segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> int:
     """How many records ``read_unit`` gives. Raises CorruptRecordError where a batch that must be decoded is
     damaged, or hands it to ``on_corrupt`` and leaves the batch out."""
@@ -47,7 +46,8 @@ def _take_whole(batches: SelectedBatches) -> int:
 
     index = batches.index
     selection = np.frombuffer(batches.selection, np.uint8)
-    data = np.asarray(index.attributes) & CONTROL == 0  # a control batch is selected when its CRC is wrong
-    told = (selection == WHOLE) & (np.asarray(index.magic) == 2) & data
+    # a control batch is selected when its CRC is wrong
+    data = np.asarray(index.attributes) & ATTRIBUTE_CONTROL == 0
+    told = (selection == WHOLE) & (np.asarray(index.magic) == MAGIC_2) & data
     selection[told] = SKIP
     return int(np.asarray(index.record_count)[told].sum(dtype=np.int64))

@@ -140,14 +140,16 @@ class LogDir:
     @cached_property
     def coordinator(self) -> CoordinatorView:
         """What the ``__transaction_state`` partitions here say; loaded once."""
-        from txnkafka.logdir.coordinator import TRANSACTION_STATE_TOPIC, replay_transaction_log
+        from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
+        from txnkafka.logdir.coordinator import replay_transaction_log
 
         return replay_transaction_log(self.partitions(TRANSACTION_STATE_TOPIC))
 
     @cached_property
     def groups(self) -> GroupsView:
         """What the ``__consumer_offsets`` partitions here say; loaded once."""
-        from txnkafka.logdir.groups import CONSUMER_OFFSETS_TOPIC, replay_offsets_log
+        from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
+        from txnkafka.logdir.groups import replay_offsets_log
 
         return replay_offsets_log(self.partitions(CONSUMER_OFFSETS_TOPIC))
 

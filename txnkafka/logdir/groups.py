@@ -1,9 +1,6 @@
 """Offsets that groups committed, from the ``__consumer_offsets`` partitions of a directory.
 
-An offset committed in a transaction is pending until the end marker of its producer: COMMIT makes it the
-committed one unless a later record committed another meanwhile, ABORT drops it. A tombstone removes the
-committed and all pending offsets of its key. What is open at the end of the log stays pending.
-Source: OffsetMetadataManager.replay and replayEndTransactionMarker.
+Which of them are committed and which pending is decided by ``coordinator.Offsets``.
 """
 
 from __future__ import annotations
@@ -11,32 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.logdir.replay import KEPT_RECORD, LogEvent, damaged, replay
-from txnkafka.model import NO_PRODUCER_ID, TopicPartition
+from txnkafka.coordinator import Offsets
+from txnkafka.logdir.replay import damaged, replay
+from txnkafka.model import TopicPartition
 from txnkafka.wire.records import OffsetAndMetadata, decode_group_log
 
 if TYPE_CHECKING:
+    from txnkafka.coordinator import CommittedOffset
     from txnkafka.logdir.finding import Finding
     from txnkafka.logdir.partition import PartitionView
 
-__all__ = [
-    "CONSUMER_OFFSETS_TOPIC",
-    "CommittedOffset",
-    "GroupsView",
-    "PendingOffset",
-    "replay_offsets_log",
-]
-
-CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
-OFFSET_COMMIT_KEYS = (b"\0\0", b"\0\1")  # two versions of one key, with the same fields
-
-
-class CommittedOffset(NamedTuple):
-    """A record that committed an offset, not decoded yet."""
-
-    record_offset: int
-    key: bytes
-    value: bytes
+__all__ = ["GroupsView", "PendingOffset", "replay_offsets_log"]
 
 
 class PendingOffset(NamedTuple):
@@ -56,43 +38,6 @@ class GroupsView(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-class _Offsets:
-    """The state of one partition; keys are raw, without their version."""
-
-    def __init__(self) -> None:
-        self.committed: dict[bytes, CommittedOffset] = {}
-        self.pending: dict[int, dict[bytes, CommittedOffset]] = {}
-
-    def kept_bytes(self) -> int:
-        """Keys and values that are kept."""
-        kept = (self.committed, *self.pending.values())
-        return sum(KEPT_RECORD + len(each.key) + len(each.value) for held in kept for each in held.values())
-
-    def apply(self, event: LogEvent) -> None:
-        if event.committed is not None:
-            self._end(event.producer_id, event.committed)
-        elif event.key is not None and event.key[:2] in OFFSET_COMMIT_KEYS:
-            self._commit(event, event.key)
-
-    def _end(self, producer_id: int, committed: bool) -> None:
-        for name, pending in self.pending.pop(producer_id, {}).items():
-            there = self.committed.get(name)
-            if committed and (there is None or pending.record_offset > there.record_offset):
-                self.committed[name] = pending
-
-    def _commit(self, event: LogEvent, key: bytes) -> None:
-        name = key[2:]
-        if event.value is None:
-            self.committed.pop(name, None)
-            for pending in self.pending.values():
-                pending.pop(name, None)
-            return
-        target = self.committed
-        if event.producer_id != NO_PRODUCER_ID:
-            target = self.pending.setdefault(event.producer_id, {})
-        target[name] = CommittedOffset(event.offset, key, event.value)
-
-
 def replay_offsets_log(views: Iterable[PartitionView]) -> GroupsView:
     """Load the partitions of ``__consumer_offsets``."""
     result = GroupsView({}, {}, (), ())
@@ -100,9 +45,9 @@ def replay_offsets_log(views: Iterable[PartitionView]) -> GroupsView:
     findings: list[Finding] = []
     for view in views:
         partitions.append(view.partition)
-        offsets = _Offsets()
+        offsets = Offsets()
         for event in replay(view, findings, offsets.kept_bytes):
-            offsets.apply(event)
+            offsets.replay(event)
         for name, _, value in _decoded(view, offsets.committed.values(), findings):
             result.committed[name] = value
         for producer_id, pending in offsets.pending.items():

@@ -14,6 +14,13 @@ from txnkafka._core.read_committed import TransactionScan
 from txnkafka._core.scan import BatchIndex
 from txnkafka.bounds import MAX_INDEXED_BATCHES
 from txnkafka.logdir.cleaning import Cleaning
+from txnkafka.logdir.header_point import (
+    CannotResumeError,
+    HeaderPoint,
+    PassMark,
+    check_follows,
+    segment_of,
+)
 from txnkafka.storage.formats.order import NO_LIMIT, misplaced_batches
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
@@ -33,6 +40,14 @@ class SegmentHeaders:
     limit: int
     hole: bool
 
+    @property
+    def sound_end(self) -> int:
+        """Position behind the last batch that is in its place."""
+        last = len(self.index)
+        while last and last - 1 in self.misplaced:
+            last -= 1
+        return self.index.position[last] if last < len(self.index) else self.index.end_position
+
     def end_before(self, i: int) -> int:
         """Where the log ends before batch number ``i``, misplaced batches left out."""
         ends = (self.index.last_offset[k] + 1 for k in range(i - 1, -1, -1) if k not in self.misplaced)
@@ -51,31 +66,82 @@ def segment_containing(segments: list[SegmentReader], offset: int) -> int:
     return max((i for i, segment in enumerate(segments) if segment.base_offset <= offset), default=0)
 
 
-def header_pass(segments: list[SegmentReader], first: int, scan: TransactionScan) -> Iterator[SegmentHeaders]:
+def header_pass(
+    segments: list[SegmentReader],
+    first: int,
+    scan: TransactionScan,
+    begin: HeaderPoint | None = None,
+    mark: PassMark | None = None,
+) -> Iterator[SegmentHeaders]:
     """Feed ``scan`` with segment after segment from number ``first`` on, those with very many batches part by
-    part; each is yielded when it was fed. Indexes are remembered up to MAX_INDEXED_BATCHES in all."""
+    part; each is yielded when it was fed. Indexes are remembered up to MAX_INDEXED_BATCHES in all.
+
+    ``begin`` is a point in segment ``first`` from which an earlier pass goes on; ``mark`` is set where the
+    pass reaches it. Raises CannotResumeError where the log contradicts the earlier pass.
+    """
     next_offset = segments[first].base_offset if segments else 0
     cleaning, has_gaps = Cleaning(segments), False
+    if begin is not None:
+        _check_hole(segments, begin, cleaning)
+        next_offset = begin.next_offset
+    position = 0
     for i in range(first, len(segments)):
         segment = segments[i]
-        hole = segment.base_offset > next_offset and not has_gaps and not cleaning.has_reached(i)
+        resumed = begin if i == first else None
+        hole = resumed is None and (
+            segment.base_offset > next_offset and not has_gaps and not cleaning.has_reached(i)
+        )
         if hole:
             scan.hole()
+            if mark is not None:
+                mark.hole(segment.base_offset)
         limit = segments[i + 1].base_offset if i + 1 < len(segments) else NO_LIMIT
-        has_gaps = False
-        for index in segment.indexes():
+        has_gaps = resumed is not None and resumed.has_gaps
+        position = 0 if resumed is None else resumed.position
+        for index in segment.indexes_from(position):
+            if resumed is not None and position == resumed.position:
+                check_follows(segment, index, next_offset)
             expected = max(next_offset, segment.base_offset)
             misplaced = misplaced_batches(index, expected, limit)
-            start = 0
-            for stop in (*misplaced, len(index)):
-                scan.feed(index, start, stop)
-                start = stop + 1
-            yield SegmentHeaders(segment, index, misplaced, expected, limit, hole)
-            next_offset = max(expected, scan.next_offset)
+            headers = SegmentHeaders(segment, index, misplaced, expected, limit, hole)
             has_gaps = has_gaps or index.has_gaps(expected)
-            hole = False
+            _feed_part(headers, scan, mark, has_gaps=has_gaps)
+            yield headers
+            next_offset, position, hole = max(expected, scan.next_offset), headers.sound_end, False
         if len(segments) > MAX_OPEN_SEGMENTS or _too_many_remembered(segments):
             segment.close()
+    if mark is not None and not mark.is_set and segments:
+        next_offset = max(next_offset, segments[-1].base_offset)
+        mark.set(segments[-1], position, next_offset, scan, has_gaps=has_gaps)
+
+
+def _feed_part(
+    headers: SegmentHeaders, scan: TransactionScan, mark: PassMark | None, *, has_gaps: bool
+) -> None:
+    """Feed ``scan`` with one index, and set ``mark`` where it lies in it."""
+    index, misplaced = headers.index, headers.misplaced
+    split = None if mark is None else mark.split(index, misplaced, scan.next_offset)
+    if mark is not None and split is not None:
+        _feed(scan, headers, 0, split)
+        mark.passed(headers.segment, index, split, misplaced)
+        at = index.position[split] if split < len(index) else index.end_position
+        mark.set(headers.segment, at, max(headers.next_offset, scan.next_offset), scan, has_gaps=has_gaps)
+    _feed(scan, headers, split or 0, len(index))
+    if mark is not None:
+        mark.passed(headers.segment, index, len(index), misplaced)
+
+
+def _feed(scan: TransactionScan, headers: SegmentHeaders, start: int, stop: int) -> None:
+    """Feed ``scan`` with batches ``start`` to ``stop``, without those that are not in their place."""
+    for end in (*(i for i in headers.misplaced if start <= i < stop), stop):
+        scan.feed(headers.index, start, end)
+        start = end + 1
+
+
+def _check_hole(segments: list[SegmentReader], begin: HeaderPoint, cleaning: Cleaning) -> None:
+    """What once looked like missing segments may turn out to be the cleaner's work."""
+    if begin.hole is not None and cleaning.has_reached(segment_of(segments, begin.hole)):
+        raise CannotResumeError(f"the cleaner has been at the segment at offset {begin.hole}")
 
 
 def _too_many_remembered(segments: list[SegmentReader]) -> bool:

@@ -1,10 +1,8 @@
-"""Where a log ends.
+"""Where a log ends for a reader: by the rule of ``storage.formats.log_end``, as Kafka's broker has it.
 
-Kafka trusts a clean shutdown and recovers otherwise: from the recovery point on it checks every batch and
-cuts the log at the first one that is torn or whose CRC is wrong (LogSegment.recover). A reader looks the
-same way and cuts in thought. Without a recovery point (a copy of a partition directory) only the last
-segment is checked, as damage further back is not a tail.
-Bytes behind the last whole batch of the last segment never count, clean shutdown or not.
+Nothing is cut off the files. Without a recovery point (a copy of a partition directory) only the last segment
+is checked, as damage further back is not a tail. Bytes behind the last whole batch of the last segment never
+count, clean shutdown or not.
 """
 
 from __future__ import annotations
@@ -14,86 +12,107 @@ from typing import NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
-from txnkafka.record.crc import first_invalid_crc
-from txnkafka.storage.formats.order import misplaced_batches
+from txnkafka.logdir.header_point import HeaderPoint, check_follows, segment_of
+from txnkafka.storage.formats.log_end import BROKER, decide_end, first_bad, first_unsettled
 from txnkafka.storage.formats.segment_reader import SegmentReader, divided
 
-__all__ = ["LogEnd", "end_of_log"]
+__all__ = ["KnownEnd", "LogEnd", "end_of_log"]
 
 _CODES = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
 
 
+NOT_CHECKED = (1 << 63) - 1
+
+
 class LogEnd(NamedTuple):
     """The segments that count (the last one's size cut to whole batches), the log end offset, and what was
-    cut off."""
+    cut off. ``checked_from``: the base offset of the segment from which on CRCs were checked."""
 
     segments: list[SegmentReader]
     log_end_offset: int
     findings: list[Finding]
+    checked_from: int = NOT_CHECKED
+
+
+class KnownEnd(NamedTuple):
+    """Where an earlier look found the end of the log, and from which segment on it had checked CRCs."""
+
+    point: HeaderPoint
+    checked_from: int
 
 
 def end_of_log(
-    segments: list[SegmentReader], *, clean_shutdown: bool, recovery_point: int | None, being_written: bool
+    segments: list[SegmentReader],
+    *,
+    clean_shutdown: bool,
+    recovery_point: int | None,
+    being_written: bool,
+    known: KnownEnd | None = None,
 ) -> LogEnd:
     """Find the end of the log. ``being_written``: a broker holds the directory, so that a torn tail is
-    nothing unusual."""
+    nothing unusual. What lies before ``known`` is not looked at again."""
     if not segments:
         return LogEnd([], 0, [])
-    first = len(segments) - 1
-    if not clean_shutdown and recovery_point is not None:
-        first = max(
-            [i for i, segment in enumerate(segments) if segment.base_offset <= recovery_point], default=0
-        )
+    bases = [segment.base_offset for segment in segments]
+    first = first_unsettled(bases, clean_shutdown=clean_shutdown, recovery_point=recovery_point)
+    checked_from = NOT_CHECKED if clean_shutdown else segments[first].base_offset
+    begin = None
+    if known is not None and checked_from >= known.checked_from:
+        at = segment_of(segments, known.point.segment)
+        if at >= first:
+            first, begin, checked_from = at, known.point, known.checked_from
+    if clean_shutdown:
+        checked_from = NOT_CHECKED  # what was appended since is taken as it is
     findings: list[Finding] = []
     for i in range(first, len(segments)):
-        index, end_offset, only = _whole_batches(segments[i], check_crc=not clean_shutdown)
+        index, end_offset, only = _whole_batches(segments[i], begin, check_crc=not clean_shutdown)
+        begin = None
         reason = index.stop_reason
         last = i == len(segments) - 1
-        if index.stop == "end" or (index.stop != "crc" and not last):
-            # A middle segment that ends early is damage, which reading meets in its place.
+        if not BROKER.ends_log(index.stop, is_last=last):
             if last:
                 segments[i].remember(index.end_position, only)
-                return LogEnd(segments, end_offset, findings)
+                return LogEnd(segments, end_offset, findings, checked_from)
             continue
         findings += _cut(segments, i, index, reason, being_written=being_written)
         index.truncate(len(index), "end", "")
         segments[i].remember(index.end_position, only)
-        return LogEnd(segments[: i + 1], end_offset, findings)
+        return LogEnd(segments[: i + 1], end_offset, findings, checked_from)
     raise AssertionError("the last segment decides")
 
 
-def _whole_batches(segment: SegmentReader, *, check_crc: bool) -> tuple[BatchIndex, int, BatchIndex | None]:
-    """The last index of the batches up to the first one that recovery would not accept, the offset behind
-    them, and the index again when it is the only one."""
-    end_offset, only, index = segment.base_offset, None, BatchIndex()
-    for number, index in enumerate(divided(_accepted(segment, check_crc=check_crc))):
-        end_offset = _end_offset(index, end_offset)
-        only = None if number else index
+def _whole_batches(
+    segment: SegmentReader, begin: HeaderPoint | None, *, check_crc: bool
+) -> tuple[BatchIndex, int, BatchIndex | None]:
+    """The last index of the batches (from ``begin`` on) up to the first one that recovery would not accept,
+    the offset behind them, and the index again when it is that of the whole segment."""
+    end_offset, position = segment.base_offset, 0
+    if begin is not None:
+        end_offset, position = begin.next_offset, begin.position
+    only, index = None, BatchIndex()
+    for number, index in enumerate(divided(_accepted(segment, position, check_crc=check_crc))):
+        if begin is not None and number == 0:
+            check_follows(segment, index, end_offset)
+        end_offset = decide_end(index, end_offset, rule=BROKER).next_offset
+        only = None if number or position else index
     return index, end_offset, only
 
 
-def _accepted(segment: SegmentReader, *, check_crc: bool) -> Iterator[BatchIndex]:
-    """Windows up to the first batch that recovery would not accept; ``stop`` of the last one is "crc" when
-    that is one with a wrong CRC."""
+def _accepted(segment: SegmentReader, start: int, *, check_crc: bool) -> Iterator[BatchIndex]:
+    """Windows from ``start`` up to the first batch that recovery would not accept; ``stop`` of the last one
+    is "crc" when that is one with a wrong CRC."""
     bad = 0
 
     def look(position: int, data: memoryview, index: BatchIndex) -> None:
         nonlocal bad
-        bad = first_invalid_crc(data, index, position=position) if check_crc else len(index)
-        # recovery takes any magic above 2 for 2; such a batch stays, and reading stops there
-        while bad < len(index) and index.magic[bad] > 2:
-            bad = bad + 1 + _sound(data, index, bad + 1, position)
+        bad = first_bad(index, data, position, BROKER) if check_crc else len(index)
 
-    for _, _, index in segment.windows(examine=look):
+    for _, _, index in segment.windows(start, examine=look):
         if bad < len(index):
             index.truncate(bad, "crc", "the CRC of the batch does not match its bytes")
         yield index
         if index.stop == "crc":
             return
-
-
-def _sound(data: memoryview, index: BatchIndex, start: int, position: int) -> int:
-    return first_invalid_crc(data, index, position=position, start=start) - start
 
 
 def _cut(
@@ -119,11 +138,3 @@ def _cut(
             "nothing to do if the broker was killed: starting it cuts the tail off",
         )
     ]  # fmt: skip
-
-
-def _end_offset(index: BatchIndex, next_offset: int) -> int:
-    misplaced = misplaced_batches(index, next_offset)
-    for i in range(len(index) - 1, -1, -1):
-        if i not in misplaced:
-            return index.last_offset[i] + 1
-    return next_offset

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka.logdir.header_pass import segment_containing
-from txnkafka.logdir.repair import Repair, repair_of
+from txnkafka.logdir.repair_advice import RepairAdvice, repair_advice
 from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL
 
 if TYPE_CHECKING:
     from txnkafka._core.read_committed import TransactionRange
@@ -22,12 +23,10 @@ if TYPE_CHECKING:
     from txnkafka.model import ProducerStateEntry
     from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["LsoReport", "OpenTransaction", "Waiting", "lso_report"]
-
-CONTROL = 0x20  # bit of a batch's attributes
+__all__ = ["JudgedTransaction", "LsoReport", "Waiting", "lso_report"]
 
 
-class OpenTransaction(NamedTuple):
+class JudgedTransaction(NamedTuple):
     """An open transaction: the partition's view of it, the coordinator's (None: not known), the verdict,
     what to do."""
 
@@ -35,7 +34,7 @@ class OpenTransaction(NamedTuple):
     coordinator: TransactionMetadata | None
     verdict: Verdict
     reason: str
-    repair: Repair
+    repair: RepairAdvice
 
     @property
     def transactional_id(self) -> str | None:
@@ -86,7 +85,7 @@ class LsoReport:
     last_stable_offset: int
     verdict: Verdict
     reason: str
-    open_transactions: tuple[OpenTransaction, ...]
+    open_transactions: tuple[JudgedTransaction, ...]
     waiting: Waiting
     judged: Circumstances
 
@@ -141,7 +140,7 @@ def lso_report(view: PartitionView, coordinator: CoordinatorView, circumstances:
 
 def _open_transactions(
     view: PartitionView, coordinator: CoordinatorView, circumstances: Circumstances
-) -> tuple[OpenTransaction, ...]:
+) -> tuple[JudgedTransaction, ...]:
     found = []
     producers: dict[int, ProducerStateEntry] | None = None
     name = view.topic_partition if view.source.is_named else None
@@ -150,14 +149,14 @@ def _open_transactions(
         owner = coordinator.owner(transaction.producer_id)
         if judgement.verdict.is_hanging and producers is None:
             producers = {each.producer_id: each for each in view.producer_state().entries()}
-        repair = repair_of(
+        repair = repair_advice(
             judgement.verdict,
             name,
             transaction,
             transactional_id=None if owner is None else owner.transactional_id,
             producer=(producers or {}).get(transaction.producer_id),
         )
-        found.append(OpenTransaction(transaction, owner, judgement.verdict, judgement.reason, repair))
+        found.append(JudgedTransaction(transaction, owner, judgement.verdict, judgement.reason, repair))
     return tuple(found)
 
 
@@ -185,7 +184,7 @@ def waiting_behind(view: PartitionView, offset: int) -> Waiting:
             for attributes, count, bytes_ in zip(
                 index.attributes[i:], index.record_count[i:], index.size[i:], strict=True
             ):
-                if not attributes & CONTROL:
+                if not attributes & ATTRIBUTE_CONTROL:
                     records += max(count, 0)
                     size += bytes_
     names = (segment.path.rpartition("/")[2] for segment in segments[first:-1])

@@ -8,7 +8,6 @@ damaged ones change no answer.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,31 +16,32 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.read_committed import TransactionRange
 from txnkafka.config import LogConfig
-from txnkafka.errors import CorruptFileError, CorruptRecordError, OffsetOutOfRangeError
+from txnkafka.errors import CorruptRecordError, OffsetOutOfRangeError
 from txnkafka.logdir.count import count_unit
 from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.header_point import HeaderPoint
+from txnkafka.logdir.located import located
 from txnkafka.logdir.log_end import LogEnd, end_of_log
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
+from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
 from txnkafka.logdir.read import read_unit
+from txnkafka.logdir.read_request import ReadRequest
+from txnkafka.logdir.snapshot_files import SnapshotFiles
 from txnkafka.logdir.survey import survey, transactions_between
-from txnkafka.logdir.timestamps import TimestampOffset, offset_for_timestamp
+from txnkafka.logdir.timestamps import OffsetAndTimestamp, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
 from txnkafka.model import CompletedTxn, IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
-from txnkafka.storage.formats import parse_producer_snapshot
-from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["PartitionSource", "PartitionView"]
-
-_BEFORE_ALL_TIME = -(2**63)
 
 
 class PartitionView:
@@ -51,8 +51,10 @@ class PartitionView:
     ``last_stable_offset`` exclusive. ``isolation_level`` defaults to read_committed everywhere.
     """
 
-    def __init__(self, source: PartitionSource) -> None:
+    def __init__(self, source: PartitionSource, checkpoint: PlanCheckpoint | None = None) -> None:
+        """``checkpoint``: what an earlier plan of the partition found out, which is not looked for again."""
         self.source = source
+        self.checkpoint = checkpoint
         self.topic, self.partition = source.topic_partition
         self.topic_id = source.topic_id
 
@@ -82,12 +84,18 @@ class PartitionView:
         source = self.source
         for segment in self.files.segments:
             segment.mapped = source.mapped and not source.being_written
-        return end_of_log(
+        if self.checkpoint is not None:
+            self.checkpoint.check(self.files.segments, source.log_start_offset)
+        found = end_of_log(
             self.files.segments,
             clean_shutdown=source.clean_shutdown,
             recovery_point=source.recovery_point,
             being_written=source.being_written,
+            known=None if self.checkpoint is None else self.checkpoint.known_end,
         )
+        if self.checkpoint is not None:
+            self.checkpoint.check_end(max(found.log_end_offset, source.log_start_offset or 0))
+        return found
 
     @property
     def segments(self) -> list[SegmentReader]:
@@ -120,9 +128,10 @@ class PartitionView:
     @cached_property
     def _undecided(self) -> Undecided:
         table = ProducerTable()
-        offset = self._load_newest_snapshot(table)
+        offset = self._snapshots.load_newest(table)
         snapshot = None if offset is None else (offset, table.open_transactions())
-        return find_undecided(self.segments, snapshot, self.log_start_offset)
+        seen = None if self.checkpoint is None else self.checkpoint.seen
+        return find_undecided(self.segments, snapshot, self.log_start_offset, seen)
 
     @property
     def last_stable_offset(self) -> int:
@@ -142,23 +151,17 @@ class PartitionView:
 
     def newest_snapshot(self) -> tuple[int, list[ProducerStateEntry]] | None:
         """(offset, producers) of the newest producer snapshot that is sound and not beyond the log end."""
-        for offset, content in self._snapshots():
-            with contextlib.suppress(CorruptFileError):
-                return offset, parse_producer_snapshot(content)
-        return None
+        return self._snapshots.newest()
 
-    def _snapshots(self) -> Iterator[tuple[int, bytes]]:
-        """(offset, content) of the snapshots not beyond the log end that can be read, the newest first."""
-        for offset in sorted(self.files.snapshots, reverse=True):
-            if self.log_start_offset <= offset <= self.log_end_offset:
-                with contextlib.suppress(OSError, CorruptFileError):
-                    content = self.source.file_system.read(self.files.snapshots[offset], SNAPSHOT_LIMIT)
-                    yield offset, content
+    @property
+    def _snapshots(self) -> SnapshotFiles:
+        offsets = range(self.log_start_offset, self.log_end_offset + 1)
+        return SnapshotFiles(self.source.file_system, self.files.snapshots, offsets)
 
     def producer_state(self) -> ProducerTable:
         """What a broker would know of this partition's producers at the log end."""
         table, completed = ProducerTable(), list[CompletedTxn]()
-        loaded = self._load_newest_snapshot(table)
+        loaded = self._snapshots.load_newest(table)
         start = self.log_start_offset if loaded is None else loaded
         for i, segment in enumerate(self.segments):
             if i + 1 == len(self.segments) or self.segments[i + 1].base_offset > start:
@@ -168,19 +171,8 @@ class PartitionView:
                 segment.close()
         return table
 
-    def _load_newest_snapshot(self, table: ProducerTable) -> int | None:
-        """Returns its offset; None when no snapshot is sound."""
-        for offset, content in self._snapshots():
-            try:
-                table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1)  # no producer is expired
-                return offset
-            except CorruptFileError:
-                continue
-        return None
-
     def producers(self, *, now_ms: int) -> list[ProducerStateEntry]:
-        """The producers that DescribeProducers shows at ``now_ms``; the broker forgets idle ones after a
-        day."""
+        """The producers that DescribeProducers shows at ``now_ms``: idle ones are forgotten after a day."""
         table = self.producer_state()
         table.expire(now_ms, LogConfig.producer_id_expiration_ms)
         return table.entries()
@@ -212,13 +204,13 @@ class PartitionView:
     ) -> int:
         """Where a reader of that isolation level stops. ``up_to="high-watermark"`` also stops at the noted
         high watermark."""
-        if up_to not in ("log-end", "high-watermark"):
-            raise ValueError(f"up_to must be log-end or high-watermark, not {up_to!r}")
+        return self._end_of(ReadRequest.of(isolation_level, up_to=up_to))
+
+    def _end_of(self, request: ReadRequest) -> int:
         end = self.log_end_offset
-        if up_to == "high-watermark" and self.high_watermark is not None:
+        if request.up_to == "high-watermark" and self.high_watermark is not None:
             end = min(end, self.high_watermark)
-        committed = IsolationLevel.of(isolation_level) is IsolationLevel.READ_COMMITTED
-        return min(end, self.last_stable_offset) if committed else end
+        return min(end, self.last_stable_offset) if request.read_committed else end
 
     def plan(
         self,
@@ -235,14 +227,31 @@ class PartitionView:
         What the survey finds wrong on the way is added to ``findings``. Raises OffsetOutOfRangeError for a
         start below the log start or beyond the log end.
         """
-        start, end = self.bounds(isolation_level, start_offset, end_offset, up_to)
+        request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to)
+        return self.units(request, unit_bytes=unit_bytes, findings=findings)
+
+    def units(
+        self,
+        request: ReadRequest,
+        *,
+        unit_bytes: int = UNIT_BYTES,
+        findings: list[Finding] | None = None,
+    ) -> list[ReadUnit]:
+        """The units of work that read what ``request`` says; otherwise as ``plan``."""
+        located = self.located(request)
+        start, end = (0, 0) if located is None else self.offset_range(located)
         if start >= end:
             return []
-        committed = IsolationLevel.of(isolation_level) is IsolationLevel.READ_COMMITTED
-        found = survey(self.segments, start, end, unit_bytes, with_txn_index=committed)
+        found = survey(self.segments, start, end, unit_bytes, with_txn_index=request.read_committed)
         if findings is not None:
-            findings += found.findings + (found.held_back(end) if committed else [])
-        return found.units(self.topic_partition, start, end, read_committed=committed)
+            findings += found.findings + (found.held_back(end) if request.read_committed else [])
+        return found.units(self.topic_partition, start, end, read_committed=request.read_committed)
+
+    def plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
+        """What a later view of this partition goes on from; offsets below ``next_offset`` are planned."""
+        seen, checked_from = self._undecided.seen(), self._log_end.checked_from
+        start = self.log_start_offset
+        return PlanCheckpoint(self.topic_partition, start, next_offset, planned, seen, checked_from)
 
     def bounds(
         self,
@@ -253,9 +262,23 @@ class PartitionView:
     ) -> tuple[int, int]:
         """Where a reader who wants [start_offset, end_offset) begins and stops. Raises
         OffsetOutOfRangeError, and TypeError for what is no int."""
-        check_integers(start_offset=start_offset, end_offset=end_offset)
-        limit = self.end_offset(isolation_level, up_to)
-        return self._valid_start(start_offset), limit if end_offset is None else min(end_offset, limit)
+        return self.offset_range(ReadRequest.of(isolation_level, start_offset, end_offset, up_to))
+
+    def located(self, request: ReadRequest) -> ReadRequest | None:
+        """``request`` with offsets instead of times; None when no record is at or after its start time.
+
+        A damaged batch that might be the first one raises CorruptRecordError; where damaged batches are left
+        out, its offset is taken.
+        """
+        level = request.isolation_level
+        return located(request, self.log_start_offset, lambda time: self.offset_for_timestamp(time, level))
+
+    def offset_range(self, request: ReadRequest) -> tuple[int, int]:
+        """The offsets [start, end) of a request without times. Raises OffsetOutOfRangeError for a start that
+        is not in the log."""
+        end = self._end_of(request)
+        start = self._valid_start(request.start_offset)
+        return start, end if request.end_offset is None else min(request.end_offset, end)
 
     def _valid_start(self, start_offset: int | None) -> int:
         if start_offset is None:
@@ -283,16 +306,19 @@ class PartitionView:
         damaged batch raises CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the
         error, the batch is left out instead.
         """
-        handler = _handler(on_corrupt)
-        decoder = ChunkDecoder() if decoder is None else decoder
-        units = self.plan(
-            isolation_level=isolation_level, start_offset=start_offset, end_offset=end_offset, up_to=up_to
-        )
-        for segment, unit in self._located(units):
-            yield from read_unit(segment, unit, decoder, handler)
+        request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
+        yield from self.columns(request, decoder)
 
-    def _located(self, units: list[ReadUnit]) -> Iterator[tuple[SegmentReader, ReadUnit]]:
-        """Each unit with its segment, which is given back afterwards where there are many."""
+    def columns(
+        self, request: ReadRequest, decoder: ChunkDecoder | None = None
+    ) -> Iterator[RecordColumns]:
+        """The records that ``request`` says; otherwise as ``read``."""
+        decoder = ChunkDecoder() if decoder is None else decoder
+        for segment, unit in self._opened(self.units(request)):
+            yield from read_unit(segment, unit, decoder, request.damage_handler)
+
+    def _opened(self, units: list[ReadUnit]) -> Iterator[tuple[SegmentReader, ReadUnit]]:
+        """Each unit with its segment, which is closed afterwards where there are many."""
         by_path = {segment.path: segment for segment in self.segments}
         for unit in units:
             yield by_path[unit.path], unit
@@ -310,12 +336,15 @@ class PartitionView:
     ) -> int:
         """How many records ``read`` gives, from batch headers: CRCs are not looked at, and only batches that
         a bound cuts and sets of magic 0 and 1 are decoded."""
-        decoder = ChunkDecoder(views=True)
-        units = self.plan(
-            isolation_level=isolation_level, start_offset=start_offset, end_offset=end_offset, up_to=up_to
+        return self.record_count(
+            ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
         )
-        handler = _handler(on_corrupt)
-        return sum(count_unit(segment, unit, decoder, handler) for segment, unit in self._located(units))
+
+    def record_count(self, request: ReadRequest) -> int:
+        """The number of records that ``request`` says; otherwise as ``count``."""
+        decoder, handler = ChunkDecoder(views=True), request.damage_handler
+        units = self._opened(self.units(request))
+        return sum(count_unit(segment, unit, decoder, handler) for segment, unit in units)
 
     def records(
         self,
@@ -327,14 +356,8 @@ class PartitionView:
         on_corrupt: str | OnCorrupt = "stop",
     ) -> Iterator[Record]:
         """The same as Record objects, with headers."""
-        for columns in self.read(
-            isolation_level=isolation_level,
-            start_offset=start_offset,
-            end_offset=end_offset,
-            up_to=up_to,
-            on_corrupt=on_corrupt,
-            decoder=ChunkDecoder(headers=True),
-        ):
+        request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
+        for columns in self.columns(request, ChunkDecoder(headers=True)):
             yield from records_of(columns)
 
     def arrow_batches(
@@ -349,14 +372,8 @@ class PartitionView:
     ) -> Iterator[pa.RecordBatch]:
         """The same as Arrow record batches with columns named as in Spark's Kafka source; needs pyarrow."""
         schema = arrow_schema(columns)
-        for chunk in self.read(
-            isolation_level=isolation_level,
-            start_offset=start_offset,
-            end_offset=end_offset,
-            up_to=up_to,
-            on_corrupt=on_corrupt,
-            decoder=ChunkDecoder(headers="headers" in columns),
-        ):
+        request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
+        for chunk in self.columns(request, ChunkDecoder(headers="headers" in columns)):
             yield to_arrow(chunk, self.topic_partition, schema)
 
     def offset_for_timestamp(
@@ -365,13 +382,14 @@ class PartitionView:
         isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
         *,
         on_corrupt: str | OnCorrupt = "stop",
-    ) -> TimestampOffset | None:
+    ) -> OffsetAndTimestamp | None:
         """The first record at or after ``timestamp`` (milliseconds) below the end of the isolation level;
         None when there is none. Raises CorruptRecordError where a damaged batch might hold it."""
         check_integers(timestamp=timestamp)
-        limits = (self.log_start_offset, self.end_offset(isolation_level))
+        request = ReadRequest.of(isolation_level, on_corrupt=on_corrupt)
+        limits, handler = (self.log_start_offset, self._end_of(request)), request.damage_handler
         try:
-            return offset_for_timestamp(self.segments, timestamp, *limits, on_corrupt=_handler(on_corrupt))
+            return offset_for_timestamp(self.segments, timestamp, *limits, on_corrupt=handler)
         except CorruptRecordError as error:
             error.locate(topic=self.topic, partition=self.partition)
             raise
@@ -380,15 +398,3 @@ class PartitionView:
         """Give all files back."""
         for segment in self.files.segments:
             segment.close()
-
-
-def _handler(on_corrupt: str | OnCorrupt) -> OnCorrupt | None:
-    if callable(on_corrupt):
-        return on_corrupt
-    if on_corrupt not in ("stop", "skip"):
-        raise ValueError(f"on_corrupt must be stop or skip, not {on_corrupt!r}")
-    return _ignore if on_corrupt == "skip" else None
-
-
-def _ignore(error: CorruptRecordError) -> None:
-    """on_corrupt="skip": the caller asked not to hear of it."""

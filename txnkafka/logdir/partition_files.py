@@ -1,9 +1,7 @@
 """What lies in a partition directory: segments and snapshots, with the leftovers of a crash seen as
 recovery would leave them.
 
-Kafka (LogLoader) deletes ``.deleted`` and ``.cleaned`` files when it loads a partition and completes an
-interrupted swap: a ``.swap`` segment takes the place of the segments in its range of offsets. A reader
-never writes, so it only looks past them.
+``storage.formats.leftovers`` says what these are. A reader never writes: it only looks past them.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from typing import NamedTuple
 from txnkafka.env import DirectoryEntry, FileSystem
 from txnkafka.errors import LogDirError
 from txnkafka.storage.formats import SegmentFile, parse_segment_file
+from txnkafka.storage.formats.leftovers import leftovers, replaced_offsets
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["PartitionFiles", "list_partition"]
@@ -81,27 +80,17 @@ def _segment(file_system: FileSystem, path: str, base_offset: int, current: File
 
 
 def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Files) -> None:
-    """Put complete swap segments in the place of everything in their range [smallest base, largest next
-    offset).
-
-    Those at or above the smallest ``.cleaned`` base are not complete: a crash while segments were split
-    leaves both.
-    """
-    cleaned = [parsed.base_offset for parsed, _ in found if parsed.suffix == ".cleaned"]
-    limit = min(cleaned, default=1 << 63)
-    swapped: Files = {
-        (parsed.base_offset, parsed.kind): entry
-        for parsed, entry in found
-        if parsed.suffix == ".swap" and parsed.base_offset < limit
-    }
+    """Put swapped segments in the place of those that they replace."""
+    swaps = set(leftovers(file for file, _ in found).swaps)
+    swapped: Files = {(file.base_offset, file.kind): entry for file, entry in found if file in swaps}
     bases = [base_offset for base_offset, kind in swapped if kind == "log"]
-    if not bases:
-        return
-    end = max(_next_offset(_segment(file_system, path, base_offset, swapped)) for base_offset in bases)
+    replaced = replaced_offsets(
+        {base: _next_offset(_segment(file_system, path, base, swapped)) for base in bases}
+    )
     for base_offset, kind in list(current):
-        if min(bases) <= base_offset < end:
+        if base_offset in replaced:
             del current[base_offset, kind]
-    current.update({key: entry for key, entry in swapped.items() if key[0] in bases})
+    current.update(swapped)
 
 
 def _next_offset(segment: SegmentReader) -> int:

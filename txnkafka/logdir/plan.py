@@ -90,7 +90,7 @@ def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Seq
     Batches in ``misplaced`` have wrong offsets, which must not count.
     """
     positions, last_offsets = index.position, index.last_offset
-    cuts = [Cut(positions[0] if len(index) else 0, next_offset)]
+    cuts = [Cut(positions[0] if len(index) else index.end_position, next_offset)]
     first = 0
     while first < len(index):
         after = max(first + 1, bisect_left(positions, positions[first] + unit_bytes))

@@ -8,16 +8,23 @@ from collections.abc import Iterator
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import HiddenRanges, select
 from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.plan import DamagedBatch, ReadUnit
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
-from txnkafka.storage.formats.segment_reader import SegmentReader
+from txnkafka.storage.formats.segment_reader import LogFileReader
 
-__all__ = ["locating", "read_unit", "unit_batches"]
+__all__ = ["locating", "open_unit", "read_unit", "unit_batches"]
+
+
+def open_unit(file_system: FileSystem, unit: ReadUnit, *, mapped: bool = False) -> LogFileReader:
+    """A reader of the file that ``unit`` lies in, which sees nothing behind the unit's end. ``mapped``: the
+    file may be mapped into memory."""
+    return LogFileReader(file_system, unit.path, unit.end_position, mapped=mapped)
 
 
 def read_unit(
-    segment: SegmentReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
+    segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[RecordColumns]:
     """The records of a unit, chunk by chunk, in columns that the next chunk uses again unless somebody still
     looks at them.
@@ -35,7 +42,7 @@ def read_unit(
 
 
 def unit_batches(
-    segment: SegmentReader, unit: ReadUnit, on_corrupt: OnCorrupt | None = None
+    segment: LogFileReader, unit: ReadUnit, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[SelectedBatches]:
     """The batches of a unit, a window at a time, and which of them its reader gets; bytes and headers only.
 
@@ -73,7 +80,7 @@ def _changed(position: int, reason: str) -> CorruptRecordError:
 
 
 class _Walk:
-    def __init__(self, segment: SegmentReader, unit: ReadUnit, on_corrupt: OnCorrupt | None) -> None:
+    def __init__(self, segment: LogFileReader, unit: ReadUnit, on_corrupt: OnCorrupt | None) -> None:
         self._segment = segment
         self._unit = unit
         self._next_offset = unit.start_offset

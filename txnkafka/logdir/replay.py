@@ -1,21 +1,20 @@
 """Kafka's own logs as their coordinators load them: records and end markers of a partition, in offset order.
 
-A record does not say whose transaction it belongs to; the header of its batch does. Headers and decoded
-records come from two passes, segment by segment, and are put together again by their offsets.
-Invariant: an event's producer id is that of the batch that holds the record, even across skipped damage.
+Headers and decoded records come from two passes, segment by segment; ``coordinator.log_events`` joins them.
 Source: TransactionStateManager.loadTransactionMetadata, CoordinatorLoaderImpl.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from txnkafka.bounds import KEPT_BYTES, KEPT_RATIO
+from txnkafka.coordinator import LogEvent, log_events
 from txnkafka.errors import KafkaError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.read import read_unit
-from txnkafka.model import NO_PRODUCER_ID, IsolationLevel
+from txnkafka.model import IsolationLevel
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.storage.formats.order import misplaced_batches
@@ -25,36 +24,14 @@ if TYPE_CHECKING:
     from txnkafka.logdir.plan import ReadUnit
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["KEPT_RECORD", "LogEvent", "damaged", "replay"]
-
-KEPT_RECORD = 64  # bytes of a record that is kept, beside its key and value
-TRANSACTIONAL, CONTROL = 0x10, 0x20  # bits of a batch's attributes
-ABORT, COMMIT = 0, 1  # types of control records
-
-
-class LogEvent(NamedTuple):
-    """A record, or the end of a transaction when ``committed`` is not None.
-
-    ``producer_id`` is -1 for a record outside of any transaction.
-    """
-
-    offset: int
-    producer_id: int
-    committed: bool | None
-    key: bytes | None
-    value: bytes | None
-
-    @property
-    def size(self) -> int:
-        """Bytes of key and value, and about what their objects take."""
-        return KEPT_RECORD + len(self.key or b"") + len(self.value or b"")
+__all__ = ["damaged", "replay"]
 
 
 def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
     """Everything in a partition's log. Damage is left out and added to ``findings``, as is an unreadable
     log.
 
-    ``kept_bytes`` counts the keys and values that the caller holds, with KEPT_RECORD for each. Where they
+    ``kept_bytes`` counts the keys and values that the caller keeps, with KEPT_RECORD for each. Where they
     are more than a log of this size can need (``bounds.KEPT_RATIO``), the replay ends with a finding.
     """
 
@@ -109,7 +86,7 @@ def _replay(view: PartitionView, findings: list[Finding], on_corrupt: OnCorrupt)
         records = _records(segment, units.get(segment.path, []), decoder, on_corrupt)
         headers = segment.another()
         try:
-            yield from _merged(_headers(headers), records)
+            yield from log_events(_headers(headers), records)
         finally:
             headers.close()
             segment.close()
@@ -133,16 +110,3 @@ def _records(
     for unit in units:
         for columns in read_unit(segment, unit, decoder, on_corrupt):
             yield from records_of(columns)
-
-
-def _merged(headers: Iterator[tuple[int, int, int, int]], records: Iterator[Record]) -> Iterator[LogEvent]:
-    record = next(records, None)
-    for last_offset, producer_id, attributes, control_type in headers:
-        if attributes & CONTROL:
-            if control_type in (ABORT, COMMIT):
-                yield LogEvent(last_offset, producer_id, control_type == COMMIT, None, None)
-            continue
-        owner = producer_id if attributes & TRANSACTIONAL else NO_PRODUCER_ID
-        while record is not None and record.offset <= last_offset:
-            yield LogEvent(record.offset, owner, None, record.key, record.value)
-            record = next(records, None)

@@ -17,6 +17,7 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_containing
 from txnkafka.model import NO_PRODUCER_ID
 from txnkafka.record import CompressionType
+from txnkafka.record.batch_header import ATTRIBUTE_CODEC, ATTRIBUTE_CONTROL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["GROUPINGS", "Figures", "Stats"]
 
 GROUPINGS = ("topic", "partition", "producer")
-CODEC_BITS, CONTROL = 0x07, 0x20
 ENDED = ("committed", "aborted")
 
 
@@ -52,14 +52,14 @@ class Figures:
         import numpy as np
 
         attributes = np.asarray(index.attributes)[chosen]
-        is_control = attributes & CONTROL != 0
+        is_control = attributes & ATTRIBUTE_CONTROL != 0
         self.control_batches += int(is_control.sum())
         data = chosen[~is_control]
         sizes, counts = np.asarray(index.size)[data], np.asarray(index.record_count)[data]
         self.batch_bytes.add(sizes)
         self.batch_records.add(counts[counts >= 0])
         self.uncounted_batches += int((counts < 0).sum())
-        codecs = attributes[~is_control] & CODEC_BITS
+        codecs = attributes[~is_control] & ATTRIBUTE_CODEC
         for codec in np.unique(codecs).tolist():
             of_codec = sizes[codecs == codec]
             self.codecs[codec][0] += len(of_codec)

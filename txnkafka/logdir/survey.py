@@ -17,6 +17,7 @@ from typing import NamedTuple
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_containing
+from txnkafka.logdir.header_point import HeaderPoint, PassMark, resumed_scan, segment_of
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
 from txnkafka.model import TopicPartition
 from txnkafka.storage.formats import AbortedTxn, iter_txn_index
@@ -58,13 +59,13 @@ class Survey(NamedTuple):
             *topic_partition, self.segments, hidden, start_offset=start_offset, end_offset=end_offset
         )
 
-    def held_back(self, end_offset: int) -> list[Finding]:
-        """Transactions below ``end_offset`` whose records a read_committed reader misses though nobody
-        aborted them."""
+    def held_back(self, end_offset: int, start_offset: int = 0) -> list[Finding]:
+        """Transactions that begin in [start_offset, end_offset) whose records a read_committed reader misses
+        though they were not aborted."""
         return [
             _held_back(each)
             for each in self.transactions
-            if each.outcome in ("undecided", "open") and each.first_offset < end_offset
+            if each.outcome in ("undecided", "open") and start_offset <= each.first_offset < end_offset
         ]
 
 
@@ -75,18 +76,24 @@ def survey(
     unit_bytes: int,
     *,
     with_txn_index: bool = True,
+    begin: HeaderPoint | None = None,
+    mark: PassMark | None = None,
 ) -> Survey:
     """Survey [start_offset, end_offset) of a log; ``unit_bytes`` is how far apart cuts should be.
 
-    Without the ``.txnindex`` files only the log is asked, which is all that read_uncommitted needs.
+    Without the ``.txnindex`` files only the log is asked, which is all that read_uncommitted needs. ``begin``
+    is where an earlier survey set its ``mark``, at ``start_offset``; ``mark`` is set at ``end_offset``.
     """
     result = Survey([], [], [], [])
     if not segments:
         return result
-    first = segment_containing(segments, start_offset)
-    scan = TransactionScan(segments[first].base_offset)
+    if begin is None:
+        first = segment_containing(segments, start_offset)
+        scan = TransactionScan(segments[first].base_offset)
+    else:
+        first, scan = segment_of(segments, begin.segment), resumed_scan(begin)
     surveyed: list[SegmentReader] = []
-    for headers in header_pass(segments, first, scan):
+    for headers in header_pass(segments, first, scan, begin, mark):
         if headers.hole:
             result.findings.append(_hole(headers))
         cuts = cuts_of(headers.index, headers.next_offset, unit_bytes, headers.misplaced)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.read_committed import TransactionScan
+from txnkafka._core.read_committed import BOUNDED, TransactionScan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass
 from txnkafka.record.batch import records_of
@@ -19,12 +19,10 @@ from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 if TYPE_CHECKING:
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["TimestampOffset", "offset_for_timestamp"]
-
-BOUNDED = 2  # what a selection says of a batch whose records are to be filtered by offset
+__all__ = ["OffsetAndTimestamp", "offset_for_timestamp"]
 
 
-class TimestampOffset(NamedTuple):
+class OffsetAndTimestamp(NamedTuple):
     """A record found by its time; ``timestamp`` in milliseconds, ``leader_epoch`` None where the batch has
     none."""
 
@@ -40,7 +38,7 @@ def offset_for_timestamp(
     end_offset: int,
     *,
     on_corrupt: OnCorrupt | None = None,
-) -> TimestampOffset | None:
+) -> OffsetAndTimestamp | None:
     """The first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is none.
 
     A damaged batch that might hold it raises CorruptRecordError, or is passed over when ``on_corrupt``
@@ -66,7 +64,7 @@ def offset_for_timestamp(
 
 def _in_batch(
     headers: SegmentHeaders, i: int, timestamp: int, log_start_offset: int
-) -> TimestampOffset | None:
+) -> OffsetAndTimestamp | None:
     selection = bytearray(len(headers.index))
     selection[i] = BOUNDED
     segment = headers.segment
@@ -76,5 +74,5 @@ def _in_batch(
     for columns in ChunkDecoder().chunks(batches):
         for record in records_of(columns):
             if record.timestamp >= timestamp:
-                return TimestampOffset(record.offset, record.timestamp, record.leader_epoch)
+                return OffsetAndTimestamp(record.offset, record.timestamp, record.leader_epoch)
     return None

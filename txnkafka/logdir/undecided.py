@@ -8,50 +8,90 @@ ProducerStateManager.firstUnstableOffset, UnifiedLog.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka.logdir.header_pass import header_pass, segment_containing
+from txnkafka.logdir.header_point import HeaderPoint, PassMark, resumed_scan, segment_of
 from txnkafka.model import ProducerStateEntry
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["Undecided", "find_undecided"]
+__all__ = ["SeenHeaders", "Undecided", "find_undecided"]
 
 NEVER = (1 << 63) - 1
 
 
 class Undecided(NamedTuple):
     """Open transactions, oldest first, and the offset from which on nothing is stable (the largest offset
-    when none is open)."""
+    when none is open). ``seen`` makes what a later look at the log goes on from; None of an empty log."""
 
     open_transactions: list[TransactionRange]
     first_unstable_offset: int
+    seen: Callable[[], SeenHeaders | None]
+
+
+class SeenHeaders(NamedTuple):
+    """The point at the end of a pass, with what the pass began with: the offset of the snapshot and the
+    producers that have open transactions in it, and the last markers of these behind it."""
+
+    point: HeaderPoint
+    snapshot_offset: int | None
+    known: tuple[ProducerStateEntry, ...]
+    markers: dict[int, int]
 
 
 def find_undecided(
     segments: list[SegmentReader],
     snapshot: tuple[int, Iterable[ProducerStateEntry]] | None,
     log_start_offset: int,
+    seen: SeenHeaders | None = None,
 ) -> Undecided:
-    """Open transactions at the end of ``segments``."""
+    """Open transactions at the end of ``segments``. Headers that an earlier look has ``seen`` are not scanned
+    again, unless there is another snapshot since, behind which there are few."""
     snapshot_offset, entries = snapshot if snapshot is not None else (0, ())
     known = {entry.producer_id: entry for entry in entries if entry.has_open_transaction}
     start = max(
         log_start_offset,
         min((entry.current_txn_first_offset for entry in known.values()), default=snapshot_offset),
     )
-    first = segment_containing(segments, start)
-    if snapshot is None and segments:
-        # a running broker remembers what it has deleted; as much of it as is still there is told by headers
-        start = segments[first].base_offset
-    scan = TransactionScan(start)
-    for _ in header_pass(segments, first, scan):
+    scan, markers = TransactionScan(start), {}
+    named = None if snapshot is None else snapshot_offset
+    if seen is not None and (seen.snapshot_offset, seen.known) == (named, tuple(known.values())):
+        scan, markers = resumed_scan(seen.point), seen.markers
+        first, begin = segment_of(segments, seen.point.segment), seen.point
+    else:
+        first, begin = segment_containing(segments, start), None
+        if snapshot is None and segments:
+            # a running broker remembers what it has deleted; headers show what is still there of it
+            scan = TransactionScan(segments[first].base_offset)
+    mark = PassMark(begin=begin)
+    for _ in header_pass(segments, first, scan, begin, mark):
         pass
+    markers = {key: offset for key, offset in (markers | scan.markers).items() if key in known}
+    found = _open_transactions(scan, known, markers, snapshot_offset, log_start_offset)
+
+    def seen_now() -> SeenHeaders | None:
+        point = mark.point
+        return None if point is None else SeenHeaders(point, named, tuple(known.values()), markers)
+
+    if not found:
+        return Undecided([], NEVER, seen_now)
+    unstable = _first_unstable(segments, found[0].first_offset, log_start_offset)
+    return Undecided(found, unstable, seen_now)
+
+
+def _open_transactions(
+    scan: TransactionScan,
+    known: dict[int, ProducerStateEntry],
+    markers: dict[int, int],
+    snapshot_offset: int,
+    log_start_offset: int,
+) -> list[TransactionRange]:
     still_open = {
         producer_id: max(entry.current_txn_first_offset, log_start_offset)
         for producer_id, entry in known.items()
-        if scan.markers.get(producer_id, -1) < snapshot_offset
+        if markers.get(producer_id, -1) < snapshot_offset
     }
     found = [
         # its first records may be deleted: only the snapshot knows where it really began
@@ -60,10 +100,7 @@ def find_undecided(
         if each.first_offset >= snapshot_offset or each.producer_id in known
     ]
     found += [_only_in_snapshot(known[producer_id], first) for producer_id, first in still_open.items()]
-    found.sort(key=lambda each: each.first_offset)
-    if not found:
-        return Undecided([], NEVER)
-    return Undecided(found, _first_unstable(segments, found[0].first_offset, log_start_offset))
+    return sorted(found, key=lambda each: each.first_offset)
 
 
 def _only_in_snapshot(entry: ProducerStateEntry, first_offset: int) -> TransactionRange:
@@ -88,7 +125,10 @@ def _first_unstable(segments: list[SegmentReader], offset: int, log_start_offset
     """At the log start the offset moves back to the base of the batch that contains it, as in Kafka."""
     if offset > log_start_offset or not segments:
         return offset
-    for index in segments[segment_containing(segments, offset)].indexes():
+    segment = segments[segment_containing(segments, offset)]
+    # the batch is at the segment's beginning, mostly: the rest need not be scanned for it
+    windows = (index for _, _, index in segment.windows())
+    for index in segment.indexes() if segment.remembered else windows:
         i = index.find(offset)
         if i < len(index):
             return min(index.base_offset[i], offset)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from txnkafka._core.encode import encode_batch, replace_payload
 from txnkafka._core.record_input import InputColumns, InputRecords
+from txnkafka.record.batch_header import HEADER_SIZE
 from txnkafka.record.compression import CompressionType, Compressor
 
 if TYPE_CHECKING:
@@ -22,12 +23,10 @@ if TYPE_CHECKING:
         tuple[Buffer | None, Buffer | None, int] | tuple[Buffer | None, Buffer | None, int, InputHeaders]
     )
 
-__all__ = ["BatchFields", "InputColumns", "InputRecords", "RecordBatchBuilder", "build_batch"]
-
-_HEADER_SIZE = 61
+__all__ = ["BatchOptions", "InputColumns", "InputRecords", "RecordBatchBuilder", "build_batch"]
 
 
-class BatchFields(TypedDict, total=False):
+class BatchOptions(TypedDict, total=False):
     """What stands in the header of a batch, and which records go into it.
 
     Records ``start`` to ``stop``, all by default; numbers that are not given are Kafka's for "none".
@@ -63,7 +62,7 @@ class RecordBatchBuilder:
     def build(
         self,
         records: InputColumns | InputRecords | Iterable[InputRecord],
-        **fields: Unpack[BatchFields],
+        **fields: Unpack[BatchOptions],
     ) -> bytearray:
         """One whole batch; no records give no bytes.
 
@@ -75,7 +74,7 @@ class RecordBatchBuilder:
         codec = self._compressor.codec
         if codec is CompressionType.NONE or not batch:
             return batch
-        payload = self._compressor.compress(memoryview(batch)[_HEADER_SIZE:])
+        payload = self._compressor.compress(memoryview(batch)[HEADER_SIZE:])
         return replace_payload(batch, payload, codec=codec)
 
 
@@ -84,7 +83,7 @@ def build_batch(
     *,
     compression: str | CompressionType = "none",
     level: int | None = None,
-    **fields: Unpack[BatchFields],
+    **fields: Unpack[BatchOptions],
 ) -> bytearray:
     """One batch by a RecordBatchBuilder of its own."""
     return RecordBatchBuilder(compression, level).build(records, **fields)

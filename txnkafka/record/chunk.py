@@ -30,14 +30,13 @@ from txnkafka._core.runs import next_run
 from txnkafka._core.scan import BatchIndex
 from txnkafka.bounds import MAX_RECORD_HEADERS, PIECE_BYTES
 from txnkafka.errors import CorruptRecordError
+from txnkafka.record.batch_header import ATTRIBUTE_CODEC, HEADER_SIZE
 from txnkafka.record.compression import Decompressor
 
 __all__ = ["CHUNK_BYTES", "ChunkDecoder", "SelectedBatches"]
 
 CHUNK_BYTES = 1 << 20
 DECOMPRESSED_BYTES = 512 << 10  # so that what was decompressed is still in the cache when it is decoded
-HEADER_SIZE = 61  # of a magic 2 batch
-CODEC_BITS = 0x07
 NO_LIMIT = (1 << 31) - 1
 COMPRESSED, LEGACY = 1, 2  # kinds that next_run tells apart; 0 is plain
 
@@ -319,7 +318,7 @@ class ChunkDecoder:
                 break
             payload = source[begin - position + HEADER_SIZE : begin - position + size]
             try:
-                region = decompressor.append(attributes & CODEC_BITS, payload)
+                region = decompressor.append(attributes & ATTRIBUTE_CODEC, payload)
             except CorruptRecordError as error:
                 if regions:
                     break

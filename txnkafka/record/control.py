@@ -15,6 +15,7 @@ import struct
 from typing import NamedTuple
 
 from txnkafka.errors import CorruptRecordError
+from txnkafka.record.batch_header import CONTROL_ABORT, CONTROL_COMMIT, NO_CONTROL_TYPE
 
 __all__ = ["ControlRecordType", "EndTransactionMarker", "parse_control_key", "parse_end_txn_marker"]
 
@@ -26,9 +27,9 @@ _END_TXN_MARKER = struct.Struct(">hi")
 class ControlRecordType(enum.IntEnum):
     """The second field of a control record's key."""
 
-    UNKNOWN = -1
-    ABORT = 0
-    COMMIT = 1
+    UNKNOWN = NO_CONTROL_TYPE
+    ABORT = CONTROL_ABORT
+    COMMIT = CONTROL_COMMIT
     LEADER_CHANGE = 2
     SNAPSHOT_HEADER = 3
     SNAPSHOT_FOOTER = 4

@@ -6,11 +6,9 @@ import zlib
 
 from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex
+from txnkafka.record.batch_header import MAGIC, MAGIC_2
 
 __all__ = ["first_invalid_crc", "valid_crcs"]
-
-MAGIC_2 = 2
-LEGACY_CRC_END = 16  # in magic 0 and 1 the CRC-32 covers everything behind itself
 
 
 def valid_crcs(data: memoryview, index: BatchIndex, *, position: int = 0) -> list[bool]:
@@ -43,4 +41,5 @@ def first_invalid_crc(data: memoryview, index: BatchIndex, *, position: int = 0,
 
 def _legacy_crc_holds(data: memoryview, index: BatchIndex, i: int, position: int) -> bool:
     begin = index.position[i] - position
-    return zlib.crc32(data[begin + LEGACY_CRC_END : begin + index.size[i]]) == index.crc[i]
+    # in magic 0 and 1 the CRC-32 covers everything from the magic byte on
+    return zlib.crc32(data[begin + MAGIC : begin + index.size[i]]) == index.crc[i]

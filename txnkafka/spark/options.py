@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
+from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.record.predicate import ANY, Predicate
 from txnkafka.record.predicate_text import parse_predicate
@@ -28,7 +29,8 @@ from txnkafka.spark.offsets import (
 __all__ = ["ReadKeywords", "ReadOptions", "nearest", "read_options"]
 
 
-ENDS = ("latest", "high-watermark")
+HIGH_WATERMARK = "high-watermark"
+ENDS = ("latest", HIGH_WATERMARK)
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -68,12 +70,13 @@ Timestamps = int | dict[TopicPartition, int] | None
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """What ReadKeywords mean. None is "not said"."""
+    """What ReadKeywords mean. None is "not said". ``request`` is what is read of each chosen partition; its
+    bounds follow from offsets and timestamps, partition by partition."""
 
     topics: tuple[str, ...] | None = None
     topic_pattern: str | None = None
     assigned: tuple[TopicPartition, ...] | None = None
-    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
+    request: ReadRequest = field(default_factory=ReadRequest)
     starting_offsets: str | dict[TopicPartition, int] = "earliest"
     ending_offsets: str | dict[TopicPartition, int] = "latest"
     starting_timestamp: Timestamps = None
@@ -124,13 +127,22 @@ def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
         del found["assign"]
     if "topic_pattern" in keywords:
         _check_pattern(keywords["topic_pattern"])
-    if "isolation_level" in keywords:
-        found["isolation_level"] = IsolationLevel.of(keywords["isolation_level"])
     for bound in ("starting", "ending"):
         _convert_bound(bound, found)
+    found.pop("isolation_level", None)
+    level = IsolationLevel.of(keywords.get("isolation_level", IsolationLevel.READ_COMMITTED))
+    found["request"] = ReadRequest(isolation_level=level, up_to=_up_to(found))
     if "where" in keywords:
         found["where"] = parse_predicate(keywords["where"])
     return ReadOptions(**found)  # type: ignore[arg-type]
+
+
+def _up_to(found: dict[str, Any]) -> str:
+    """A timestamp goes before offsets, also before the high watermark."""
+    if found.get("ending_offsets") != HIGH_WATERMARK:
+        return "log-end"
+    found["ending_offsets"] = "latest"
+    return "log-end" if found.get("ending_timestamp") is not None else HIGH_WATERMARK
 
 
 def _convert_bound(bound: str, found: dict[str, Any]) -> None:

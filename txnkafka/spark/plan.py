@@ -23,7 +23,7 @@ from txnkafka.logdir import Finding, LogDir, PartitionSource, PartitionView, Rea
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.progress import shown
-from txnkafka.spark.selection import PartitionRange, chosen_partitions, partition_range
+from txnkafka.spark.selection import chosen_partitions, partition_request
 
 __all__ = [
     "PartitionPlan",
@@ -75,15 +75,9 @@ class PartitionPlanner:
 
     def _plan(self, view: PartitionView) -> PartitionPlan:
         options = self.options
-        wanted = partition_range(view, options)
+        request = partition_request(view, options)
         findings = list(view.tail_findings)
-        units = view.plan(
-            isolation_level=options.isolation_level,
-            start_offset=wanted.start,
-            end_offset=wanted.end,
-            unit_bytes=self._unit_bytes(view, wanted),
-            findings=findings,
-        )
+        units = view.units(request, unit_bytes=self._unit_bytes(view), findings=findings)
         earliest = bounds_of(bind(options.where, view.topic_partition)).start_timestamp
         kept: Iterable[ReadUnit] = (
             unit for unit in units if unit.max_timestamp >= earliest or _damaged(unit)
@@ -93,7 +87,7 @@ class PartitionPlanner:
         mapped = options.io == "mmap" and not view.source.being_written
         return PartitionPlan(tuple(kept), mapped, tuple(findings))
 
-    def _unit_bytes(self, view: PartitionView, wanted: PartitionRange) -> int:
+    def _unit_bytes(self, view: PartitionView) -> int:
         """Where units may only have so many records, their bytes should not be many more."""
         if self.options.max_records_per_partition is None:
             return self.task_bytes

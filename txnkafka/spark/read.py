@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from txnkafka.env import FileSystem, open_file_system
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir import ReadUnit, SegmentReader, read_unit
+from txnkafka.logdir import ReadUnit, open_unit, read_unit
 from txnkafka.model import TopicPartition
 from txnkafka.record.arrow import to_arrow
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txnkafka._core.columns import RecordColumns
+    from txnkafka.storage.formats.segment_reader import LogFileReader
 
 __all__ = [
     "MAX_BATCH_ROWS",
     "TaskReader",
     "damage_fails_the_job",
-    "log_damage",
+    "damage_handler",
     "pieces",
     "without_empty_headers",
 ]
@@ -56,9 +57,7 @@ class TaskReader:
     ) -> None:
         options = ReadOptions() if options is None else options
         self.schema = schema
-        self.on_corrupt = on_corrupt
-        if on_corrupt is None and not options.fail_on_data_loss:
-            self.on_corrupt = log_damage
+        self.on_corrupt = on_corrupt or damage_handler(options)
         self._where = options.where
         self._storage_options = options.storage_options
 
@@ -76,12 +75,10 @@ class TaskReader:
                 for unit in task.units:
                     # all of a plan is on one file system; it is opened here, for it cannot be sent
                     files = files or open_file_system([unit.path], self._storage_options)[0]
-                    segment = SegmentReader(files, unit.start_offset, {"log": unit.path}, unit.end_position)
-                    segment.mapped = task.mapped
-                    yield from self._unit(unit, segment, decoder)
+                    yield from self._unit(open_unit(files, unit, mapped=task.mapped), unit, decoder)
 
     def _unit(
-        self, unit: ReadUnit, segment: SegmentReader, decoder: ChunkDecoder
+        self, segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder
     ) -> Iterator[pa.RecordBatch]:
         topic_partition = TopicPartition(unit.topic, unit.partition)
         where = bind(self._where, topic_partition)
@@ -148,7 +145,12 @@ def without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(place, batch.schema.field(place), nulls)
 
 
-def log_damage(error: CorruptRecordError) -> None:
-    """What on_corrupt does with ``fail_on_data_loss=False``: the log of the task says what is left out."""
+def damage_handler(options: ReadOptions) -> OnCorrupt | None:
+    """The function that takes the error of a damaged batch; None where the task fails."""
+    return None if options.fail_on_data_loss else _log_damage
+
+
+def _log_damage(error: CorruptRecordError) -> None:
+    """With ``fail_on_data_loss=False`` the log of the task says what is left out."""
     error.remedy = "This batch is left out, what follows it is read"
     LOG.warning("%s", error)

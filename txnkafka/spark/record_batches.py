@@ -21,14 +21,13 @@ from txnkafka.errors import CorruptRecordError
 from txnkafka.model import TopicPartition
 from txnkafka.record import ControlRecordType
 from txnkafka.record.arrow import arrow_schema, to_arrow
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL, MAGIC_2
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 from txnkafka.record.crc import valid_crcs
 from txnkafka.spark.read import without_empty_headers
 
 __all__ = ["RECORD_TYPE", "RecordBatchesDecoder", "control_type", "has_valid_crcs"]
 
-MAGIC_2 = 2
-TRANSACTIONAL, CONTROL = 0x10, 0x20
 SEQUENCE_MASK = (1 << 31) - 1  # sequences begin again at 0
 NOWHERE = TopicPartition("", 0)  # neither topic nor partition is among the columns
 OF_RECORD = arrow_schema(
@@ -115,7 +114,7 @@ def _structs(columns: RecordColumns, index: BatchIndex, batches: Any) -> pa.Stru
     arrays = [
         *records.columns,
         *(pa.array(found, OF_BATCH.field(name).type, mask=found < 0) for name, found in numbers.items()),
-        pa.array(of_batch(index.attributes) & TRANSACTIONAL != 0),
+        pa.array(of_batch(index.attributes) & ATTRIBUTE_TRANSACTIONAL != 0),
     ]
     return pa.StructArray.from_arrays(arrays, fields=list(RECORD_TYPE))
 
@@ -154,7 +153,7 @@ def control_type(content: memoryview) -> str | None:
     """What the control batch at the beginning of ``content`` says, in lower case: ``commit``, ``abort``,
     a type of KRaft, or ``unknown``. None when no control batch begins there, or its CRC is wrong."""
     index = scan(content)
-    if not len(index) or not index.attributes[0] & CONTROL or not valid_crcs(content, index)[0]:
+    if not len(index) or not index.attributes[0] & ATTRIBUTE_CONTROL or not valid_crcs(content, index)[0]:
         return None
     try:
         return ControlRecordType(index.control_type[0]).name.lower()

@@ -9,26 +9,19 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import replace
 
 from txnkafka.errors import OffsetOutOfRangeError, UnknownTopicOrPartitionError
-from txnkafka.logdir import LogDir, PartitionView
+from txnkafka.logdir import LogDir, PartitionView, ReadRequest
 from txnkafka.model import TopicPartition
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.offsets import EARLIEST, LATEST
 from txnkafka.spark.options import ReadOptions, Timestamps
 
-__all__ = ["PartitionRange", "chosen_partitions", "partition_range"]
+__all__ = ["chosen_partitions", "partition_request"]
 
 INTERNAL_TOPICS = {"__cluster_metadata", "__consumer_offsets", "__share_group_state", "__transaction_state"}
 LOG = logging.getLogger("txnkafka.spark")
-
-
-class PartitionRange(NamedTuple):
-    """Offsets [start, end) of a partition; None is where it begins, or ends for its reader."""
-
-    start: int | None
-    end: int | None
 
 
 def chosen_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
@@ -77,7 +70,7 @@ def _check_complete(bound: str, given: object, wanted: set[TopicPartition]) -> N
         raise ValueError(f"{bound} offsets name what is not read: {', '.join(map(str, sorted(needless)))}")
 
 
-def partition_range(view: PartitionView, options: ReadOptions) -> PartitionRange:
+def partition_request(view: PartitionView, options: ReadOptions) -> ReadRequest:
     """What to read of a partition, with the bounds that ``where`` sets. Raises OffsetOutOfRangeError."""
     start, end = _start(view, options), _end(view, options)
     bounds = bounds_of(bind(options.where, view.topic_partition))
@@ -86,13 +79,13 @@ def partition_range(view: PartitionView, options: ReadOptions) -> PartitionRange
         start = min(bounds.start_offset, last)
     if bounds.end_offset < (last if end is None else end):
         end = max(bounds.end_offset, first)
-    return PartitionRange(start, end)
+    return replace(options.request, start_offset=start, end_offset=end)
 
 
 def _start(view: PartitionView, options: ReadOptions) -> int | None:
     timestamp = _timestamp_of(options.starting_timestamp, view)
     if timestamp is not None:
-        found = view.offset_for_timestamp(timestamp, options.isolation_level)
+        found = view.offset_for_timestamp(timestamp, options.request.isolation_level)
         return _without_match(view, timestamp, options) if found is None else found.offset
     if isinstance(options.starting_offsets, str):
         return None
@@ -117,10 +110,8 @@ def _timestamp_of(given: Timestamps, view: PartitionView) -> int | None:
 def _end(view: PartitionView, options: ReadOptions) -> int | None:
     timestamp = _timestamp_of(options.ending_timestamp, view)
     if timestamp is not None:
-        found = view.offset_for_timestamp(timestamp, options.isolation_level)
+        found = view.offset_for_timestamp(timestamp, options.request.isolation_level)
         return None if found is None else found.offset
-    if options.ending_offsets == "high-watermark":
-        return view.end_offset(options.isolation_level, up_to="high-watermark")
     if isinstance(options.ending_offsets, str):
         return None
     offset = options.ending_offsets[view.topic_partition]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -39,15 +40,21 @@ class TxnKafkaDataSource(DataSource):
         """The format's name."""
         return "txnkafka"
 
+    @cached_property
+    def _parsed(self) -> SourceOptions:
+        """The options, parsed once: Spark pickles this object after ``schema`` and calls ``reader`` of the
+        copy."""
+        return parse_source_options(self.options)
+
     def schema(self) -> StructType:
         """The columns of the table, or those of the option ``columns``. Refuses options that are wrong."""
         with settled():
-            options = parse_source_options(self.options)
+            options = self._parsed
             return find_table(options.table).schema(options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader for the columns of ``schema``. Refuses columns that do not exist."""
-        options = parse_source_options(self.options)
+        options = self._parsed
         kind = _PushingReader if options.table == "records" and _filters_are_pushed() else _Reader
         return kind(options, find_table(options.table).arrow_schema(schema))
 

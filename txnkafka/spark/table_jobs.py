@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
@@ -11,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from txnkafka.record.predicate import ANY
 from txnkafka.spark.jobs import Path, batches, paths_of, planned_frame
 from txnkafka.spark.options import ReadKeywords, ReadOptions, read_options
-from txnkafka.spark.read import damage_fails_the_job, log_damage
-from txnkafka.spark.selection import partition_range
+from txnkafka.spark.read import damage_fails_the_job, damage_handler
+from txnkafka.spark.selection import partition_request
 from txnkafka.spark.tables import check_keywords, find_table
 from txnkafka.spark.tables.partition_tasks import Sources, each_partition, plan_partitions
 
@@ -65,13 +66,8 @@ def count_partitions(tasks: Iterable[Sources], options: ReadOptions) -> Iterator
     """What runs in the executors: the number of records of each partition."""
 
     def counted(view: PartitionView) -> Iterator[int]:
-        start, end = partition_range(view, options)
-        yield view.count(
-            isolation_level=options.isolation_level,
-            start_offset=start,
-            end_offset=end,
-            on_corrupt="stop" if options.fail_on_data_loss else log_damage,
-        )
+        request = partition_request(view, options)
+        yield view.record_count(replace(request, on_corrupt=damage_handler(options) or "stop"))
 
     with damage_fails_the_job():
         for sources in tasks:

@@ -10,10 +10,8 @@ Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, 
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from txnkafka.env import remove_tree, this_process, unique_name, write_durably
@@ -21,12 +19,9 @@ from txnkafka.errors import (
     CorruptFileError,
     FlushUnderWayError,
     KafkaError,
-    KafkaStorageError,
     LogDirError,
-    UnknownTopicOrPartitionError,
 )
-from txnkafka.model import TopicPartition
-from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
+from txnkafka.model import TopicPartition, validate_topic
 from txnkafka.storage.formats.checkpoint import (
     format_clean_shutdown,
     format_partition_metadata,
@@ -36,7 +31,6 @@ from txnkafka.storage.formats.layout import (
     CLEAN_SHUTDOWN_FILE,
     LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
-    PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
 )
 from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
@@ -44,14 +38,15 @@ from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import NamedPartition, concerns_one_partition, named_partitions
 from txnkafka.storage.identity import identify, make_identity, topic_id_of
 from txnkafka.storage.log import truncation
-from txnkafka.storage.log.flush import FlushTickets
 from txnkafka.storage.log.log_validator import LogValidator
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
+from txnkafka.storage.partition_work import Creation, Deletion, NewPartition
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
+from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
-    from txnkafka.config import CleanerConfig, LogConfig
+    from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles, Lock
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -65,9 +60,8 @@ _NO_EPOCH = -1
 class DataDirectory:
     """An open data directory. ``logs`` are its partitions, ``refused`` those that are damaged where they must
     not be, cannot be read, or lead elsewhere, with the error; ``repairs`` says what opening had to put right,
-    ``was_clean`` whether the last owner had stopped cleanly. ``tickets`` are for those who wait for their
-    appends: ``tickets.poll``, after any other call here, returns those that it has released. For one thread
-    at a time.
+    ``was_clean`` whether the last owner had stopped cleanly. For one thread at a time, but for ``run`` of the
+    work that it gives out, for which a host drops its lock.
 
     ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others
     stay as they are, and a directory without an identity gets none. Raises LogDirError when somebody else
@@ -91,13 +85,13 @@ class DataDirectory:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
-        self.uncleanable: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
         self.repairs_of_directory: list[RepairStep] = []  # those that concern no partition
-        self.tickets = FlushTickets()
+        self._in_creation: dict[TopicPartition, str] = {}
+        self._deletions: set[str] = set()
         self.broker_epoch = _NO_EPOCH
         self._config, self._repair, self._only = config, repair, only
-        self._open_log = partial(open_log, validator=LogValidator())  # which all logs share
+        self._validator = LogValidator()  # shared by all logs: it has buffers
         self._owner = this_process()  # a child of a fork may read here, and change nothing
         self._lock = self._take_lock()
         try:
@@ -187,9 +181,10 @@ class DataDirectory:
         directory = self._file(str(partition))
         try:
             topic_id = topic_id_of(self.files, directory)
-            opened = self._open_log(
-                self.files, directory, partition, self._config(partition.topic), start, now_ms=now_ms
-            )
+            opened = open_log(
+                self.files, directory, partition, self._config(partition.topic), start,
+                now_ms=now_ms, validator=self._validator,
+            )  # fmt: skip
         except (KafkaError, OSError) as error:
             if not concerns_one_partition(error):
                 raise
@@ -207,66 +202,88 @@ class DataDirectory:
     # Partitions
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
-        """A new partition, durably. Raises LogDirError when it is there already; one that is empty and
-        nobody's is what a crash has left of a ``create``. Raises ValueError for what is no topic id, OSError
-        and KafkaStorageError; whatever it raises, no part of the partition stays behind."""
-        self._owner.check(self.path)
-        metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
-        directory = self._file(str(partition))
-        log = self.logs.get(partition)
-        if log is not None and partition not in self.topic_ids and not log.log_end_offset:
-            self.tickets.forget(self.logs.pop(partition), _deleted(partition))
-            log.close_files()
-        elif log is not None or self.files.exists(directory):
-            raise LogDirError(f"{directory} is there already")
-        else:
+        """Create one partition; see ``creation``. Raises OSError and KafkaStorageError, too."""
+        perform(self.creation({partition: topic_id}, now_ms=now_ms))
+        return self.logs[partition]
+
+    def creation(self, topic_ids: Mapping[TopicPartition, str], *, now_ms: int) -> Creation:
+        """The work that creates partitions with the topic ids of their topics. When it is finished, the names
+        of all of them are durable; if it failed, no part of any of them stays behind.
+
+        A partition that is there, empty and without a topic id, is what a crash has left of a creation: it
+        gets the topic id. Raises LogDirError for any other that is there or being created,
+        InvalidTopicError, ValueError for what is no topic id, FlushUnderWayError while other work is not
+        finished.
+        """
+        self.check_idle()
+        wanted = [self._new(partition, topic_id) for partition, topic_id in topic_ids.items()]
+        for partition in topic_ids:
+            log = self.logs.pop(partition, None)
+            if log is not None:
+                log.close_files()
             self.checkpoints.forget(partition)  # a crash may have left what was said of one of this name
-            self.files.make_directory(directory)
-        try:
-            write_durably(self.files, self.files.join(directory, PARTITION_METADATA), metadata)
-            self.files.sync_directory(self.path)
-            opened = self._open_log(self.files, directory, partition, config, Start(), now_ms=now_ms)
-        except BaseException:
-            with contextlib.suppress(OSError):  # there is one to tell already
-                remove_tree(self.files, directory)
-            raise
-        self.logs[partition] = opened.log
-        self.topic_ids[partition] = topic_id
-        return opened.log
+        stale = any(map(self.checkpoints.mentions, topic_ids))
+        first = self.checkpoints.work(self.logs) if stale else None
+        self._in_creation = dict(topic_ids)
+        return Creation(
+            self.files, self.path, wanted, first=first, on_finished=self._created, now_ms=now_ms,
+            validator=self._validator,
+        )  # fmt: skip
+
+    def _new(self, partition: TopicPartition, topic_id: str) -> NewPartition:
+        validate_topic(partition.topic)
+        metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
+        directory, log = self._file(str(partition)), self.logs.get(partition)
+        is_left_over = log is not None and partition not in self.topic_ids and not log.log_end_offset
+        if not is_left_over and (log is not None or self.files.exists(directory)):
+            raise LogDirError(f"{directory} is there already")
+        return NewPartition(partition, directory, metadata, config, is_left_over)
+
+    def _created(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
+        self.logs.update(logs)
+        self.topic_ids.update((partition, self._in_creation[partition]) for partition in logs)
+        self._in_creation = {}
 
     def delete(self, partition: TopicPartition) -> None:
-        """Delete a partition: from now on it is not there, whatever happens. Tickets that wait for its log
-        fail with UnknownTopicOrPartitionError. Raises OSError; the partition is still there, and as it was,
-        when its directory could not be renamed."""
+        """Delete a partition; see ``deletion``. Raises OSError, too."""
+        perform(self.deletion(partition))
+
+    def deletion(self, partition: TopicPartition) -> Deletion:
+        """Take a partition out of service, and return the work that deletes its files. From now on it is not
+        there, whatever happens. Raises OSError when its directory cannot be renamed; then it is still there,
+        and as it was."""
         self._owner.check(self.path)
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
         self.files.rename(self._file(str(partition)), target)
         log = self.logs.pop(partition, None)
         if log is not None:
-            self.tickets.forget(log, _deleted(partition))
             log.close_files()
-        for known in (self.topic_ids, self.refused, self.uncleanable):
+        for known in (self.topic_ids, self.refused):
             known.pop(partition, None)
-        self.files.sync_directory(self.path)
         self.checkpoints.forget(partition)
-        remove_tree(self.files, target)
-        self.checkpoint()
+        self._deletions.add(target)
+        return Deletion(self.files, self.path, target, self._deletions.discard)
+
+    def check_idle(self) -> None:
+        """Raises FlushUnderWayError while a creation or checkpoints are not finished: what is changed at once
+        would contradict them."""
+        self._owner.check(self.path)
+        if self._in_creation or self.checkpoints.is_under_way:
+            raise FlushUnderWayError(f"work in {self.path} is under way: finish it first")
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
         """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
         goes back, else what is missing after a crash would be taken for damage."""
+        self.check_idle()
         log = self.logs[partition]
         truncation.check_cut(log, offset)
         end = truncation.end_below(log, offset)
         if end < log.recovery_point or self.checkpoints.lacks(RECOVERY_POINT_CHECKPOINT):
-            log.recovery_point = min(log.recovery_point, end)
+            log.lower_recovery_point(end)
             self.checkpoint()
         self.checkpoints.lower_cleaner_offset(partition, offset)  # what is appended there is dirty
         before = log.log_start_offset
         was_cut = truncation.truncate_to(log, offset, now_ms=now_ms)
-        if was_cut:
-            lost = KafkaStorageError(f"{partition} was truncated at offset {log.log_end_offset}")
-            self.tickets.fail(log, lost, above=log.log_end_offset)
         if log.log_start_offset != before:
             try:
                 self.checkpoints.write_log_starts(self.logs)
@@ -277,81 +294,31 @@ class DataDirectory:
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
+        self.check_idle()
         before = self.logs[partition].log_start_offset
         start = truncation.delete_records(self.logs[partition], offset)
         if start != before or self.checkpoints.lacks(LOG_START_OFFSET_CHECKPOINT):
             self.checkpoints.write_log_starts(self.logs)
         return start
 
-    # Keeping
-
-    def flush(self) -> None:
-        """Make everything appended durable, of all logs at once. A log that fails is fenced. Tickets that are
-        released thereby are returned by ``tickets.poll``. Raises FlushUnderWayError, and does nothing, while
-        a group of ``tickets`` is begun and not finished."""
-        self._owner.check(self.path)
-        if self.tickets.is_flushing:
-            raise FlushUnderWayError(f"a flush of {self.path} is under way: finish it first")
-        self._flush([log for log in self.logs.values() if log.needs_flush])
-
-    def _flush(self, logs: Iterable[PartitionLog]) -> None:
-        for log in logs:
-            if log.fenced is None:
-                self.tickets.want(log)
-        self.tickets.run()
-
-    def maintain(self, now_ms: int) -> None:
-        """What is to be done now and then: flushes that are due, retention, idle producers, deleted files,
-        checkpoints. Call ``tickets.poll`` afterwards: a flush releases tickets. While a group of ``tickets``
-        is under way, what is due is left to the next one.
-
-        Raises, after all of it, the first KafkaStorageError or OSError of a log; that log is fenced unless
-        only its deleted files could not be removed.
-        """
-        self._owner.check(self.path)
-        self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
-        failed: Exception | None = None
-        for log in self.logs.values():
-            try:
-                _maintain(log, now_ms)
-            except (KafkaStorageError, OSError) as error:
-                failed = failed or error
-        self.checkpoint()
-        if failed is not None:
-            raise failed
-
-    def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
-        """Compact the dirtiest of the compacted logs; None when none is due. One that is damaged is named in
-        ``uncleanable`` and not tried again. Raises KafkaStorageError and OSError."""
-        self._owner.check(self.path)
-        cleaned = clean_dirtiest(
-            self.logs, self.checkpoints.cleaner_offsets, self.uncleanable, now_ms=now_ms, config=config
-        )
-        if cleaned is None:
-            return None
-        partition, stats = cleaned
-        self.checkpoints.cleaner_offsets[partition] = stats.end_offset
-        self.checkpoints.write_cleaner_offsets()
-        return stats
-
     def checkpoint(self) -> None:
-        """Write where each log is durable, visible, and begins. Raises OSError."""
+        """Write where each log is durable, visible, and begins; a host with a lock takes
+        ``checkpoints.work``. Raises OSError."""
         self._owner.check(self.path)
-        self.checkpoints.write(self.logs)
+        perform(self.checkpoints.work(self.logs))
 
     # Closing
 
     def close(self) -> None:
         """Stop cleanly: everything is durable, and the marker says so; not when a log has failed or was
-        refused, for then the next owner has to look. All tickets are released, for ``tickets.poll``.
+        refused, for then the next owner has to look.
 
-        Raises FlushUnderWayError, and changes nothing, while a group of ``tickets`` is begun and not
-        finished. Whatever else closing one log raises is raised again when all others are closed and
-        recorded.
+        Raises FlushUnderWayError, and changes nothing, while work is not finished. Whatever else closing one
+        log raises is raised again when all others are closed and recorded.
         """
-        self._owner.check(self.path)
-        if self.tickets.is_flushing:
-            raise FlushUnderWayError(f"a flush of {self.path} is under way: finish it, then close")
+        self.check_idle()
+        if self._deletions or any(log.is_flushing for log in self.logs.values()):
+            raise FlushUnderWayError(f"work in {self.path} is under way: finish it, then close")
         failed: Exception | None = None
         try:
             for log in self.logs.values():
@@ -361,7 +328,6 @@ class DataDirectory:
                     LOG.error("%s is not closed cleanly: %s", log.topic_partition, error)
                     log.fence(error if isinstance(error, OSError) else OSError(f"it was not closed: {error}"))
                     failed = failed or error
-                self.tickets.forget(log, log.fenced)
             self.checkpoint()
             if failed is None and not self.refused and (self.was_clean or not self._untouched):
                 content = format_clean_shutdown(self.broker_epoch)
@@ -376,22 +342,12 @@ class DataDirectory:
             log.close_files()
         self._lock.close()
 
+    def check_owner(self) -> None:
+        """Raises LogDirError when another process opened the directory: a child of a fork owns nothing."""
+        self._owner.check(self.path)
+
     def _file(self, name: str) -> str:
         return self.files.join(self.path, name)
-
-
-def _maintain(log: PartitionLog, now_ms: int) -> None:
-    if log.fenced is not None:
-        return
-    truncation.delete_old_segments(log, now_ms)
-    log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
-    log.producers.evict(log.config.max_idle_producers)
-    log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
-    log.remove_deleted(now_ms)
-
-
-def _deleted(partition: TopicPartition) -> UnknownTopicOrPartitionError:
-    return UnknownTopicOrPartitionError(f"{partition} was deleted")
 
 
 def _unreadable(error: OSError) -> LogDirError:

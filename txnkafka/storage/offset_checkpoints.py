@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process, write_durably
-from txnkafka.errors import CorruptFileError
+from txnkafka.errors import CorruptFileError, FlushUnderWayError
 from txnkafka.storage.formats.checkpoint import format_offset_checkpoint, parse_offset_checkpoint
 from txnkafka.storage.formats.layout import (
     CLEANER_OFFSET_CHECKPOINT,
@@ -23,6 +23,7 @@ from txnkafka.storage.formats.layout import (
 from txnkafka.storage.formats.limits import CHECKPOINT_LIMIT
 from txnkafka.storage.formats.partition_names import concerns_one_partition, fits_checkpoint
 from txnkafka.storage.log.repair_step import RepairStep
+from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["OffsetCheckpoints"]
+__all__ = ["CheckpointWork", "OffsetCheckpoints"]
 
 
 class OffsetCheckpoints:
@@ -51,6 +52,9 @@ class OffsetCheckpoints:
         self._there = there
         self._owner = this_process()
         self._unwritten: set[str] = set()
+        self._under_way = False
+        # the partitions that each file names; None when it may name any
+        self._on_disk: dict[str, set[TopicPartition] | None] = {}
         points = self._read(RECOVERY_POINT_CHECKPOINT, on_damage)
         self._knows_points = points is not None
         self._points = points or {}
@@ -82,11 +86,17 @@ class OffsetCheckpoints:
 
     def forget(self, partition: TopicPartition) -> None:
         """A partition is deleted: nothing that was read of it is for the next one of its name."""
-        for read in (self._points, self._starts, self._marks):
+        for read in (self._points, self._starts, self._marks, self.cleaner_offsets):
             read.pop(partition, None)
-        known = self.cleaner_offsets.pop(partition, None) is not None
-        if known or self.lacks(CLEANER_OFFSET_CHECKPOINT):
-            self.write_cleaner_offsets()  # before another partition of this name begins at 0
+
+    def mentions(self, partition: TopicPartition) -> bool:
+        """Whether a file may name the partition: one that is new must not begin where it says."""
+        return any(names is None or partition in names for names in self._on_disk.values())
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a ``work`` is not finished."""
+        return self._under_way
 
     def lower_cleaner_offset(self, partition: TopicPartition, offset: int) -> None:
         """The log is cut at ``offset``: what is appended there is dirty."""
@@ -96,41 +106,60 @@ class OffsetCheckpoints:
             return
         self.write_cleaner_offsets()
 
-    def write(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
-        """Write where each log is durable, visible, and begins."""
+    def work(self, logs: Mapping[TopicPartition, PartitionLog]) -> CheckpointWork:
+        """The work that writes where each log is durable, visible, and begins, as they are now. Nothing else
+        may be written until it is finished. Raises FlushUnderWayError when another one is not."""
+        contents = {}
         if not self._keeps_damaged_points:
             points = {partition: log.recovery_point for partition, log in logs.items()}
-            self._write(RECOVERY_POINT_CHECKPOINT, {**points, **self._points})
+            contents[RECOVERY_POINT_CHECKPOINT] = {**points, **self._points}
         marks = {partition: log.high_watermark for partition, log in logs.items()}
-        self._write(HIGH_WATERMARK_CHECKPOINT, {**marks, **self._marks})
-        self.write_log_starts(logs)
-        if self.lacks(CLEANER_OFFSET_CHECKPOINT):
-            self.write_cleaner_offsets()
+        contents[HIGH_WATERMARK_CHECKPOINT] = {**marks, **self._marks}
+        contents[LOG_START_OFFSET_CHECKPOINT] = self._log_starts(logs)
+        if self._on_disk[CLEANER_OFFSET_CHECKPOINT] != self.cleaner_offsets.keys():
+            contents[CLEANER_OFFSET_CHECKPOINT] = self.cleaner_offsets
+        return self._work(contents)
 
     def write_log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
         """Write where each log begins, if that is not where its first segment does."""
+        perform(self._work({LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)}))
+
+    def write_cleaner_offsets(self) -> None:
+        """Write where the cleaner goes on in each compacted log."""
+        perform(self._work({CLEANER_OFFSET_CHECKPOINT: self.cleaner_offsets}))
+
+    def _log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
         starts = {
             partition: log.log_start_offset
             for partition, log in logs.items()
             if log.log_start_offset > log.segments[0].base_offset
         }
-        self._write(LOG_START_OFFSET_CHECKPOINT, {**starts, **self._starts})
+        return {**starts, **self._starts}
 
-    def write_cleaner_offsets(self) -> None:
-        """Write where the cleaner goes on in each compacted log."""
-        self._write(CLEANER_OFFSET_CHECKPOINT, self.cleaner_offsets)
-
-    def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def _work(self, contents: Mapping[str, Mapping[TopicPartition, int]]) -> CheckpointWork:
         self._owner.check(self._path)
-        self._unwritten.add(name)
-        write_durably(self._files, self._files.join(self._path, name), format_offset_checkpoint(offsets))
-        self._unwritten.discard(name)
+        if self._under_way:
+            raise FlushUnderWayError(f"checkpoints of {self._path} are being written: finish that work first")
+        lines = {name: format_offset_checkpoint(offsets) for name, offsets in contents.items()}
+        self._under_way = True
+        self._unwritten |= contents.keys()
+        named = {name: set(offsets) for name, offsets in contents.items()}
+        self._on_disk.update(dict.fromkeys(named))
+        return CheckpointWork(self._files, self._path, lines, lambda done: self._written(named, done))
+
+    def _written(self, named: Mapping[str, set[TopicPartition]], done: Iterable[str]) -> None:
+        self._under_way = False
+        for name in done:
+            self._unwritten.discard(name)
+            self._on_disk[name] = named[name]
 
     def _read(self, name: str, on_damage: Callable[[RepairStep], None]) -> dict[TopicPartition, int] | None:
         path = self._files.join(self._path, name)
         try:
+            self._on_disk[name] = None
             return parse_offset_checkpoint(self._files.read(path, CHECKPOINT_LIMIT), self._there)
         except FileNotFoundError:
+            self._on_disk[name] = set()
             return {}
         except (CorruptFileError, OSError) as error:
             if not concerns_one_partition(error):
@@ -139,3 +168,30 @@ class OffsetCheckpoints:
             on_damage(RepairStep(path, "rebuilt", f"it is damaged, {reason}"))
             self._unwritten.add(name)
             return None
+
+
+class CheckpointWork:
+    """Work that writes checkpoints: ``contents`` by file name. ``on_written`` gets the names that were."""
+
+    def __init__(
+        self,
+        files: DataFiles,
+        path: str,
+        contents: Mapping[str, bytes],
+        on_written: Callable[[Iterable[str]], None],
+    ) -> None:
+        self._files = files
+        self._path = path
+        self._contents = contents
+        self._on_written = on_written
+        self._done: list[str] = []
+
+    def run(self) -> None:
+        """Write them, each durably. Raises OSError; then those that follow are not written."""
+        for name, content in self._contents.items():
+            write_durably(self._files, self._files.join(self._path, name), content)
+            self._done.append(name)
+
+    def finish(self, error: Exception | None) -> None:
+        """Note which of them the disk has; the others are lacking (``OffsetCheckpoints.lacks``)."""
+        self._on_written(self._done)

@@ -169,6 +169,9 @@ class FaultyFile(FaultyReadableFile):
         super().__init__(file, plan, path)
         self._data_file = file
 
+    def fileno(self) -> int:
+        return self._data_file.fileno()
+
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         try:
             self._plan.check("write", self._path)

@@ -8,13 +8,14 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
+from txnkafka.record.batch_header import HEADER_SIZE
 from txnkafka.testing.disk import ROOT, Change, Disk
 from txnkafka.testing.unsynced import Names, Numbered, Unsynced
 
 __all__ = ["Choice", "Losses"]
 
 SECTOR_BYTES = 512  # what a disk writes whole
-HEADER_BYTES = 61 + 17  # of a batch and the first record: torn at every byte
+HEADER_BYTES = HEADER_SIZE + 17  # of a batch and the first record: torn at every byte
 
 Choice = tuple[str, int, int]
 """What is missing, of what, and where it ends; -1 where that is not asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,9 @@ class MemoryFile:
 
     def map(self, size: int) -> None:
         return None
+
+    def fileno(self) -> int:
+        raise io.UnsupportedOperation("a file in memory has no descriptor")
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         if written := b"".join(parts):

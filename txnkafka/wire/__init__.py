@@ -1,4 +1,4 @@
-"""What the bytes of Kafka's messages mean: tables, and the readers compiled from them.
+"""What the bytes of Kafka's messages mean: tables, and the readers and writers compiled from them.
 
 ``wire.records`` holds the records of Kafka's own logs.  Pure functions over bytes: nothing here knows a
 file, a socket or the broker.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message, reader_of
 from txnkafka.wire.scalars import read_uvarint
 from txnkafka.wire.schema import Array, Field, Message, SchemaError, Struct
+from txnkafka.wire.writer import write_message, writer_of
 
 __all__ = [
     "UNKNOWN_TAGGED_FIELDS",
@@ -20,4 +21,6 @@ __all__ = [
     "read_message",
     "read_uvarint",
     "reader_of",
+    "write_message",
+    "writer_of",
 ]

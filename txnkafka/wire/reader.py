@@ -32,14 +32,13 @@ from txnkafka.wire.scalars import (
     short,
 )
 from txnkafka.wire.schema import (
-    ZERO_UUID,
     Array,
     Field,
     Message,
     SchemaError,
     Struct,
     Type,
-    Zero,
+    default_of,
     in_versions,
 )
 
@@ -142,7 +141,7 @@ def _struct(fields: tuple[Field, ...], version: int, flexible: bool) -> Compiled
             minimum_size += compiled.minimum_size
         else:
             tagged[field.tag] = (field.name, compiled.read)
-            defaults.append((field.name, _default(field, version)))
+            defaults.append((field.name, default_of(field, version)))
     read_positional = _positional_fields(positional)
     if not flexible:
         return Compiled(read_positional, minimum_size, values)
@@ -214,20 +213,3 @@ def _nullable_struct(struct: Compiled, *, null: int) -> Compiled:
         return None, after
 
     return Compiled(read, 1, struct.values)
-
-
-def _default(field: Field, version: int) -> Default:
-    if field.default is not Zero.VALUE:
-        return lambda: field.default
-    kind = field.type
-    if isinstance(kind, Struct):
-        present = [inner for inner in kind.fields if in_versions(version, inner.versions)]
-        parts = [(inner.name, _default(inner, version)) for inner in present]
-        return lambda: {name: default() for name, default in parts}
-    if isinstance(kind, Array):
-        return list
-    zero = _ZERO.get(kind.name, 0)
-    return lambda: zero
-
-
-_ZERO: Final[dict[str, Any]] = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "uuid": ZERO_UUID}

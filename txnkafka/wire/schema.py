@@ -2,7 +2,7 @@
 
 A table has one line a field, with the versions that hold it, as in Kafka's own message definitions (KIP-482
 for the flexible versions: compact lengths and tagged fields).  Tables are data: nothing here reads or
-writes a byte; ``wire.reader`` compiles a table of one version to a reader.
+writes a byte; ``wire.reader`` and ``wire.writer`` compile a table of one version to a reader and a writer.
 
 Version ranges are Kafka's text: ``"0+"``, ``"1-3"``, ``"2"``, and ``""`` for none.
 """
@@ -10,8 +10,9 @@ Version ranges are Kafka's text: ``"0+"``, ``"1-3"``, ``"2"``, and ``""`` for no
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 __all__ = [
     "BOOL",
@@ -34,6 +35,7 @@ __all__ = [
     "Struct",
     "Type",
     "Zero",
+    "default_of",
     "in_versions",
 ]
 
@@ -42,9 +44,10 @@ ZERO_UUID: Final = "A" * 22
 
 
 class SchemaError(ValueError):
-    """Bytes that do not follow the table: ``path`` is the field (``members[2].client_id``)."""
+    """Bytes or values that do not follow the table: ``path`` is the field (``members[2].client_id``),
+    ``position`` the byte, None of values."""
 
-    def __init__(self, reason: str, position: int) -> None:
+    def __init__(self, reason: str, position: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.position = position
@@ -64,7 +67,7 @@ class SchemaError(ValueError):
 
     def __str__(self) -> str:
         field = f"{self.path}: " if self.steps else ""
-        return f"{field}{self.reason} (byte {self.position})"
+        return f"{field}{self.reason}" + ("" if self.position is None else f" (byte {self.position})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +162,21 @@ def in_versions(version: int, versions: str) -> bool:
     if not lowest or version < int(lowest):
         return False
     return versions.endswith("+") or version <= int(highest if dash else lowest)
+
+
+def default_of(field: Field, version: int) -> Callable[[], Any]:
+    """Makes the value of a field that is not there, as a reader gives it."""
+    if field.default is not Zero.VALUE:
+        return lambda: field.default
+    kind = field.type
+    if isinstance(kind, Struct):
+        present = [inner for inner in kind.fields if in_versions(version, inner.versions)]
+        parts = [(inner.name, default_of(inner, version)) for inner in present]
+        return lambda: {name: default() for name, default in parts}
+    if isinstance(kind, Array):
+        return list
+    zero = _ZERO.get(kind.name, 0)
+    return lambda: zero
+
+
+_ZERO: Final[dict[str, Any]] = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "uuid": ZERO_UUID}

@@ -249,10 +249,10 @@ def test_a_file_that_became_shorter_since_it_was_planned(log_dir: LogDir) -> Non
     (unit, *_) = log_dir.partition("t", 0).plan()
     whole = Bucket().cat_file("/logs/" + unit.path.removeprefix(ADDRESS + "/"))
     Bucket().pipe("/logs/" + unit.path.removeprefix(ADDRESS + "/"), whole[:-5])
-    from txnkafka.logdir import read_unit
+    from txnkafka.logdir import open_unit, read_unit
     from txnkafka.record.chunk import ChunkDecoder
 
-    segment = SegmentReader(RemoteFileSystem(ADDRESS), 0, {"log": unit.path}, unit.end_position)
+    segment = open_unit(RemoteFileSystem(ADDRESS), unit)
     with pytest.raises(CorruptRecordError, match="the file is not what it was when the read was planned"):
         list(read_unit(segment, unit, ChunkDecoder()))
 

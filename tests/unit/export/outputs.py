@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from txnkafka.env import LocalDataFiles
 from txnkafka.env.data_files import LocalDataFile
 from txnkafka.export import ExportOptions, ExportReport, export
-from txnkafka.logdir import LogDir
+from txnkafka.logdir import LogDir, ReadRequest
 
 __all__ = ["Stop", "StoppingOutput", "everything", "run_export", "visible"]
 
@@ -76,20 +77,25 @@ class StoppingFile(LocalDataFile):
         self._output.synced(self._path)
 
 
-def everything(view: object) -> tuple[None, None]:
-    """Bounds: from the beginning to the end."""
-    return None, None
+def everything(view: object) -> ReadRequest:
+    """What to read of a partition: from the beginning to the end."""
+    return ReadRequest()
+
+
+REQUEST = tuple(field.name for field in fields(ReadRequest))
 
 
 def run_export(log_dir: Path, output: Path, to: str = "jsonl", **given: Any) -> ExportReport:
-    """Export all partitions; ``given`` are ExportOptions and keywords of ``export``."""
+    """Export all partitions; ``given`` are fields of ReadRequest and ExportOptions, and keywords of
+    ``export``."""
     keywords = {
         name: given.pop(name) for name in ("files", "engine", "incremental", "progress") if name in given
     }
-    options = ExportOptions(to=to, paths=(str(log_dir),), **given)
+    request = ReadRequest(**{name: given.pop(name) for name in REQUEST if name in given})
+    options = ExportOptions(to=to, paths=(str(log_dir),), request=request, **given)
     opened = LogDir(str(log_dir))
     partitions = opened.topic_partitions
-    return export(opened, partitions, str(output), options, bounds=everything, **keywords)
+    return export(opened, partitions, str(output), options, locate=lambda _: request, **keywords)
 
 
 def visible(output: Path) -> dict[str, bytes]:

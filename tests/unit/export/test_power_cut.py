@@ -40,7 +40,7 @@ def run(files: MemoryFiles, *, incremental: bool) -> ExportReport:
     options = ExportOptions(to="jsonl", paths=("/data",), file_bytes=150)
     partitions = log_dir.topic_partitions
     return export(
-        log_dir, partitions, OUTPUT, options, bounds=everything, incremental=incremental, files=files
+        log_dir, partitions, OUTPUT, options, locate=everything, incremental=incremental, files=files
     )
 
 

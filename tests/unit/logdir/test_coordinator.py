@@ -10,16 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.builder import Batch, PlainRecord, end_marker
-from tests.models.committed_offsets import Commit, End, Event, Tombstone, committed, pending
+from tests.models.committed_offsets import End, Event, Tombstone, committed, pending
 from tests.models.coordinator_log import (
     offset_commit_key,
     offset_commit_value,
     transaction_key,
     transaction_value,
 )
+from tests.unit.coordinator.histories import EVENTS, KEYS, commit
 from tests.unit.logdir.logs import write_log
 from txnkafka import LogDir, TopicPartition
-from txnkafka.logdir.coordinator import CoordinatorView, partition_of, string_hash
+from txnkafka.coordinator import partition_for
+from txnkafka.logdir.coordinator import CoordinatorView
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 Records = list[tuple[bytes | None, bytes | None]]
@@ -60,6 +62,7 @@ def metadata(
         previous_producer_id=previous_producer_id,
         next_producer_id=next_producer_id,
         producer_epoch=0,
+        next_producer_epoch=-1,
         transaction_timeout_ms=60_000,
         state=TransactionState.EMPTY,
         topic_partitions=frozenset(),
@@ -161,24 +164,8 @@ def test_who_owns_a_producer_id() -> None:
 # Which partitions there are
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", 0),
-        ("shop", 3529462),
-        ("transactional-id", 510590431),
-        ("\U0001f600", 1772899),
-        ("\u00fcn\u00efcode-\u2603", 1471483744),
-        ("polygenelubricants", 0),
-    ],
-)
-def test_string_hash(text: str, expected: int) -> None:
-    """What Java's ``Utils.abs(text.hashCode())`` gives; the last text's hash is the smallest int."""
-    assert string_hash(text) == expected
-
-
 def coverage(names: list[str], partitions: int, there: list[int]) -> CoordinatorView:
-    located = {name: partition_of(name, partitions) for name in names}
+    located = {name: partition_for(name, partitions) for name in names}
     located = {name: partition for name, partition in located.items() if partition in there}
     return CoordinatorView({}, located, tuple(there), frozenset())
 
@@ -218,13 +205,6 @@ def test_a_number_of_a_name_bounds_no_loop() -> None:
 
 # Offsets
 
-KEYS = [("g", "t", 0), ("g", "t", 1), ("h", "t", 0)]
-
-
-def commit(key: int, offset: int) -> tuple[bytes, bytes]:
-    return offset_commit_key(*KEYS[key]), offset_commit_value(offset)
-
-
 def encode(event: Event, base_offset: int, codec: int = 0) -> bytes:
     if isinstance(event, End):
         return end_marker(
@@ -244,16 +224,7 @@ def offsets_log(folder: Path, events: list[Event], *, codecs: list[int], roll: i
     return LogDir(str(folder))
 
 
-keys, producers = st.integers(0, len(KEYS) - 1), st.integers(0, 2)
-events = st.one_of(
-    st.builds(Commit, keys, st.integers(0, 99), st.just(-1)),
-    st.builds(Commit, keys, st.integers(0, 99), producers),
-    st.builds(Tombstone, keys),
-    st.builds(End, producers, st.booleans()),
-)
-
-
-@given(st.lists(events, min_size=1, max_size=25), st.lists(st.integers(0, 4), min_size=1), st.integers(1, 25))
+@given(st.lists(EVENTS, min_size=1, max_size=25), st.lists(st.integers(0, 4), min_size=1), st.integers(1, 25))
 def test_offsets_are_those_of_the_model(history: list[Event], codecs: list[int], roll: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         log_dir = offsets_log(Path(folder), history, codecs=codecs, roll=roll)

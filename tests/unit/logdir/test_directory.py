@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from tests.unit.logdir.logs import batch, write_log
+from txnkafka.env import LocalFileSystem
 from txnkafka.errors import LogDirError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.logdir import LogDir
+from txnkafka.logdir.partition_files import list_partition
 from txnkafka.logdir.verify import verify
 from txnkafka.model import TopicPartition
 
@@ -166,6 +168,17 @@ def test_an_interrupted_swap_of_a_segment_that_was_split_is_seen_as_completed(tm
     (directory / f"{0:020d}.log.swap").write_bytes(batch(0, 1) + batch(1, 1))
     (directory / f"{4:020d}.log.swap").write_bytes(batch(5, 1) + batch(7, 1))
     assert offsets(LogDir(str(tmp_path))) == [0, 1, 5, 7, 8, 9]
+
+
+def test_a_swap_without_batches_is_seen_in_the_place_of_its_own_segment(tmp_path: Path) -> None:
+    """With none of the files that follow from the old one, as its owner will leave it."""
+    directory = write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)]})
+    for base_offset in (0, 2):
+        (directory / f"{base_offset:020d}.index").write_bytes(b"")
+    (directory / f"{0:020d}.log.swap").write_bytes(b"")
+    segments = list_partition(LocalFileSystem(), str(directory)).segments
+    assert [sorted(segment.files) for segment in segments] == [["log"], ["index", "log"]]
+    assert offsets(LogDir(str(tmp_path))) == [2, 3]
 
 
 def test_a_fifo_in_the_place_of_a_segment_does_not_block(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from tests.unit.logdir.logs import write_log
 from txnkafka import LogDir, TopicPartition
 from txnkafka._core.read_committed import TransactionRange
 from txnkafka.logdir.coordinator import CoordinatorView
-from txnkafka.logdir.lso import LsoReport, OpenTransaction, lso_report
-from txnkafka.logdir.repair import repair_of
+from txnkafka.logdir.lso import JudgedTransaction, LsoReport, lso_report
+from txnkafka.logdir.repair_advice import repair_advice
 from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
 from txnkafka.model import ProducerStateEntry
 from txnkafka.wire.records import TransactionMetadata, TransactionState
@@ -48,6 +48,7 @@ def owner(
         previous_producer_id=previous_producer_id,
         next_producer_id=next_producer_id,
         producer_epoch=producer_epoch,
+        next_producer_epoch=-1,
         transaction_timeout_ms=timeout_ms,
         state=state,
         topic_partitions=topic_partitions,
@@ -212,7 +213,7 @@ def test_what_is_stuck() -> None:
 def repair(of: Verdict, producer: ProducerStateEntry | None = None) -> str | None:
     name = "it's"
     strange = TopicPartition("a topic", 3)
-    return repair_of(of, strange, transaction(), transactional_id=name, producer=producer).command
+    return repair_advice(of, strange, transaction(), transactional_id=name, producer=producer).command
 
 
 def entry(current_txn_first_offset: int) -> ProducerStateEntry:
@@ -312,8 +313,8 @@ def test_json_has_the_promised_fields(tmp_path: Path) -> None:
 def test_when_a_transaction_began(first: int, start: int, since: int | None) -> None:
     """By its first record, else by the coordinator; a time of 0 is one."""
     found = transaction()._replace(first_timestamp=first)
-    no_repair = repair_of(Verdict.MARKER_PENDING, PARTITION, found, transactional_id=None, producer=None)
-    judged = OpenTransaction(found, owner(start_timestamp=start), Verdict.MARKER_PENDING, "", no_repair)
+    no_repair = repair_advice(Verdict.MARKER_PENDING, PARTITION, found, transactional_id=None, producer=None)
+    judged = JudgedTransaction(found, owner(start_timestamp=start), Verdict.MARKER_PENDING, "", no_repair)
     assert judged.since_ms == since
 
 

@@ -15,7 +15,7 @@ from txnkafka import LogDir
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles, LocalFileSystem
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir import PartitionView, SegmentReader, header_pass, read_unit
+from txnkafka.logdir import PartitionView, header_pass, open_unit, read_unit
 from txnkafka.logdir.survey import survey
 from txnkafka.logdir.verify.report import verify_partition
 from txnkafka.record.chunk import ChunkDecoder
@@ -222,8 +222,7 @@ def test_a_file_that_was_cut_since_the_plan_is_an_error(tmp_path: Path) -> None:
     (unit,) = view.plan()
     path = tmp_path / "t-0" / f"{0:020d}.log"
     path.write_bytes(path.read_bytes()[: len(batch(0))])
-    found = SegmentReader(LocalFileSystem(), 0, {"log": str(path)}, unit.end_position)
-    columns = read_unit(found, unit, ChunkDecoder())
+    columns = read_unit(open_unit(LocalFileSystem(), unit), unit, ChunkDecoder())
     assert len(next(columns)) == 2
     with pytest.raises(
         CorruptRecordError, match="not what it was when the read was planned: the file became shorter"

@@ -42,7 +42,7 @@ def log_of(kind: str) -> list[bytes]:
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_reader, "MAPPED_WINDOW_BYTES", SMALL)
-    monkeypatch.setattr(segment_reader.SegmentReader, "_window_bytes", property(lambda _: SMALL))
+    monkeypatch.setattr(segment_reader.LogFileReader, "_window_bytes", property(lambda _: SMALL))
     init = chunk.ChunkDecoder.__init__
 
     def small(self: chunk.ChunkDecoder, **options: Any) -> None:
@@ -313,8 +313,8 @@ def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / ".kafka_cleanshutdown").unlink()
     view = LogDir(str(tmp_path), io="mmap").partition("t", 0)
     end = sum(map(len, log.batches[:20]))
-    cut = before(log_end.first_invalid_crc, 2, lambda: os.truncate(log.path, end))
-    monkeypatch.setattr(log_end, "first_invalid_crc", cut)
+    cut = before(log_end.first_bad, 2, lambda: os.truncate(log.path, end))
+    monkeypatch.setattr(log_end, "first_bad", cut)
     assert view.log_end_offset == 20 * COUNT
     (finding,) = view.tail_findings
     assert (finding.code, finding.position) == ("torn-tail", end)

@@ -21,7 +21,7 @@ def options(**given: str) -> ReadOptions:
 def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
     found = parse_source_options({"path": "/logs"})
     assert found == (("/logs",), "records", None, ReadOptions())
-    assert found.reading.isolation_level is IsolationLevel.READ_COMMITTED
+    assert found.reading.request.isolation_level is IsolationLevel.READ_COMMITTED
     assert (found.reading.starting_offsets, found.reading.ending_offsets) == ("earliest", "latest")
     assert found.reading.fail_on_data_loss
     assert read_options() == ReadOptions()

@@ -63,13 +63,19 @@ def append(
     return log.append(batch, now_ms=NOW, leader_epoch=leader_epoch, guard=guard)
 
 
-def end(log: PartitionLog, producer_id: int, *, commit: bool) -> AppendInfo:
+def end(log: PartitionLog, producer_id: int, *, commit: bool, leader_epoch: int = 0) -> AppendInfo:
     """Append an end marker."""
     marker = end_txn_marker(
         base_offset=0, timestamp=NOW, producer_id=producer_id, producer_epoch=0, coordinator_epoch=1,
         commit=commit,
     )  # fmt: skip
-    return log.append(marker, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
+    return log.append(
+        marker,
+        now_ms=NOW,
+        leader_epoch=leader_epoch,
+        origin=AppendOrigin.COORDINATOR,
+        transaction_version=0,
+    )
 
 
 def content(files: DataFiles) -> dict[str, bytes]:

@@ -14,8 +14,9 @@ from txnkafka.config import CleanerConfig, LogConfig
 from txnkafka.env import LocalDataFiles
 from txnkafka.errors import LogDirError
 from txnkafka.model import TopicPartition
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log.log_read import read
+from tests.unit.storage.reads import read
 from txnkafka.storage.log.truncation import delete_old_segments, delete_records, truncate_to
 
 PATH, PARTITION = sys.argv[1], TopicPartition("t", 0)
@@ -23,7 +24,7 @@ CONFIG = LogConfig(segment_bytes=5000, preallocate=True)
 
 
 def opened():
-    return DataDirectory(LocalDataFiles(), PATH, lambda topic: CONFIG, now_ms=NOW)
+    return LogManager(DataDirectory(LocalDataFiles(), PATH, lambda topic: CONFIG, now_ms=NOW))
 
 
 def names():
@@ -45,8 +46,8 @@ CHANGES = {
     "flush": directory.flush,
     "maintain": lambda: directory.maintain(NOW + 10**12),
     "clean": lambda: directory.clean(NOW),
-    "checkpoint": directory.checkpoint,
-    "write_cleaner_offsets": directory.checkpoints.write_cleaner_offsets,
+    "checkpoint": directory.data.checkpoint,
+    "write_cleaner_offsets": directory.data.checkpoints.write_cleaner_offsets,
     "close": directory.close,
 }
 for number, log in enumerate((closed, written)):
@@ -55,7 +56,6 @@ for number, log in enumerate((closed, written)):
         f"roll {number}": lambda log=log: log.roll(NOW),
         f"flush {number}": log.flush,
         f"begin_flush {number}": log.begin_flush,
-        f"keep_epochs {number}": lambda log=log: log.keep_epochs(log.epochs),
         f"truncate_to {number}": lambda log=log: truncate_to(log, 0, now_ms=NOW),
         f"delete_records {number}": lambda log=log: delete_records(log, 0),
         f"delete_old_segments {number}": lambda log=log: delete_old_segments(log, NOW),
@@ -95,7 +95,7 @@ print("owner:", *(log.append(data(), now_ms=NOW).first_offset for log in (closed
 directory.flush()
 directory.close()
 again = opened()
-print("again:", [log.log_end_offset for log in again.logs.values()], again.was_clean, again.repairs)
+print("again:", [log.log_end_offset for log in again.logs.values()], again.data.was_clean, again.data.repairs)
 """
 
 LIMIT = """
@@ -114,11 +114,11 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 print("append:", log.append(data(), now_ms=NOW).first_offset)
 log.flush()
 if "checkpoint" in sys.argv:
-    directory.checkpoint()
+    directory.data.checkpoint()
 log.close_files()
-directory._lock.close()  # as if the process had ended
+directory.data._lock.close()  # as if the process had ended
 again = opened()
-print("again:", again.logs[PARTITION].log_end_offset, again.refused)
+print("again:", again.logs[PARTITION].log_end_offset, again.data.refused)
 """
 
 

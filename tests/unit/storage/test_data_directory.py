@@ -8,7 +8,7 @@ from tests.unit.storage.logs import NOW, append
 from txnkafka import TopicPartition
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
-from txnkafka.errors import LogDirError
+from txnkafka.errors import InvalidTopicError, LogDirError
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -71,3 +71,14 @@ def test_a_damaged_partition_is_refused_and_the_others_work(files: MemoryFiles) 
         directory.close()
         assert not files.exists(CLEAN)
     assert files.read("/data/t-0/00000000000000000000.log", 1000) == before
+
+
+@pytest.mark.parametrize("topic", ["", "..", "a/b", "x" * 250])
+def test_a_partition_of_a_name_that_no_topic_may_have_is_not_created(files: MemoryFiles, topic: str) -> None:
+    directory = opened(files)
+    there = sorted(entry.name for entry in files.list(PATH))
+    with pytest.raises(InvalidTopicError):
+        directory.create(TopicPartition(topic, 0), TOPIC_ID, now_ms=NOW)
+    assert sorted(entry.name for entry in files.list(PATH)) == there
+    assert sorted(directory.logs) == PARTITIONS
+    directory.close()

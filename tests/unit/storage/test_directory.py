@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.storage.client import NOW, Log, data
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles, LocalDataFiles
 from txnkafka.errors import KafkaStorageError, LogDirError
@@ -30,12 +31,12 @@ TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 MARKER = "/data/.kafka_cleanshutdown"
 
 
-def opened(files: DataFiles, path: str = "/data", **arguments: Any) -> DataDirectory:
+def opened(files: DataFiles, path: str = "/data", **arguments: Any) -> LogManager:
     configs = arguments.pop("configs", {})
-    return DataDirectory(files, path, lambda topic: LogConfig(**configs), now_ms=NOW, **arguments)
+    return LogManager(DataDirectory(files, path, lambda topic: LogConfig(**configs), now_ms=NOW, **arguments))
 
 
-def created(directory: DataDirectory, partition: TopicPartition = FIRST) -> Log:
+def created(directory: LogManager, partition: TopicPartition = FIRST) -> Log:
     return Log(directory.create(partition, TOPIC_ID, now_ms=NOW))
 
 
@@ -77,10 +78,10 @@ def test_identity() -> None:
     files = MemoryFiles()
     directory = opened(files, cluster_id="a cluster", node_id=4)
     found = parse_meta_properties(files.read("/data/meta.properties", 1000))
-    assert found == directory.identity
+    assert found == directory.data.identity
     assert (found.version, found.cluster_id, found.node_id) == (1, "a cluster", 4)
     directory.close()
-    assert opened(files).identity == found
+    assert opened(files).data.identity == found
     for arguments, name in (({"cluster_id": "another"}, "cluster.id"), ({"node_id": 5}, "node.id")):
         with pytest.raises(LogDirError, match=name):
             opened(MemoryFiles(base=files.disk()), **arguments)
@@ -113,7 +114,7 @@ def test_a_clean_stop() -> None:
     assert checkpoint(files, "replication-offset-checkpoint") == {FIRST: 2, SECOND: 0}
     assert checkpoint(files, "log-start-offset-checkpoint") == {}
     again = opened(files)
-    assert again.repairs == []
+    assert again.data.repairs == []
     assert {partition: each.log_end_offset for partition, each in again.logs.items()} == {FIRST: 2, SECOND: 0}
 
 
@@ -140,7 +141,7 @@ def test_ul_74_the_topic_id_is_there_before_the_first_append_and_loaded_again() 
     assert parse_partition_metadata(content).topic_id == TOPIC_ID
     directory.close()
     again = opened(files)
-    assert again.topic_ids == {FIRST: TOPIC_ID}
+    assert again.data.topic_ids == {FIRST: TOPIC_ID}
     with pytest.raises(LogDirError, match="there already"):
         created(again)
 
@@ -153,7 +154,7 @@ def test_a_partition_whose_topic_id_is_damaged_is_refused() -> None:
     directory.close()
     files.open_to_write("/data/t-0/partition.metadata").truncate(15)
     again = opened(files)
-    assert list(again.refused) == [FIRST]
+    assert list(again.data.refused) == [FIRST]
     assert list(again.logs) == [SECOND]
 
 
@@ -171,8 +172,8 @@ def test_damage_below_the_recovery_point_refuses_one_partition(position: int) ->
     file = files.open_to_write("/data/t-0/00000000000000000000.log")
     file.write(position, [b"\xff\xff\xff"])
     again = opened(files)
-    assert list(again.refused) == [FIRST]
-    assert "t-0" in str(again.refused[FIRST])
+    assert list(again.data.refused) == [FIRST]
+    assert "t-0" in str(again.data.refused[FIRST])
     assert again.logs[SECOND].log_end_offset == 8
     Log(again.logs[SECOND]).plain()
     again.close()
@@ -187,7 +188,7 @@ def test_a_checkpoint_that_is_damaged_costs_time_only() -> None:
     directory.close()
     files.open_to_write("/data/recovery-point-offset-checkpoint").write(0, [b"?"])
     again = opened(files)
-    assert len(again.repairs) == 1
+    assert len(again.data.repairs) == 1
     assert again.logs[FIRST].log_end_offset == 2
 
 
@@ -305,7 +306,7 @@ def test_what_is_appended_behind_a_cut_survives_whatever_was_checkpointed_before
     for _ in range(4):
         log.plain()
     directory.flush()
-    directory.checkpoint()
+    directory.data.checkpoint()
     directory.delete_records(FIRST, 7)
     directory.truncate(FIRST, offset, now_ms=NOW)
     cut = len(files.journal)
@@ -314,7 +315,7 @@ def test_what_is_appended_behind_a_cut_survives_whatever_was_checkpointed_before
     done = len(files.journal)
     for state in crash_states(files, begin=cut):
         found = opened(MemoryFiles(base=state.disk))
-        assert found.refused == {}
+        assert found.data.refused == {}
         assert (found.logs[FIRST].log_start_offset, found.logs[FIRST].log_end_offset) == (
             2,
             4 if state.changes == done else found.logs[FIRST].log_end_offset,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.storage.client import NOW, Log
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError, LogDirError
@@ -29,8 +30,9 @@ CHECKPOINTS = (
 )
 
 
-def opened(files: DataFiles, **configs: object) -> DataDirectory:
-    return DataDirectory(files, "/data", lambda _: LogConfig(**configs), now_ms=NOW)  # type: ignore[arg-type]
+def opened(files: DataFiles, **configs: object) -> LogManager:
+    config = LogConfig(**configs)  # type: ignore[arg-type]
+    return LogManager(DataDirectory(files, "/data", lambda _: config, now_ms=NOW))
 
 
 def said_of(files: MemoryFiles, partition: TopicPartition) -> list[int | None]:
@@ -51,8 +53,8 @@ def files() -> MemoryFiles:
     directory.flush()
     for partition in (DAMAGED, SOUND, OTHER):
         directory.delete_records(partition, 5)
-        directory.checkpoints.cleaner_offsets[partition] = 6
-    directory.checkpoints.write_cleaner_offsets()
+        directory.data.checkpoints.cleaner_offsets[partition] = 6
+    directory.data.checkpoints.write_cleaner_offsets()
     directory.close()
     files.remove(MARKER)
     change(files, 70)
@@ -67,9 +69,9 @@ def change(files: MemoryFiles, position: int) -> None:
     file.close()
 
 
-EVENTS: dict[str, Callable[[DataDirectory], object]] = {
+EVENTS: dict[str, Callable[[LogManager], object]] = {
     "nothing": lambda directory: None,
-    "a checkpoint": DataDirectory.checkpoint,
+    "a checkpoint": lambda directory: directory.data.checkpoint(),
     "maintenance": lambda directory: directory.maintain(NOW),
     "another is deleted": lambda directory: directory.delete(OTHER),
     "records of another are deleted": lambda directory: directory.delete_records(SOUND, 7),
@@ -87,7 +89,7 @@ def test_a_refused_partition_keeps_what_is_known_of_it(files: MemoryFiles, event
     assert known == [8, 5, 8, 6]
     for _ in range(3):
         directory = opened(files)
-        assert list(directory.refused) == [DAMAGED]
+        assert list(directory.data.refused) == [DAMAGED]
         assert said_of(files, DAMAGED) == known
         if OTHER in directory.logs and TopicPartition("new", 0) not in directory.logs:
             EVENTS[event](directory)
@@ -104,8 +106,9 @@ def test_a_refused_partition_that_is_deleted_leaves_nothing(files: MemoryFiles) 
     """Else the next one of its name would begin where it began, and lose what is below."""
     directory = opened(files)
     directory.delete(DAMAGED)
+    log = directory.create(DAMAGED, TOPIC_ID, now_ms=NOW)
     assert said_of(files, DAMAGED) == [None] * 4
-    Log(directory.create(DAMAGED, TOPIC_ID, now_ms=NOW)).plain()
+    Log(log).plain()
     directory.close()
     assert said_of(files, DAMAGED) == [2, None, 2, None]
     log = opened(files).logs[DAMAGED]
@@ -121,7 +124,7 @@ def test_a_partition_that_cannot_be_deleted_is_as_it_was(files: MemoryFiles) -> 
         with pytest.raises(OSError, match="t-"):
             directory.delete(partition)
         plan.__init__()
-    assert list(directory.refused) == [DAMAGED]
+    assert list(directory.data.refused) == [DAMAGED]
     Log(directory.logs[SOUND]).plain()
     directory.close()
     assert said_of(files, DAMAGED) == [8, 5, 8, 6]
@@ -134,7 +137,7 @@ def test_where_a_deleted_log_was_clean_is_forgotten_also_after_a_crash(files: Me
     files.rename("/data/t-1", "/data/t-1.0123456789abcdef0123456789abcdef-delete")  # and then it stopped
     directory = opened(files)
     directory.create(SOUND, TOPIC_ID, now_ms=NOW)
-    assert SOUND not in directory.checkpoints.cleaner_offsets
+    assert SOUND not in directory.data.checkpoints.cleaner_offsets
     assert said_of(files, SOUND)[3] is None
 
 
@@ -165,7 +168,7 @@ def test_a_create_that_fails_leaves_nothing_behind() -> None:
         except (OSError, KafkaStorageError):
             failures += 1
             plan.__init__()
-            assert (SOUND in directory.logs, SOUND in directory.topic_ids) == (False, False)
+            assert (SOUND in directory.logs, SOUND in directory.data.topic_ids) == (False, False)
             assert not files.exists("/data/t-1")
             Log(directory.create(SOUND, TOPIC_ID, now_ms=NOW)).plain()
         else:

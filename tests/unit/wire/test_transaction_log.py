@@ -71,6 +71,7 @@ def test_observed_values(
         previous_producer_id=3 if value[1] else -1,
         next_producer_id=-1,
         producer_epoch=producer_epoch,
+        next_producer_epoch=-1,
         transaction_timeout_ms=60000,
         state=metadata.state,
         topic_partitions=metadata.topic_partitions,
@@ -93,6 +94,7 @@ def test_a_producer_id_that_changes_at_the_end_of_its_epochs() -> None:
     metadata = TransactionMetadata.of(record)
     assert metadata is not None
     assert (metadata.previous_producer_id, metadata.next_producer_id) == (3, 3000)
+    assert metadata.next_producer_epoch == 1
     assert record.value is not None
     assert record.value["next_producer_epoch"] == 1
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.verify.findings import Findings
+from txnkafka.record.batch_header import MIN_SIZE_0
 from txnkafka.storage.formats import IndexProblem, OffsetIndex, TimeIndex
+from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY
 from txnkafka.storage.formats.limits import INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
@@ -25,9 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OffsetIndexCheck", "TimeIndexCheck", "read_beside"]
 
-_SMALLEST_BATCH = 14  # bytes, of any magic
-_OFFSET_ENTRY = struct.Struct(">ii")  # offset relative to the segment's base, position
-_TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
 
 
 def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Findings) -> bytes | None:
@@ -45,7 +44,7 @@ def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Finding
 def _compared(data: bytes, entry: struct.Struct, count: int, log_size: int) -> Iterator[tuple[int, int]]:
     """The entries that are held against batches: none of them when there are more than the log can have
     batches, for then the index is wrong by itself, and may be much larger than the log."""
-    if count > log_size // _SMALLEST_BATCH + 1:
+    if count > log_size // MIN_SIZE_0 + 1:
         return iter(())
     return entry.iter_unpack(memoryview(data)[: count * entry.size])
 
@@ -58,7 +57,7 @@ class OffsetIndexCheck:
         self._findings = findings
         data = read_beside(segment, "index", INDEX_LIMIT, findings) or b""
         self._index = OffsetIndex(data, segment.base_offset)
-        entries = enumerate(_compared(data, _OFFSET_ENTRY, len(self._index), segment.size))
+        entries = enumerate(_compared(data, OFFSET_ENTRY, len(self._index), segment.size))
         # in order already, unless the file is damaged
         self._entries = sorted([(position, relative, number) for number, (relative, position) in entries])
         self._base_offset = segment.base_offset
@@ -88,7 +87,7 @@ class OffsetIndexCheck:
         self._problems += self._index.problems(log_size, end_offset=end_offset)
         if self._problems:
             text, entry = _summary(self._problems)
-            self._findings.add("bad-index", self._path, text, position=entry * _OFFSET_ENTRY.size)
+            self._findings.add("bad-index", self._path, text, position=entry * OFFSET_ENTRY.size)
 
 
 def _ends_append(index: BatchIndex, offset: int, last_offset: int) -> bool:
@@ -107,7 +106,7 @@ class TimeIndexCheck:
         data = read_beside(segment, "timeindex", INDEX_LIMIT, findings) or b""
         self._index = TimeIndex(data, segment.base_offset)
         base_offset = segment.base_offset
-        entries = enumerate(_compared(data, _TIME_ENTRY, len(self._index), segment.size))
+        entries = enumerate(_compared(data, TIME_ENTRY, len(self._index), segment.size))
         self._entries = sorted(
             [(base_offset + relative, timestamp, number) for number, (timestamp, relative) in entries]
         )
@@ -141,7 +140,7 @@ class TimeIndexCheck:
         self._problems += self._index.problems(end_offset=end_offset)
         if self._problems:
             text, entry = _summary(self._problems)
-            self._findings.add("bad-timeindex", self._path, text, position=entry * _TIME_ENTRY.size)
+            self._findings.add("bad-timeindex", self._path, text, position=entry * TIME_ENTRY.size)
 
 
 def _summary(problems: list[IndexProblem]) -> tuple[str, int]:

@@ -24,8 +24,10 @@ from txnkafka.logdir.verify.indexes import OffsetIndexCheck, TimeIndexCheck, rea
 from txnkafka.logdir.verify.order import OffsetOrder
 from txnkafka.logdir.verify.producers import ProducerCheck
 from txnkafka.logdir.verify.records import RecordCheck
+from txnkafka.record.batch_header import MAGIC, UNKNOWN_MAGIC
 from txnkafka.storage.formats import EpochEntry, OffsetIndex
 from txnkafka.storage.formats.limits import INDEX_LIMIT
+from txnkafka.storage.formats.log_end import first_unsettled
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["LEVELS", "LogCheck"]
@@ -34,7 +36,6 @@ LEVELS = ("header", "crc", "records")
 LARGEST_RELATIVE_OFFSET = 2**31 - 1
 PROBE_BYTES = 1 << 20
 MOST_PROBES = 1000  # of one index
-NO_SUCH_MAGIC = 127
 _TAILS = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
 
 Progress = Callable[[str, int], None]
@@ -205,12 +206,12 @@ class LogCheck:
         self, i: int, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex
     ) -> list[int]:
         """Numbers of the batches whose CRC is wrong."""
-        if NO_SUCH_MAGIC in set(index.magic):
+        if UNKNOWN_MAGIC in set(index.magic):
             for at, magic in zip(index.position, index.magic, strict=True):
-                if magic == NO_SUCH_MAGIC:
-                    text = f"there is no magic {data[at - position + 16]}"
+                if magic == UNKNOWN_MAGIC:
+                    text = f"there is no magic {data[at - position + MAGIC]}"
                     self._findings.add("unknown-magic", segment.path, text, position=at)
-        found = [batch for batch in self._wrong_crcs if index.magic[batch] != NO_SUCH_MAGIC]
+        found = [batch for batch in self._wrong_crcs if index.magic[batch] != UNKNOWN_MAGIC]
         for batch in found:
             self._tell_corrupt(i, segment, index.position[batch])
         return found
@@ -237,9 +238,8 @@ class LogCheck:
         """Whether recovery cuts the log at a bad batch in segment ``i``."""
         if self._cut_found or self.source.clean_shutdown or self.source.being_written:
             return False
-        if self.source.recovery_point is None:
-            return i + 1 == len(self.segments)
-        return self.recovered(i)
+        bases = [segment.base_offset for segment in self.segments]
+        return i >= first_unsettled(bases, clean_shutdown=False, recovery_point=self.source.recovery_point)
 
 
 def _sound_batch_at(segment: SegmentReader, position: int) -> bool:

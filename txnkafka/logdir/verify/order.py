@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.logdir.verify.findings import Findings
-from txnkafka.storage.formats.order import misplaced_batches
+from txnkafka.record.batch_header import MAGIC_2
+from txnkafka.storage.formats.order import misplaced_batches, repeated_batches
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["OffsetOrder"]
@@ -79,7 +80,7 @@ class OffsetOrder:
         last_offset = index.last_offset[len(index) - 1]
         if index.disorder(self.next_offset) == len(index) and last_offset < self._next_base:
             return []
-        repeated = self._repeated(index)
+        repeated = repeated_batches(index, self._last)
         if index.base_offset[0] < self.next_offset and self._last is not None and 0 not in repeated:
             self._blame_last(index)
         misplaced = set(misplaced_batches(index, self.next_offset, self._next_base)) - repeated
@@ -92,15 +93,6 @@ class OffsetOrder:
                 position=index.position[i],
             )  # fmt: skip
         return sorted(misplaced | repeated)
-
-    def _repeated(self, index: BatchIndex) -> set[int]:
-        keys = list(zip(index.base_offset, index.size, index.crc, strict=True))
-        before = [None if self._last is None else (self._last.base_offset, self._last.size, self._last.crc)]
-        return {
-            i
-            for i, (key, previous) in enumerate(zip(keys, [*before, *keys], strict=False))
-            if key == previous
-        }
 
     def _blame_last(self, index: BatchIndex) -> None:
         """The last batch of the window before is the damaged one if this window leaves room for it."""
@@ -124,7 +116,7 @@ class OffsetOrder:
         if not excluded and records == end - self.next_offset:
             return
         # a compressed magic 0 or 1 wrapper does not tell how many offsets it has, and no producer either
-        if not excluded and min(index.magic) < 2:
+        if not excluded and min(index.magic) < MAGIC_2:
             return
         self._records = -1 << 62
         left_out = set(excluded)

@@ -21,13 +21,12 @@ from txnkafka.logdir.verify.indexes import read_beside
 from txnkafka.logdir.verify.order import OffsetOrder
 from txnkafka.logdir.verify.snapshots import Replayed, snapshot_problems
 from txnkafka.model import CompletedTxn, ProducerStateEntry
+from txnkafka.record.batch_header import CONTROL_ABORT
 from txnkafka.storage.formats import AbortedTxn, TxnIndexProblem, iter_producer_snapshot, iter_txn_index
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT, TXN_INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["ProducerCheck"]
-
-ABORT = 0
 
 
 class _SegmentTransactions(NamedTuple):
@@ -119,7 +118,7 @@ class ProducerCheck:
         self._completed.clear()
         columns = zip(index.control_type, index.producer_id, index.last_offset, strict=True)
         self._ended.markers.update(
-            (producer_id, offset) for kind, producer_id, offset in columns if kind == ABORT
+            (producer_id, offset) for kind, producer_id, offset in columns if kind == CONTROL_ABORT
         )
 
     def _undecided(self, transaction: TransactionRange) -> None:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from txnkafka._core.read_committed import BOUNDED, SKIP, WHOLE
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.verify.findings import Findings
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, MAGIC_0, MAGIC_1, MAGIC_2
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["RecordCheck"]
-
-WHOLE, BOUNDED = 1, 2
-CONTROL = 0x20
 
 
 class _TruncatedError(Exception):
@@ -37,7 +36,7 @@ class RecordCheck:
         self, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
     ) -> None:
         """Check the batches of ``data``, which begins at byte ``position`` of the segment's log."""
-        legacy = any(magic < 2 for magic in set(index.magic))
+        legacy = any(magic < MAGIC_2 for magic in set(index.magic))
         self.records += _legacy_aside(index) if legacy else _records_by_headers(index)
         if legacy or self._decode_all:
             with suppress(_TruncatedError):
@@ -59,10 +58,11 @@ class RecordCheck:
 
         if self._decoder is None:
             self._decoder = ChunkDecoder(views=True)  # every header is checked, none is kept
-        of_two = WHOLE if self._decode_all else 0
-        selection = bytearray({0: BOUNDED, 1: BOUNDED, 2: of_two}.get(magic, 0) for magic in index.magic)
+        of_two = WHOLE if self._decode_all else SKIP
+        by_magic = {MAGIC_0: BOUNDED, MAGIC_1: BOUNDED, MAGIC_2: of_two}
+        selection = bytearray(by_magic.get(magic, SKIP) for magic in index.magic)
         for i in excluded:
-            selection[i] = 0
+            selection[i] = SKIP
         magics = index.magic
         batches = SelectedBatches(read, index, selection, settled=segment.guard)
         last, told = -1, -1
@@ -75,7 +75,7 @@ class RecordCheck:
                     self._tell_wrong_offset(path, index.position[told], wrong[1])
             last = offsets[-1]
             # a record may claim an offset behind all batches
-            if magics[min(index.find(offsets[0]), len(index) - 1)] < 2:
+            if magics[min(index.find(offsets[0]), len(index) - 1)] < MAGIC_2:
                 self.records += len(offsets)
 
     @staticmethod
@@ -89,7 +89,7 @@ class RecordCheck:
         batches = np.searchsorted(ends, found)
         inside = batches < len(ends)
         begins = np.asarray(index.base_offset)[np.minimum(batches, len(ends) - 1)]
-        legacy = np.asarray(index.magic)[np.minimum(batches, len(ends) - 1)] < 2
+        legacy = np.asarray(index.magic)[np.minimum(batches, len(ends) - 1)] < MAGIC_2
         wrong = ~inside | ((found < begins) & ~legacy)
         wrong[1:] |= found[1:] <= found[:-1]
         wrong[0] |= found[0] <= last
@@ -104,12 +104,16 @@ class RecordCheck:
 
 def _records_by_headers(index: BatchIndex) -> int:
     records = int(sum(index.record_count))
-    if any(attributes & CONTROL for attributes in set(index.attributes)):
+    if any(attributes & ATTRIBUTE_CONTROL for attributes in set(index.attributes)):
         controls = zip(index.attributes, index.record_count, strict=True)
-        records -= sum(count for attributes, count in controls if attributes & CONTROL)
+        records -= sum(count for attributes, count in controls if attributes & ATTRIBUTE_CONTROL)
     return max(records, 0)
 
 
 def _legacy_aside(index: BatchIndex) -> int:
     columns = zip(index.magic, index.attributes, index.record_count, strict=True)
-    return sum(count for magic, attributes, count in columns if magic >= 2 and not attributes & CONTROL)
+    return sum(
+        count
+        for magic, attributes, count in columns
+        if magic >= MAGIC_2 and not attributes & ATTRIBUTE_CONTROL
+    )

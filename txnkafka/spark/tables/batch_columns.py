@@ -9,6 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txnkafka._core.read_committed import HiddenRanges, contained
 from txnkafka.model import TopicPartition
 from txnkafka.record.arrow import finer_timestamps
+from txnkafka.record.batch_header import (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_DELETE_HORIZON,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_COMMIT,
+    MAGIC_0,
+    UNKNOWN_MAGIC,
+)
 from txnkafka.record.compression import CompressionType
 
 if TYPE_CHECKING:
@@ -18,12 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OUTCOMES", "BatchWindow", "SegmentOutcomes", "to_arrow"]
 
-# bits of a batch's attributes
-CODEC, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 OUTCOMES = ("aborted", "committed", "open", "undecided")  # the first two as control types number them
 CODECS = tuple(codec.label for codec in CompressionType)
-UNKNOWN_MAGIC = 127  # the scan's number for a magic byte that is not 0, 1 or 2
-
 
 Column = Callable[["BatchWindow", Any], Any]  # and the Arrow type
 
@@ -65,8 +71,8 @@ class BatchWindow:
         """Numbers of OUTCOMES; -1 where a batch is in no transaction."""
         import numpy as np
 
-        found = np.where(self.attributes & CONTROL != 0, self.field("control_type"), -1)
-        found[found > 1] = -1
+        found = np.where(self.attributes & ATTRIBUTE_CONTROL != 0, self.field("control_type"), -1)
+        found[found > CONTROL_COMMIT] = -1
         for number, ranges in enumerate(self.segment.transactions):
             inside = np.frombuffer(contained(self._batches.index, ranges), np.uint8)[self.listed]
             found[inside != 0] = number
@@ -114,7 +120,7 @@ def _timestamps(name: str, horizon: bool | None = None) -> Column:
         values = window.field(name)
         null = values == -1
         if horizon is not None:
-            null |= (window.attributes & DELETE_HORIZON != 0) != horizon
+            null |= (window.attributes & ATTRIBUTE_DELETE_HORIZON != 0) != horizon
         return pa.array(finer_timestamps(values, "us"), mask=null).cast(kind)
 
     return column
@@ -146,14 +152,14 @@ def _timestamp_types(window: BatchWindow, kind: Any) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    types = window.attributes & LOG_APPEND_TIME != 0
-    return pa.array(np.where(window.field("magic") == 0, -1, types), kind)
+    types = window.attributes & ATTRIBUTE_LOG_APPEND_TIME != 0
+    return pa.array(np.where(window.field("magic") == MAGIC_0, -1, types), kind)
 
 
 def _visible(window: BatchWindow, kind: Any) -> Any:
     import pyarrow as pa
 
-    return pa.array(window.selected & (window.attributes & CONTROL == 0), kind)
+    return pa.array(window.selected & (window.attributes & ATTRIBUTE_CONTROL == 0), kind)
 
 
 _COLUMNS: dict[str, Column] = {
@@ -170,9 +176,9 @@ _COLUMNS: dict[str, Column] = {
     "deleteHorizon": _timestamps("base_timestamp", horizon=True),
     "timestampType": _timestamp_types,
     "magic": _field("magic", unknown=UNKNOWN_MAGIC),
-    "codec": _words(CODECS, lambda window: window.attributes & CODEC),
-    "isTransactional": _has(TRANSACTIONAL),
-    "isControl": _has(CONTROL),
+    "codec": _words(CODECS, lambda window: window.attributes & ATTRIBUTE_CODEC),
+    "isTransactional": _has(ATTRIBUTE_TRANSACTIONAL),
+    "isControl": _has(ATTRIBUTE_CONTROL),
     "producerId": _field("producer_id", unknown=-1),
     "producerEpoch": _field("producer_epoch", unknown=-1),
     "baseSequence": _field("base_sequence", unknown=-1),

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from txnkafka._core.read_committed import HiddenRange, HiddenRanges, TransactionRange
 from txnkafka.logdir.read import unit_batches
 from txnkafka.logdir.survey import survey
-from txnkafka.model import IsolationLevel
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import report
-from txnkafka.spark.read import damage_fails_the_job, log_damage, pieces
-from txnkafka.spark.selection import partition_range
+from txnkafka.spark.read import damage_fails_the_job, damage_handler, pieces
+from txnkafka.spark.selection import partition_request
 from txnkafka.spark.tables.batch_columns import OUTCOMES, BatchWindow, SegmentOutcomes, to_arrow
 from txnkafka.spark.tables.partition_tasks import Sources, each_partition, plan_partitions
 from txnkafka.spark.tables.table import (
@@ -93,9 +92,8 @@ def _rows(tasks: Iterable[Sources], schema: pa.Schema, options: ReadOptions) -> 
 
 
 def _partition(view: PartitionView, schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    committed = options.isolation_level is IsolationLevel.READ_COMMITTED
-    first, last = partition_range(view, options)
-    start, end = view.bounds(options.isolation_level, first, last)
+    committed = options.request.read_committed
+    start, end = view.offset_range(partition_request(view, options))
     if start >= end:
         return
     found = survey(view.segments, start, end, WHOLE_SEGMENT, with_txn_index=committed)
@@ -103,7 +101,7 @@ def _partition(view: PartitionView, schema: pa.Schema, options: ReadOptions) -> 
     view.close()  # the indexes of all segments; from here on one window after the other is looked at
     ended = _ended(found.transactions)
     by_path = {segment.path: segment for segment in view.segments}
-    on_corrupt = None if options.fail_on_data_loss else log_damage
+    on_corrupt = damage_handler(options)
     for unit in found.units(view.topic_partition, start, end, read_committed=committed):
         segment = by_path[unit.path]
         outcomes = SegmentOutcomes(view.topic_partition, segment.base_offset, ended)

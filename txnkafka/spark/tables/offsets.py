@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
 from txnkafka.errors import LogDirError
-from txnkafka.logdir.groups import CONSUMER_OFFSETS_TOPIC, replay_offsets_log
+from txnkafka.logdir.groups import replay_offsets_log
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import report
 from txnkafka.spark.tables.partition_tasks import Sources, each_partition, plan_partitions

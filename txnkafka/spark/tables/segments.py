@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import open_log_dir, report
 from txnkafka.spark.tables.partition_tasks import Sources, chosen_or_all, each_partition, source_tasks
@@ -63,7 +64,6 @@ COLUMNS = table_columns(
     ),
 )
 BESIDE = ("index", "timeindex", "txnindex", "snapshot")
-TRANSACTIONAL, CONTROL = 0x10, 0x20  # bits of a batch's attributes
 
 
 def _plan(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[Sources]:
@@ -109,8 +109,8 @@ def _counts(index: BatchIndex) -> tuple[int, int, int, int | None]:
     does not tell)."""
     import numpy as np
 
-    control = np.asarray(index.attributes) & CONTROL != 0
-    transactional = (np.asarray(index.attributes) & TRANSACTIONAL != 0) & ~control
+    control = np.asarray(index.attributes) & ATTRIBUTE_CONTROL != 0
+    transactional = (np.asarray(index.attributes) & ATTRIBUTE_TRANSACTIONAL != 0) & ~control
     records = np.asarray(index.record_count)[~control]
     known = int(records.sum(dtype=np.int64)) if (records >= 0).all() else None
     return len(index), int(control.sum()), int(transactional.sum()), known

@@ -16,7 +16,7 @@ from txnkafka._core.read_committed import TransactionRange
 from txnkafka.model import IsolationLevel
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import open_log_dir, report
-from txnkafka.spark.selection import chosen_partitions, partition_range
+from txnkafka.spark.selection import chosen_partitions, partition_request
 from txnkafka.spark.tables.partition_tasks import Sources, each_partition, source_tasks
 from txnkafka.spark.tables.table import (
     INT,
@@ -90,7 +90,8 @@ def _rows(
     tasks: Iterable[TransactionsTask], schema: pa.Schema, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
     # open transactions lie behind the last stable offset, and are rows too
-    options = replace(options, isolation_level=IsolationLevel.READ_UNCOMMITTED)
+    request = replace(options.request, isolation_level=IsolationLevel.READ_UNCOMMITTED)
+    options = replace(options, request=request)
     for task in tasks:
         read = partial(_partition, options=options, transactional_ids=task.transactional_ids)
         yield from batches_of_rows(each_partition(task.sources, read), COLUMNS, schema)
@@ -99,8 +100,7 @@ def _rows(
 def _partition(
     view: PartitionView, options: ReadOptions, transactional_ids: Mapping[int, str]
 ) -> Iterator[tuple[Any, ...]]:
-    first, last = partition_range(view, options)
-    start, end = view.bounds(options.isolation_level, first, last)
+    start, end = view.offset_range(partition_request(view, options))
     report(view.tail_findings, view.topic_partition)
     for each in _transactions(view, end):
         if each.last_offset >= start:

@@ -21,15 +21,18 @@ from txnkafka._core.compact import survivors
 from txnkafka._core.encode import empty_batch, replace_payload
 from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_PRODUCER_ID
-from txnkafka.record.compression import CompressionType, Compressor
-from txnkafka.storage.cleaner.batch_reader import HEADER_SIZE, MAGIC_2, BatchReader
-from txnkafka.storage.cleaner.cleaned_transactions import ABORT
-from txnkafka.storage.formats.headers import (
+from txnkafka.record.batch_header import (
+    ATTRIBUTE_CODEC,
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_DELETE_HORIZON,
     ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_ABORT,
+    HEADER_SIZE,
+    MAGIC_2,
 )
+from txnkafka.record.compression import CompressionType, Compressor
+from txnkafka.storage.cleaner.batch_reader import BatchReader
 
 if TYPE_CHECKING:
     from txnkafka._core.compact import Survivors
@@ -41,8 +44,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["BatchFilter"]
-
-_CODEC = 0x07
 
 
 class BatchFilter:
@@ -81,7 +82,7 @@ class BatchFilter:
         if header.count == 0:
             return None  # it was emptied by another cleaner
         if not self._transactions.see_marker(header):
-            if header.control_type == ABORT:
+            if header.control_type == CONTROL_ABORT:
                 self.kept_aborts.append(header.base_offset)
             return window.batch(number)
         horizon = _delete_horizon(header)
@@ -123,7 +124,7 @@ class BatchFilter:
             )
         else:
             batch = chosen.build(delete_horizon=horizon)
-        codec = header.attributes & _CODEC
+        codec = header.attributes & ATTRIBUTE_CODEC
         if not codec:
             return batch
         if codec not in self._compressors:

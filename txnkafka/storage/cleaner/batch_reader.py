@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.encode import encode_batch
 from txnkafka._core.legacy import decode_legacy
+from txnkafka._core.read_committed import WHOLE
 from txnkafka._core.record_input import InputColumns
 from txnkafka.errors import CorruptRecordError
+from txnkafka.record.batch_header import (
+    ATTRIBUTE_CODEC,
+    ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTES,
+    HEADER_SIZE,
+    MAGIC_1,
+    MAGIC_2,
+)
 from txnkafka.record.compression import Decompressor
 from txnkafka.record.crc import first_invalid_crc
-from txnkafka.storage.formats.headers import ATTRIBUTE_LOG_APPEND_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,11 +32,8 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["HEADER_SIZE", "MAGIC_2", "BatchReader", "Window"]
+__all__ = ["BatchReader", "Window"]
 
-HEADER_SIZE = 61
-MAGIC_2 = 2
-_CODEC = 0x07
 _PARTS = ("offsets", "data", "validity")
 _WRONG_CRC = "has a CRC that does not match its bytes"
 _DISORDER = "begins below the end of the batch before it"
@@ -94,7 +99,7 @@ class BatchReader:
         batch = window.batch(number)
         if window.index.magic[number] < MAGIC_2:
             batch = self._converted(window, number)
-        codec = batch[22] & _CODEC
+        codec = batch[ATTRIBUTES + 1] & ATTRIBUTE_CODEC
         if not codec:
             return batch[:HEADER_SIZE], batch[HEADER_SIZE:]
         self._decompressor.reset()
@@ -110,14 +115,14 @@ class BatchReader:
         columns = RecordColumns()
         index = window.index
         selection = bytearray(len(index))
-        selection[number] = 1
+        selection[number] = WHOLE
         decode_legacy(
             window.data, index, selection, number, number + 1, columns, self._decompressor,
             position=window.position,
         )  # fmt: skip
         found: dict[str, Any] = {name: getattr(columns, name) for name in _COLUMNS}
         offsets = memoryview(columns.offsets)
-        append_time = index.attributes[number] & ATTRIBUTE_LOG_APPEND_TIME and index.magic[number] == 1
+        append_time = index.attributes[number] & ATTRIBUTE_LOG_APPEND_TIME and index.magic[number] == MAGIC_1
         try:
             if offsets[-1] > index.last_offset[number]:
                 raise ValueError(f"offset {offsets[-1]} lies behind the entry's own")

@@ -8,35 +8,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.storage.log.log_segment import LogSegment
-from txnkafka.storage.log.segment_files import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.config import LogConfig
-    from txnkafka.env import Bytes, DataFile, DataFiles
-    from txnkafka.storage.formats.layout import FileKind, FileSuffix
+    from txnkafka.env import Bytes, DataFiles
 
 __all__ = ["CleanedSegment"]
 
 
 class CleanedSegment(LogSegment):
-    """A LogSegment whose files are called otherwise."""
+    """A LogSegment that is written as a whole."""
 
     def __init__(
-        self, files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
+        self, data_files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
     ) -> None:
-        super().__init__(files, directory, base_offset, config, created_ms=created_ms)
-        self.suffix: FileSuffix = ".cleaned"
-
-    def path(self, kind: FileKind) -> str:
-        """Where a file of the segment is now."""
-        return super().path(kind) + self.suffix
+        super().__init__(
+            data_files, directory, base_offset, config, created_ms=created_ms, suffix=".cleaned"
+        )
 
     def extend(self, batches: Sequence[tuple[Bytes, int, int]]) -> None:
         """Write batches, each with its last offset and largest timestamp, behind the last one. Raises
         OSError, after which the segment is of no use."""
-        self.file_to_save("log").write(self.size, [batch for batch, _, _ in batches])
+        self.files.open_or_create("log").write(self.size, [batch for batch, _, _ in batches])
         for batch, last_offset, max_timestamp in batches:
             size = len(batch)
             self.note(self.size, size, last_offset, max_timestamp)
@@ -46,17 +41,8 @@ class CleanedSegment(LogSegment):
         """Everything is written: sync it, as if it had been written last at ``modified_ms``. Raises
         OSError."""
         self.seal()
-        files: list[DataFile] = [self.file_to_save("log")]
-        self.save(files)
+        self.files.open_or_create("log")
+        self.save()
         self.modified_ms = modified_ms
-        self.files.set_modified_ms(self.path("log"), modified_ms)
-        for file in files:
-            file.sync()
-
-    def become(self, suffix: FileSuffix) -> None:
-        """Give the files another suffix, the log last: with it, the segment counts. Raises OSError."""
-        for kind in reversed(KINDS):
-            path = self.path(kind)
-            if self.files.exists(path):
-                self.files.rename(path, path.removesuffix(self.suffix) + suffix)
-        self.suffix = suffix
+        self.files.data_files.set_modified_ms(self.path("log"), modified_ms)
+        self.sync()

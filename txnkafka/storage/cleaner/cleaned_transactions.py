@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
-from txnkafka.storage.formats.headers import ATTRIBUTE_TRANSACTIONAL
+from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL, CONTROL_ABORT, CONTROL_COMMIT
 
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchHeader
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CleanedTransactions"]
 
-ABORT, COMMIT = 0, 1
 _last_offset = attrgetter("last_offset")
 
 
@@ -64,7 +63,7 @@ class CleanedTransactions:
     def see_marker(self, batch: BatchHeader) -> bool:
         """The pass has met this control batch: whether nothing of its transaction was there any more. Kinds
         that are no end of a transaction stay for ever."""
-        if batch.control_type not in (ABORT, COMMIT):
+        if batch.control_type not in (CONTROL_ABORT, CONTROL_COMMIT):
             return False
         if batch.producer_id in self._with_data:
             self._with_data.remove(batch.producer_id)

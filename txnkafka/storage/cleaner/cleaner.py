@@ -9,11 +9,11 @@ Source: ``Cleaner.cleanSegments``.
 
 from __future__ import annotations
 
-import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from txnkafka.errors import CorruptRecordError, RecordListTooLargeError
+from txnkafka.record.batch_header import header_fields
 from txnkafka.storage.cleaner.batch_filter import BatchFilter
 from txnkafka.storage.cleaner.batch_reader import BatchReader
 from txnkafka.storage.cleaner.cleaned_segment import CleanedSegment
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cleaner"]
 
-_FIELDS = struct.Struct(">q15xi8xq")  # base offset, last offset delta, largest timestamp
 _LARGEST = 2**31 - 1  # positions in an index
 
 
@@ -53,13 +52,13 @@ class Cleaner:
         """
         log = self._log
         cleaned = CleanedSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
-        cleaned.remove_leftovers()
+        cleaned.files.remove_leftovers()
         try:
             self._fill(cleaned, group)
             cleaned.make_durable(group[-1].modified_ms)
         except BaseException:
             with suppress(OSError):
-                cleaned.remove()
+                cleaned.files.remove()
             raise
         return cleaned
 
@@ -78,13 +77,13 @@ class Cleaner:
             left = self.filter.filter(window, number, header, ends_segment=ends_segment)
             if left is None:
                 continue
-            base_offset, last_offset_delta, max_timestamp = _FIELDS.unpack_from(left)
-            last_offset = base_offset + last_offset_delta
+            fields = header_fields(left)
+            last_offset = fields.base_offset + fields.last_offset_delta
             if not cleaned.fits(last_offset):
                 error = CorruptRecordError(f"offset {last_offset} is too far from the segment's base offset")
                 window.locate(error, number)
                 raise error
-            parts.append((left, last_offset, max_timestamp))
+            parts.append((left, last_offset, fields.max_timestamp))
         size = cleaned.size + sum(memoryview(batch).nbytes for batch, _, _ in parts)
         if size > _LARGEST:
             raise RecordListTooLargeError(f"{cleaned.path('log')} becomes larger than {_LARGEST} bytes")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from txnkafka._core.compact import note_keys
 from txnkafka._core.offset_map import OffsetMap
 from txnkafka.errors import CorruptRecordError
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL
 from txnkafka.storage.cleaner.batch_reader import BatchReader
-from txnkafka.storage.formats.headers import ATTRIBUTE_CONTROL
 
 if TYPE_CHECKING:
     from txnkafka.config import CleanerConfig

@@ -28,17 +28,15 @@ def swap_segments(
     KafkaStorageError, and the log is fenced: opening it again finishes or undoes it."""
     try:
         log.files.sync_directory(log.directory)
-        cleaned.become(".swap")
+        cleaned.files.become(".swap")
         log.files.sync_directory(log.directory)
         for segment in replaced:
             log.delete_files(segment, now_ms)
-        cleaned.become("")
+        cleaned.files.become("")
         log.files.sync_directory(log.directory)
-        first = log.segments.index(replaced[0])
-        log.segments[first : first + len(replaced)] = [cleaned]
+        log.replace_segments(replaced, cleaned)
         for segment in replaced[1:]:
             log.snapshots.remove(segment.base_offset)
-        log.has_unsynced_names = True
         cleaned.unload()
         cleaned.close()
     except OSError as error:

@@ -8,17 +8,22 @@ preallocated, so zeros at the end are no entries, and odd bytes behind the last 
 as in Kafka. Neither file has a checksum and Kafka believes them: a lookup in a damaged index answers
 something wrong but never raises; ``problems`` tells.
 
+The owner of a segment appends to its indexes. An index follows from the log, so entries gather in memory and
+reach the file when the segment is saved: at a roll and at a close. A crash loses some, and recovery makes
+them again from the log.
+
 Source: ``OffsetIndex``, ``TimeIndex``, ``AbstractIndex``.
 """
 
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from itertools import islice, pairwise, repeat
 from operator import ge
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
+from txnkafka._core.index_entries import count_not_above, last_not_above
 from txnkafka.model import NO_TIMESTAMP
 
 if TYPE_CHECKING:
@@ -26,11 +31,22 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["IndexProblem", "OffsetIndex", "OffsetPosition", "TimeIndex", "TimestampOffset"]
+    from txnkafka.env import DataFile
+
+__all__ = [
+    "OFFSET_ENTRY",
+    "TIME_ENTRY",
+    "IndexProblem",
+    "OffsetIndex",
+    "OffsetPosition",
+    "TimeIndex",
+    "TimestampOffset",
+]
 
 _MAX_PROBLEMS = 100
-_OFFSET_ENTRY = struct.Struct(">ii")
-_TIME_ENTRY = struct.Struct(">qi")
+OFFSET_ENTRY = struct.Struct(">ii")  # last offset relative to the segment's base, position
+TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
+_OFFSET_SIZE = OFFSET_ENTRY.size
 _PIECE = 1 << 20  # of zeros that are looked at in one go
 
 
@@ -55,71 +71,159 @@ class IndexProblem(NamedTuple):
     text: str
 
 
-class _Slots:
-    """The entries of a file as struct unpacks them."""
+class _SparseIndex:
+    """Entries of two numbers each, in order: those of a file, or, made by ``owned``, those that a segment's
+    owner appends, all of which are in memory and some of them in the file."""
 
-    def __init__(self, data: Buffer, entry: struct.Struct) -> None:
-        self._data = memoryview(data).cast("B")
-        self._entry = entry
-        self.whole = len(self._data) // entry.size
-        # Entries come before zeros, so the first slot of zeros can be searched for.
-        self.used = bisect_left(range(self.whole), True, key=self._is_zero)
+    __slots__ = ("_count", "_cut", "_saved", "base_offset", "content")
 
-    def _is_zero(self, slot: int) -> bool:
-        first, second = self[slot]
-        return first == second == 0
-
-    def __getitem__(self, slot: int) -> tuple[int, int]:
-        first, second = self._entry.unpack_from(self._data, slot * self._entry.size)
-        return first, second
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return self._entry.iter_unpack(self._data[: self.used * self._entry.size])
-
-    def column(self, field: int, base: int = 0) -> Iterator[int]:
-        """One field of every entry, counted from ``base``."""
-        return (base + entry[field] for entry in self)
-
-    def count_not_above(self, value: int) -> int:
-        """How many entries have a first field of at most ``value``, if they are in order."""
-        return bisect_right(range(self.used), value, key=lambda slot: self[slot][0])
-
-    def problems(self) -> list[IndexProblem]:
-        found = []
-        rest = len(self._data) - self.whole * self._entry.size
-        if rest:
-            found.append(IndexProblem(self.whole, f"{rest} bytes behind the last whole entry"))
-        if not self._ends_in_zeros():
-            found.append(IndexProblem(self.used, "an entry of zeros has entries behind it"))
-        return found
-
-    def _ends_in_zeros(self) -> bool:
-        tail = self._data[self.used * self._entry.size : self.whole * self._entry.size]
-        pieces = (bytes(tail[begin : begin + _PIECE]) for begin in range(0, len(tail), _PIECE))
-        return all(piece.count(0) == len(piece) for piece in pieces)
-
-
-class OffsetIndex:
-    """Entries of an ``.index`` file; ``index[i]`` is an ``OffsetPosition``."""
+    entry: ClassVar[struct.Struct]
+    is_offset: ClassVar[tuple[bool, bool]]  # which of the two numbers is an offset, counted from the base
 
     def __init__(self, data: Buffer, base_offset: int) -> None:
         self.base_offset = base_offset
-        self._slots = _Slots(data, _OFFSET_ENTRY)
+        self.content: bytearray | memoryview = memoryview(data).cast("B")
+        # Entries come before zeros, so the first slot of zeros can be searched for.
+        slots = range(len(self.content) // self.entry.size)
+        self._count = bisect_left(slots, True, key=lambda slot: self._slot(slot) == (0, 0))
+        self._saved, self._cut = 0, False
+
+    @classmethod
+    def owned(cls, base_offset: int, data: Buffer = b"") -> Self:
+        """The entries of a file, to be appended to. Zeros and odd bytes at its end, as a preallocated file
+        has them, are removed from it when it is saved."""
+        index = cls(b"", base_offset)
+        content = bytes(data)
+        index.content = bytearray(content[: _used(content, cls.entry.size)])
+        index._saved = len(index.content)
+        index._cut = index._saved != len(content)
+        index._count = index._saved // cls.entry.size
+        return index
 
     def __len__(self) -> int:
-        return self._slots.used
+        return self._count
+
+    def _slot(self, slot: int) -> tuple[int, int]:
+        first, second = self.entry.unpack_from(self.content, slot * self.entry.size)
+        return first, second
+
+    def _entry(self, entry: int) -> tuple[int, int]:
+        slot = entry + self._count if entry < 0 else entry
+        if not 0 <= slot < self._count:
+            raise IndexError(f"entry {entry} of {self._count}")
+        return self._slot(slot)
+
+    def slots(self) -> Iterator[tuple[int, int]]:
+        """All entries as the file has them, with relative offsets."""
+        return self.entry.iter_unpack(memoryview(self.content)[: self._count * self.entry.size])
+
+    def column(self, field: int) -> Iterator[int]:
+        """One field of every entry, offsets absolute."""
+        base = self.base_offset if self.is_offset[field] else 0
+        return (base + slot[field] for slot in self.slots())
+
+    def count_not_above(self, value: int, field: int = 0) -> int:
+        """How many entries have a ``field``, as the file has it, of at most ``value``."""
+        return count_not_above(
+            self.content, count=self._count, entry_size=self.entry.size, value=value, second=field == 1
+        )
+
+    # Growing, for the owner of the segment
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the file has all of it, and nothing else."""
+        return self._saved == len(self.content) and not self._cut
+
+    def append(self, first: int, second: int) -> None:
+        """Add an entry of two fields as the file has them."""
+        self.extend(self.entry.pack(first, second))
+
+    def extend(self, entries: bytes | bytearray) -> None:
+        """Add entries as the file has them."""
+        content = self._owned()
+        content += entries
+        self._count = len(content) // self.entry.size
+
+    def last(self) -> tuple[int, int] | None:
+        """The newest entry as the file has it."""
+        return self._slot(self._count - 1) if self._count else None
+
+    def keep(self, count: int) -> None:
+        """Forget all entries but the first ``count``."""
+        content = self._owned()
+        del content[count * self.entry.size :]
+        self._count = len(content) // self.entry.size
+        if self._saved > len(content):
+            self._saved, self._cut = len(content), True
+
+    def _owned(self) -> bytearray:
+        if not isinstance(self.content, bytearray):
+            raise TypeError("the index of a file that is only read cannot be changed")
+        return self.content
+
+    def keep_below(self, offset: int) -> None:
+        """Forget the entries from the first on that names ``offset`` or a later one."""
+        field = self.is_offset.index(True)
+        self.keep(self.count_not_above(offset - self.base_offset - 1, field))
+
+    def replaces_file(self) -> None:
+        """Let ``save`` write the whole file, whatever is in it."""
+        self._saved, self._cut = 0, True
+
+    def save(self, file: DataFile) -> None:
+        """Make the file what the index is. Raises OSError."""
+        if self._cut:
+            file.truncate(self._saved)
+            self._cut = False
+        if self._saved < len(self.content):
+            file.write(self._saved, [bytes(memoryview(self.content)[self._saved :])])
+            self._saved = len(self.content)
+
+    # Validating
+
+    def _slot_problems(self) -> list[IndexProblem]:
+        found = []
+        whole = len(self.content) // self.entry.size
+        rest = len(self.content) - whole * self.entry.size
+        if rest:
+            found.append(IndexProblem(whole, f"{rest} bytes behind the last whole entry"))
+        tail = memoryview(self.content)[self._count * self.entry.size : whole * self.entry.size]
+        pieces = (bytes(tail[begin : begin + _PIECE]) for begin in range(0, len(tail), _PIECE))
+        if not all(piece.count(0) == len(piece) for piece in pieces):
+            found.append(IndexProblem(self._count, "an entry of zeros has entries behind it"))
+        return found
+
+
+class OffsetIndex(_SparseIndex):
+    """Entries of an ``.index`` file; ``index[i]`` is an ``OffsetPosition``."""
+
+    __slots__ = ()
+    entry = OFFSET_ENTRY
+    is_offset = (True, False)
 
     def __getitem__(self, entry: int) -> OffsetPosition:
-        relative_offset, position = self._slots[_slot(entry, len(self))]
+        relative_offset, position = self._entry(entry)
         return OffsetPosition(self.base_offset + relative_offset, position)
 
     def __iter__(self) -> Iterator[OffsetPosition]:
-        return (OffsetPosition(self.base_offset + relative, position) for relative, position in self._slots)
+        return (OffsetPosition(self.base_offset + relative, position) for relative, position in self.slots())
 
     def lookup(self, offset: int) -> OffsetPosition:
         """The last entry at or below ``offset``; the segment's beginning when there is none."""
-        found = self._slots.count_not_above(offset - self.base_offset)
-        return self[found - 1] if found else OffsetPosition(self.base_offset, 0)
+        return OffsetPosition(*self.entry_below(offset))
+
+    def entry_below(self, offset: int) -> tuple[int, int]:
+        """The same as a plain tuple, for those who ask often."""
+        base = self.base_offset
+        if offset < base:
+            return base, 0
+        slot = last_not_above(self.content, count=self._count, entry_size=_OFFSET_SIZE, value=offset - base)
+        return (base, 0) if slot is None else (base + slot[0], slot[1])
+
+    def at_position(self, position: int) -> int:
+        """Number of the first entry at ``position`` or behind it; ``len(index)`` when there is none."""
+        return self.count_not_above(position - 1, 1)
 
     def problems(
         self, log_size: int, *, end_offset: int | None = None, last_offsets: Mapping[int, int] | None = None
@@ -128,52 +232,49 @@ class OffsetIndex:
 
         With ``last_offsets``, by position of each batch, each entry is held against its batch.
         """
-        base, slots = self.base_offset, self._slots
-        found = slots.problems()
-        found += _column_problems("offset", lambda: slots.column(0, base), base, _end(end_offset, base))
-        found += _column_problems("position", lambda: slots.column(1), 0, log_size)
+        base = self.base_offset
+        found = self._slot_problems()
+        found += _column_problems("offset", lambda: self.column(0), base, _end(end_offset, base))
+        found += _column_problems("position", lambda: self.column(1), 0, log_size)
         if last_offsets is not None:
-            found += _away_from_batches(slots, base, last_offsets)
+            found += _away_from_batches(self, last_offsets)
         return sorted(found)[:_MAX_PROBLEMS]
 
 
-class TimeIndex:
+class TimeIndex(_SparseIndex):
     """Entries of a ``.timeindex`` file; ``index[i]`` is a ``TimestampOffset``."""
 
-    def __init__(self, data: Buffer, base_offset: int) -> None:
-        self.base_offset = base_offset
-        self._slots = _Slots(data, _TIME_ENTRY)
-
-    def __len__(self) -> int:
-        return self._slots.used
+    __slots__ = ()
+    entry = TIME_ENTRY
+    is_offset = (False, True)
 
     def __getitem__(self, entry: int) -> TimestampOffset:
-        timestamp, relative_offset = self._slots[_slot(entry, len(self))]
+        timestamp, relative_offset = self._entry(entry)
         return TimestampOffset(timestamp, self.base_offset + relative_offset)
 
     def __iter__(self) -> Iterator[TimestampOffset]:
         base_offset = self.base_offset
-        return (TimestampOffset(timestamp, base_offset + relative) for timestamp, relative in self._slots)
+        return (TimestampOffset(timestamp, base_offset + relative) for timestamp, relative in self.slots())
 
     def lookup(self, timestamp: int) -> TimestampOffset:
         """The last entry at or below ``timestamp``; timestamp -1 at the base offset when there is none."""
-        found = self._slots.count_not_above(timestamp)
+        found = self.count_not_above(timestamp)
         return self[found - 1] if found else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
     def problems(self, *, end_offset: int | None = None) -> list[IndexProblem]:
         """At most a hundred things that don't fit a segment that ends before ``end_offset``."""
-        base, slots = self.base_offset, self._slots
-        found = slots.problems()
-        found += _column_problems("timestamp", lambda: slots.column(0), 0, 2**63)
-        found += _column_problems("offset", lambda: slots.column(1, base), base, _end(end_offset, base))
+        base = self.base_offset
+        found = self._slot_problems()
+        found += _column_problems("timestamp", lambda: self.column(0), 0, 2**63)
+        found += _column_problems("offset", lambda: self.column(1), base, _end(end_offset, base))
         return sorted(found)[:_MAX_PROBLEMS]
 
 
-def _slot(entry: int, count: int) -> int:
-    slot = entry + count if entry < 0 else entry
-    if not 0 <= slot < count:
-        raise IndexError(f"entry {entry} of {count}")
-    return slot
+def _used(content: bytes, entry_size: int) -> int:
+    """Bytes of whole entries; a file that was made larger than it had to be ends with zeros."""
+    used = len(content.rstrip(b"\0"))
+    used += -used % entry_size
+    return min(used, len(content) - len(content) % entry_size)
 
 
 def _end(end_offset: int | None, base_offset: int) -> int:
@@ -209,13 +310,13 @@ def _increases(column: Iterator[int], low: int, end: int) -> bool:
     return before < end or before < low
 
 
-def _away_from_batches(slots: _Slots, base: int, last_offsets: Mapping[int, int]) -> list[IndexProblem]:
+def _away_from_batches(index: OffsetIndex, last_offsets: Mapping[int, int]) -> list[IndexProblem]:
     # Brokers before 4.0 name the last offset of the whole append, which may have had more batches.
-    if all(map(ge, slots.column(0, base), map(last_offsets.get, slots.column(1), repeat(2**63)))):
+    if all(map(ge, index.column(0), map(last_offsets.get, index.column(1), repeat(2**63)))):
         return []
     bad = (
-        IndexProblem(entry, f"no batch at position {position} ends with offset {base + relative}")
-        for entry, (relative, position) in enumerate(slots)
-        if base + relative < last_offsets.get(position, 2**63)
+        IndexProblem(entry, f"no batch at position {position} ends with offset {offset}")
+        for entry, (offset, position) in enumerate(index)
+        if offset < last_offsets.get(position, 2**63)
     )
     return list(islice(bad, _MAX_PROBLEMS))

@@ -9,9 +9,9 @@ batch before it is not damage: Kafka's own recovery accepts it and consumers dro
 
 from __future__ import annotations
 
-from txnkafka._core.scan import BatchIndex
+from txnkafka._core.scan import BatchHeader, BatchIndex
 
-__all__ = ["NO_LIMIT", "misplaced_batches"]
+__all__ = ["NO_LIMIT", "misplaced_batches", "repeated_batches"]
 
 NO_LIMIT = (1 << 63) - 1
 
@@ -27,8 +27,9 @@ def misplaced_batches(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT
     found: list[int] = []
     ends = [next_offset]  # where the log ended before each batch that is kept, and after the last one
     kept: list[int] = []
+    identities = _identities(index)
     for i, (base_offset, last_offset) in enumerate(zip(index.base_offset, index.last_offset, strict=True)):
-        if kept and _same(index, kept[-1], i):
+        if kept and identities[kept[-1]] == identities[i]:
             continue
         if base_offset < ends[-1] and kept and base_offset - ends[-2] >= _length(index, kept[-1]):
             found.append(kept.pop())
@@ -45,9 +46,14 @@ def _length(index: BatchIndex, i: int) -> int:
     return index.last_offset[i] - index.base_offset[i] + 1
 
 
-def _same(index: BatchIndex, i: int, j: int) -> bool:
-    return (index.base_offset[i], index.size[i], index.crc[i]) == (
-        index.base_offset[j],
-        index.size[j],
-        index.crc[j],
-    )
+def repeated_batches(index: BatchIndex, last: BatchHeader | None = None) -> set[int]:
+    """Numbers of the batches that repeat the one before them exactly; ``last`` is the one in front of
+    ``index``."""
+    identities = _identities(index)
+    before = [None if last is None else (last.base_offset, last.size, last.crc), *identities]
+    return {i for i, identity in enumerate(identities) if identity == before[i]}
+
+
+def _identities(index: BatchIndex) -> list[tuple[int, int, int]]:
+    """What two copies of a batch have in common; the CRC does not cover the base offset."""
+    return list(zip(index.base_offset, index.size, index.crc, strict=True))

@@ -1,4 +1,4 @@
-"""One segment of a partition: its files, and access to the bytes of its log.
+"""Readers of ``.log`` files: of one file up to some size, and of a whole segment of a partition.
 
 The size is taken once, when the directory is listed: whatever a broker appends later is not seen, so that
 every pass over the segment sees the same bytes. Bytes are either mapped (closed segments of a directory no
@@ -18,36 +18,28 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.bounds import MAX_BATCH_BYTES, MAX_INDEXED_BATCHES
 from txnkafka.env import FileSystem, MappedBytes, ReadableFile
 from txnkafka.errors import CorruptRecordError, LogDirError
+from txnkafka.record.batch_header import BATCH_LENGTH, LOG_OVERHEAD, MIN_FRAME
 
-__all__ = ["MAX_OPEN_SEGMENTS", "SegmentReader", "divided"]
+__all__ = ["MAX_OPEN_SEGMENTS", "LogFileReader", "SegmentReader", "divided"]
 
 MAPPED_WINDOW_BYTES = 4 << 20  # headers are looked at first, and should still be in the cache for the records
 MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
-MIN_FRAME = 17  # bytes that tell what kind of batch begins somewhere
 
 Examine = Callable[[int, memoryview, BatchIndex], None]
 
 
-class SegmentReader:
-    """The files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``,
-    ``snapshot``) to paths. ``follows_cleaned``: what lies in front of it went through the cleaner."""
+class LogFileReader:
+    """Reads batches of the ``.log`` file at ``path``, of which the first ``size`` bytes count. ``mapped``: it
+    may be mapped into memory."""
 
-    def __init__(self, file_system: FileSystem, base_offset: int, files: dict[str, str], size: int) -> None:
+    def __init__(self, file_system: FileSystem, path: str, size: int, *, mapped: bool = False) -> None:
         self.file_system = file_system
-        self.base_offset = base_offset
-        self.files = files
+        self.path = path
         self.size = size
-        self.mapped = False
-        self.follows_cleaned = False
+        self.mapped = mapped
         self._file: ReadableFile | None = None
         self._mapping: MappedBytes | None = None
         self._buffer = bytearray()
-        self._index: BatchIndex | None = None
-
-    @property
-    def path(self) -> str:
-        """Path of the ``.log`` file."""
-        return self.files["log"]
 
     def read(self, position: int, length: int) -> memoryview:
         """Bytes of the log; valid until the next read. Fewer than asked for when the file has become
@@ -115,7 +107,7 @@ class SegmentReader:
         """Give the file back; it is opened again when it is needed."""
         if self._file is not None:
             self._file.close()
-        self._file = self._mapping = self._index = None
+        self._file = self._mapping = None
         self._buffer = bytearray()
 
     def windows(
@@ -181,7 +173,7 @@ class SegmentReader:
     def _batch_size(self, data: memoryview, position: int) -> int:
         if len(data) < MIN_FRAME:
             return MIN_FRAME
-        wanted = int.from_bytes(data[8:12], "big", signed=True) + 12
+        wanted = int.from_bytes(data[BATCH_LENGTH:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
         if MAX_BATCH_BYTES < wanted <= self.size - position:
             raise CorruptRecordError(
                 f"a batch of {wanted} bytes begins here; more than {MAX_BATCH_BYTES} are taken for damage",
@@ -189,6 +181,23 @@ class SegmentReader:
                 file=self.path,
             )
         return wanted
+
+
+class SegmentReader(LogFileReader):
+    """The files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``,
+    ``snapshot``) to paths. ``follows_cleaned``: what lies in front of it went through the cleaner."""
+
+    def __init__(self, file_system: FileSystem, base_offset: int, files: dict[str, str], size: int) -> None:
+        super().__init__(file_system, files["log"], size)
+        self.base_offset = base_offset
+        self.files = files
+        self.follows_cleaned = False
+        self._index: BatchIndex | None = None
+
+    def close(self) -> None:
+        """Close the file and forget the batches; both are read again when they are needed."""
+        super().close()
+        self._index = None
 
     def indexes(self) -> Iterator[BatchIndex]:
         """All batches of the segment, in one index that is remembered until ``close``, or in several (see
@@ -207,6 +216,13 @@ class SegmentReader:
             part, following = following, None
             yield part
             following = next(parts, None)
+
+    def indexes_from(self, position: int) -> Iterator[BatchIndex]:
+        """The batches from ``position`` on, a batch boundary, in one or several indexes that are not
+        remembered."""
+        if position == 0:
+            return self.indexes()
+        return divided(index for _, _, index in self.windows(position))
 
     def scan(self) -> BatchIndex:
         """All batches of the segment in one index, however large that is."""

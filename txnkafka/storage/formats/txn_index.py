@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["AbortedTxn", "TxnIndexProblem", "iter_txn_index", "parse_txn_index"]
+__all__ = ["ENTRY_SIZE", "AbortedTxn", "TxnIndexProblem", "iter_txn_index", "packed", "parse_txn_index"]
 
-_ENTRY = struct.Struct(">bbqqqq")
+_ENTRY = struct.Struct(">bbqqqq")  # the version is its first byte, to Kafka's reader
+ENTRY_SIZE = _ENTRY.size
 _MAX_PROBLEMS = 100
 _PIECE = 4096 * _ENTRY.size
 
@@ -47,6 +48,11 @@ class TxnIndexProblem(NamedTuple):
 
     position: int
     text: str
+
+
+def packed(entries: Iterable[AbortedTxn]) -> bytes:
+    """The entries as the file has them."""
+    return b"".join(_ENTRY.pack(entry.version, 0, *entry[1:]) for entry in entries)
 
 
 def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], list[TxnIndexProblem]]:

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, ProduceError
 from txnkafka.model import NO_OFFSET, NO_PRODUCER_ID
-from txnkafka.storage.formats.headers import ATTRIBUTE_TRANSACTIONAL
+from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
+from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.producer_errors import refusal
+from txnkafka.storage.log.roll_rule import should_roll
+from txnkafka.storage.log.segment_tail import SegmentTail
 from txnkafka.storage.log.verification import check_producer
 
 if TYPE_CHECKING:
@@ -26,9 +29,8 @@ if TYPE_CHECKING:
     from txnkafka._core.producer_rules import Checked
     from txnkafka._core.validate import IncomingBatch
     from txnkafka.env import Bytes
-    from txnkafka.storage.log.append_info import AppendInfo, AppendRequest
+    from txnkafka.storage.log.append_info import AppendRequest
     from txnkafka.storage.log.partition_log import PartitionLog
-    from txnkafka.storage.log.segment_tail import SegmentTail
 
 __all__ = ["append_all"]
 
@@ -90,14 +92,16 @@ class _WaitingBatches:
                 self.write()
                 return self._decide(request)
             if checked.is_duplicate:
-                return log.duplicate_info(checked)
+                waits = checked.first_offset >= log.log_end_offset
+                epoch = self._leader_epoch if waits else log.epochs.epoch_of(checked.first_offset)
+                return AppendInfo.of_duplicate(checked, log.log_start_offset, epoch)
             if checked.code:
                 raise refusal(checked, log.topic_partition)
         if self._batches and self._must_be_last(batch):
             self.write()
             return self._decide(request)
         self._add(batch)
-        return log.append_info(batch, self._leader_epoch)
+        return AppendInfo.of_batch(batch, log.log_start_offset, self._leader_epoch)
 
     def _check(self, batch: IncomingBatch, request: AppendRequest) -> Checked | None:
         """What the producers' state says to the batch; None when older batches of the log must be searched:
@@ -120,7 +124,7 @@ class _WaitingBatches:
     def _must_be_last(self, batch: IncomingBatch) -> bool:
         """Whether the batches that wait must be in the log before anything is done for this one."""
         log = self._log
-        return log.should_roll(batch, self._end_offset, self._now_ms) or (
+        return should_roll(log.active, batch, self._end_offset, self._now_ms) or (
             batch.is_control and log.active.txn_index is None  # it is made of what the file has
         )
 
@@ -128,10 +132,10 @@ class _WaitingBatches:
         log = self._log
         if not self._batches:
             try:
-                log.make_room(batch, self._leader_epoch, self._now_ms)
+                log.make_room(batch, self._now_ms)
             except OSError as error:
                 log.failed(error)
-            self._tail = log.active.tail()
+            self._tail = SegmentTail.of(log.active)
         batch.place(self._end_offset, self._leader_epoch)
         self._note_producer(batch)
         self._batches.append(batch)
@@ -167,14 +171,16 @@ class _WaitingBatches:
                     self.answers[self._undecided :] = [failure] * (len(self.answers) - self._undecided)
                 self._begin()
                 return
-            self._tail = None
-            self._take_in()
+            position, self._tail = self._tail.size, None
+            self._take_in(position)
         self._begin()
 
-    def _take_in(self) -> None:
+    def _take_in(self, position: int) -> None:
+        """The batches that wait are in the active segment from ``position`` on."""
         try:
             for batch in self._batches:
-                self._log.take_in(batch, self._now_ms)
+                self._log.take_in(batch, position, self._leader_epoch, self._now_ms)
+                position += batch.size
         except BaseException:  # by a signal, too: part of what was written has no offsets
             self._log.fence(OSError(errno.EIO, "appending several batches was interrupted"))
             raise
@@ -182,5 +188,5 @@ class _WaitingBatches:
     def give_up(self) -> None:
         """Let the log be what it was before the batches that wait."""
         if self._tail is not None:
-            self._log.active.restore(self._tail)
+            self._tail.restore(self._log.active)
             self._tail = None

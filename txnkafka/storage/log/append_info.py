@@ -10,6 +10,9 @@ from txnkafka.storage.log.verification import NO_GUARD
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from txnkafka._core.producer_rules import Checked
+    from txnkafka._core.validate import IncomingBatch
+
 __all__ = ["AppendInfo", "AppendRequest"]
 
 
@@ -38,3 +41,20 @@ class AppendInfo(NamedTuple):
     is_duplicate: bool
     leader_epoch: int
     durable_at: int
+
+    @classmethod
+    def of_batch(cls, batch: IncomingBatch, log_start_offset: int, leader_epoch: int) -> AppendInfo:
+        """The answer for a batch that has its place."""
+        last_offset = batch.last_offset
+        return cls(
+            batch.base_offset, last_offset, batch.log_append_time, log_start_offset, False, leader_epoch,
+            last_offset + 1,
+        )  # fmt: skip
+
+    @classmethod
+    def of_duplicate(cls, checked: Checked, log_start_offset: int, leader_epoch: int) -> AppendInfo:
+        """The answer for a batch that the log has already, or will have before this one is answered."""
+        return cls(
+            checked.first_offset, checked.last_offset, checked.timestamp, log_start_offset, True,
+            leader_epoch, checked.last_offset + 1,
+        )  # fmt: skip

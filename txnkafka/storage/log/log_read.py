@@ -1,32 +1,45 @@
-"""Reading from a log that is owned: whole batches from an offset on, and which transactions to hide in them.
+"""Reading from a log that is owned: a slice of one segment from an offset on, and the transactions to hide in
+it. No record is read or copied.
 
-Source: ``UnifiedLog.read``, ``LocalLog.addAbortedTransactions``.
+A slice begins with a batch. Where ``max_bytes`` ends inside of a batch the slice does, too, as in Kafka:
+consumers ignore what is cut. Where the high watermark or the last stable offset limits the read, the slice
+ends exactly there.
+
+Source: ``UnifiedLog.read``, ``LocalLog.read``, ``LogSegment.read``, ``LocalLog.addAbortedTransactions``.
 """
 
 from __future__ import annotations
 
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.scan import scan
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import IsolationLevel
+from txnkafka.storage.log.log_slice import LogSlice
 from txnkafka.storage.log.transactions import transactions_of
 
 if TYPE_CHECKING:
     from txnkafka.storage.formats.txn_index import AbortedTxn
+    from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
     from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["LogRead", "read"]
 
+_READ_COMMITTED = IsolationLevel.READ_COMMITTED
+_first_offset = attrgetter("first_offset")
+
 
 class LogRead(NamedTuple):
-    """Whole batches, and the offsets of the log at one moment.
+    """What a read is answered with, and the offsets of the log at the same moment.
 
-    The first batch may begin below the offset that was asked for. ``aborted_transactions`` overlap with the
-    batches, by their first offsets; None unless the read was read_committed.
+    ``records`` is to be released. Its first batch may begin below the offset that was asked for; where there
+    is nothing to read it is empty and says where the offset will be. ``aborted_transactions`` are those with
+    data in the slice, by their first offsets, and where ``max_bytes`` ended the slice perhaps some that begin
+    behind it, up to one index interval; None unless the read was read_committed.
     """
 
-    records: memoryview
+    records: LogSlice
     aborted_transactions: list[AbortedTxn] | None
     high_watermark: int
     last_stable_offset: int
@@ -41,56 +54,79 @@ def read(
     isolation_level: IsolationLevel | None = IsolationLevel.READ_COMMITTED,
     at_least_one: bool = True,
 ) -> LogRead:
-    """Batches from the one that holds ``offset`` on, as many as ``max_bytes`` take; with ``at_least_one`` the
-    first comes whatever its size. Without an isolation level everything up to the log end is read.
+    """A slice of at most ``max_bytes`` that begins with the batch that holds ``offset``, or the next one;
+    with ``at_least_one`` that batch is whole, whatever its size. Without an isolation level everything up to
+    the log end is read.
 
-    Raises OffsetOutOfRangeError below the log start and past the log end.
+    Raises OffsetOutOfRangeError below the log start and past the log end, CorruptRecordError and OSError.
     """
-    if not log.log_start_offset <= offset <= log.log_end_offset:
+    start, end = log.log_start_offset, log.log_end_offset
+    if not start <= offset <= end:
         raise OffsetOutOfRangeError(
-            f"{log.topic_partition} has no offset {offset}: it begins at {log.log_start_offset} and ends "
-            f"before {log.log_end_offset}"
+            f"{log.topic_partition} has no offset {offset}: it begins at {start} and ends before {end}"
         )
-    stable = log.last_stable_offset
-    committed = isolation_level is IsolationLevel.READ_COMMITTED
-    limit = stable if committed else log.log_end_offset if isolation_level is None else log.high_watermark
-    records, end = _batches(log, offset, limit, max_bytes, at_least_one=at_least_one)
-    aborted = aborted_transactions(log, offset, end) if committed and end > offset else []
-    return LogRead(
-        records, aborted if committed else None, log.high_watermark, stable, log.log_start_offset
-    )
+    committed = isolation_level is _READ_COMMITTED
+    if committed:
+        limit = log.last_stable_offset_metadata
+        stable = limit.offset
+    else:
+        limit = log.log_end_metadata if isolation_level is None else log.high_watermark_metadata
+        stable = log.last_stable_offset
+    records, end_offset, number = _slice(log, offset, limit, max_bytes, at_least_one=at_least_one)
+    aborted = aborted_transactions(log, number, offset, end_offset) if committed and records.size else []
+    return LogRead(records, aborted if committed else None, log.high_watermark, stable, start)
 
 
-def _batches(
-    log: PartitionLog, offset: int, limit: int, max_bytes: int, *, at_least_one: bool
-) -> tuple[memoryview, int]:
-    """Whole batches that end at ``limit`` at the latest, and where they end; all from one segment."""
-    if offset >= limit:
-        return memoryview(b""), offset
-    for number in range(log.segment_of(offset), len(log.segments)):
-        place = log.find(number, offset)
-        if place is None:
-            continue
-        position, size, _ = place
-        data = log.segments[number].read(position, max(size, max_bytes))
-        index = scan(data)
-        count = min(index.find(limit), len(index))
-        while count and index.position[count - 1] + index.size[count - 1] > max_bytes:
-            count -= 1
-        if not count and at_least_one and len(index) and index.last_offset[0] < limit:
-            count = 1
-        if not count:
-            break
-        return data[: index.position[count - 1] + index.size[count - 1]], index.last_offset[count - 1] + 1
-    return memoryview(b""), offset
+def _slice(
+    log: PartitionLog, offset: int, limit: LogOffsetMetadata, max_bytes: int, *, at_least_one: bool
+) -> tuple[LogSlice, int, int]:
+    """The slice, an offset that it ends below, and the number of its segment; an empty slice is where
+    ``offset`` is or will be."""
+    if offset >= limit.offset:
+        if offset > limit.offset:
+            limit = log.positions.look_up(offset)
+        return LogSlice(None, limit.segment_base_offset, limit.position, 0), offset, 0
+    number, first = log.locate(offset)
+    segment = log.segments[number]
+    if first is None or segment.base_offset > limit.segment_base_offset:
+        return LogSlice(None, limit.segment_base_offset, limit.position, 0), offset, number
+    position, first_size, _, last_offset = first
+    is_last = segment.base_offset == limit.segment_base_offset
+    room = (limit.position if is_last else segment.size) - position
+    size = first_size if at_least_one and first_size > max_bytes else max_bytes
+    if size > room:
+        size = room
+    if size <= 0:
+        return LogSlice(None, segment.base_offset, position, 0), offset, number
+    if size <= first_size:
+        end_offset = last_offset + 1
+    elif is_last and size == room:
+        end_offset = limit.offset
+    else:
+        end_offset = min(_offset_behind(log, number, position + size), limit.offset)
+    return segment.files.slice(position, size), end_offset, number
 
 
-def aborted_transactions(log: PartitionLog, offset: int, end_offset: int) -> list[AbortedTxn]:
-    """The aborted transactions with data in [offset, end_offset), by their first offsets."""
+def _offset_behind(log: PartitionLog, number: int, position: int) -> int:
+    """An offset that all batches below ``position`` of a segment end at or below, as near as the index knows
+    (``LogSegment.fetchUpperBoundOffset``)."""
+    index = log.segments[number].offset_index
+    entry = index.at_position(position)
+    if entry < len(index):
+        return index[entry].offset
+    return log.segments[number + 1].base_offset if number + 1 < len(log.segments) else log.log_end_offset
+
+
+def aborted_transactions(log: PartitionLog, number: int, offset: int, end_offset: int) -> list[AbortedTxn]:
+    """The aborted transactions with data in [offset, end_offset), by their first offsets. ``number`` is that
+    of the segment that the offset is in."""
     found: list[AbortedTxn] = []
-    for number in range(log.segment_of(offset), len(log.segments)):
-        entries, complete = transactions_of(log, log.segments[number]).collect(offset, end_offset)
+    for segment in islice(log.segments, number, None):
+        index = segment.txn_index or transactions_of(log, segment)
+        if not index.entries:
+            continue
+        entries, complete = index.collect(offset, end_offset)
         found += entries
         if complete:
             break
-    return sorted(found, key=lambda each: each.first_offset)
+    return sorted(found, key=_first_offset)

@@ -9,47 +9,52 @@ Source: ``LogSegment``, ``LocalLog``.
 from __future__ import annotations
 
 import logging
-from bisect import bisect_right
 from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka._core.index_entries import index_entries
-from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import random_below
-from txnkafka.errors import CorruptFileError, CorruptRecordError
+from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.formats.index import OffsetIndex, OffsetPosition, TimeIndex
-from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
 from txnkafka.storage.formats.segment_reader import SegmentReader
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.log.batch_position import BatchPosition, find_batch_in
 from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
-from txnkafka.storage.log.segment_tail import SegmentTail
+from txnkafka.storage.log.segment_indexes import SPARSE, read_indexes
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from txnkafka._core.scan import BatchIndex
     from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
     from txnkafka.env import Bytes, DataFile, DataFiles
-    from txnkafka.storage.formats.layout import FileKind
+    from txnkafka.storage.formats.layout import FileKind, FileSuffix
 
 __all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
-SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 OUT_OF_ORDER = "offsets go back in the log; 'txnkafka repair --full' says where"
 _INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
 
 
-class LogSegment(SegmentFiles):
-    """The files of one segment below ``directory``. ``size`` is where the next batch goes."""
+class LogSegment:
+    """One segment below ``directory``, in its ``files``. ``size`` is where the next batch goes."""
 
     def __init__(
-        self, files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
+        self,
+        data_files: DataFiles,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        created_ms: int,
+        suffix: FileSuffix = "",
     ) -> None:
-        super().__init__(files, directory, base_offset)
+        self.files = SegmentFiles(data_files, directory, base_offset, suffix)
+        self.base_offset = base_offset
         self.config = config
         self.created_ms = created_ms  # or opened, by this process
         jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
@@ -58,46 +63,46 @@ class LogSegment(SegmentFiles):
         self.size = 0
         self.rolling_timestamp: int | None = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
-        self.offset_index = IndexFile(OFFSET_ENTRY)
-        self.time_index = IndexFile(TIME_ENTRY)
+        self.offset_index, self.time_index = OffsetIndex.owned(base_offset), TimeIndex.owned(base_offset)
         # None until somebody asks: storage.log.transactions
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
-        self.has_new_indexes = False  # made anew from the log, while it was opened
-        self.is_new = True  # no file was there
-        self.lacks_index = False  # an index file was not there when it was found
+        self.unsynced_files: list[DataFile] = []  # that follow from the log
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self._loaded = True
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0  # of the offset index
+
+    @property
+    def is_named(self) -> bool:
+        """Whether recovery would take the segment for one of the log."""
+        return not self.files.suffix
+
+    def path(self, kind: FileKind) -> str:
+        """Where a file of the segment is, or would be."""
+        return self.files.path(kind)
+
+    def file(self, kind: FileKind) -> DataFile:
+        """The file, open. Raises OSError, FileNotFoundError when it is not there."""
+        return self.files.open(kind)
+
+    def close(self) -> None:
+        """Close the files; they are opened again when they are needed."""
+        self.files.close()
 
     # Appending
 
     def append(self, batch: IncomingBatch) -> None:
         """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
         it was, but for bytes behind ``size``."""
-        self.file("log").write(self.size, batch.parts())
+        self.files.open("log").write(self.size, batch.parts())
         self.has_unsynced_bytes = True
         self.note(self.size, batch.size, batch.last_offset, batch.max_timestamp)
         self.size += batch.size
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         """Write batches that are indexed already. Raises OSError."""
-        self.file("log").write(position, parts)
+        self.files.open("log").write(position, parts)
         self.has_unsynced_bytes = True
-
-    def tail(self) -> SegmentTail:
-        """What an append changes."""
-        return SegmentTail(
-            self.size, self.rolling_timestamp, self.max_timestamp, self.max_timestamp_offset,
-            self._bytes_since_entry, len(self.offset_index), len(self.time_index),
-        )  # fmt: skip
-
-    def restore(self, tail: SegmentTail) -> None:
-        """Be what the segment was when ``tail`` was taken: what came since was not written."""
-        self.size, self.rolling_timestamp, self.max_timestamp, self.max_timestamp_offset = tail[:4]
-        self._bytes_since_entry = tail.bytes_since_entry
-        self.offset_index.keep(tail.offset_entries)
-        self.time_index.keep(tail.time_entries)
 
     def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Take the next batch of the log into the indexes: an entry for a batch when more than
@@ -106,11 +111,11 @@ class LogSegment(SegmentFiles):
             self.rolling_timestamp = max_timestamp
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
-        if self._bytes_since_entry > self.config.index_interval_bytes:
+        if self.bytes_since_entry > self.config.index_interval_bytes:
             self.offset_index.append(last_offset - self.base_offset, position)
             self._add_time_entry()
-            self._bytes_since_entry = 0
-        self._bytes_since_entry += size
+            self.bytes_since_entry = 0
+        self.bytes_since_entry += size
 
     def note_all(self, batches: BatchIndex) -> None:
         """Take batches of the log into the indexes that are there already."""
@@ -124,16 +129,16 @@ class LogSegment(SegmentFiles):
                 batches,
                 base_offset=self.base_offset,
                 interval_bytes=self.config.index_interval_bytes,
-                bytes_since_entry=self._bytes_since_entry,
+                bytes_since_entry=self.bytes_since_entry,
                 max_timestamp=self.max_timestamp,
                 max_timestamp_offset=self.max_timestamp_offset,
                 newest_entry=self._newest_time_entry(),
             )
         except OverflowError as error:
             raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
-        self.offset_index.content += grown[0]
-        self.time_index.content += grown[1]
-        self._bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
+        self.offset_index.extend(grown[0])
+        self.time_index.extend(grown[1])
+        self.bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
 
     def _newest_time_entry(self) -> int:
         last = self.time_index.last()
@@ -151,8 +156,8 @@ class LogSegment(SegmentFiles):
         """Whether an index has no room; the last slot of the time index is kept for the segment's end."""
         room = self.config.segment_index_bytes
         return (
-            len(self.offset_index.content) + OFFSET_ENTRY.size > room
-            or len(self.time_index.content) + 2 * TIME_ENTRY.size > room
+            len(self.offset_index.content) + OffsetIndex.entry.size > room
+            or len(self.time_index.content) + 2 * TimeIndex.entry.size > room
         )
 
     # Reading
@@ -164,7 +169,7 @@ class LogSegment(SegmentFiles):
 
     def view(self) -> SegmentReader:
         """The segment as a reader has it; to be closed."""
-        return SegmentReader(self.files, self.base_offset, {"log": self.path("log")}, self.size)
+        return SegmentReader(self.files.data_files, self.base_offset, {"log": self.path("log")}, self.size)
 
     def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
         """Headers of all batches from one batch boundary to another, window by window."""
@@ -180,23 +185,21 @@ class LogSegment(SegmentFiles):
     def last_entry(self) -> OffsetPosition | None:
         """The last entry of the offset index."""
         self.load()
-        last = self.offset_index.last()
-        return None if last is None else OffsetPosition(self.base_offset + last[0], last[1])
+        return self.offset_index[-1] if len(self.offset_index) else None
 
     def batch_before(self, position: int) -> int:
         """Position of a batch at or before ``position``, as near as the index knows."""
         self.load()
-        entries = OffsetIndex(self.offset_index.content, self.base_offset)
-        below = bisect_right(range(len(entries)), position, key=lambda each: entries[each].position)
-        return entries[below - 1].position if below else 0
+        below = self.offset_index.at_position(position + 1)
+        return self.offset_index[below - 1].position if below else 0
 
-    def find(self, offset: int) -> tuple[int, int, int] | None:
-        """Position, size and base offset of the first batch that ends at ``offset`` or behind it; None when
-        there is none. An index that leads to no batch is made anew. Raises CorruptRecordError."""
-        self.load()
+    def find(self, offset: int) -> BatchPosition | None:
+        """The first batch that ends at ``offset`` or behind it; None when there is none. An index that leads
+        to no batch is rebuilt. Raises CorruptRecordError."""
+        if not self._loaded:
+            self.load()
         for _ in range(2):
-            entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(offset)
-            place, position = self._find(offset, entry)
+            place, position = self._find(offset)
             if place is not None or position == self.size:
                 return place
             self.index_again()
@@ -204,23 +207,27 @@ class LogSegment(SegmentFiles):
             "no whole batch begins here", position=position, offset=offset, file=self.path("log")
         )
 
-    def _find(self, offset: int, entry: OffsetPosition) -> tuple[tuple[int, int, int] | None, int]:
-        """The place, and up to where it was looked for."""
-        position, length = entry.position, _READ_BYTES
-        while 0 <= position < self.size:
-            data = self.read(position, length)
-            index = scan(data, position=position)
-            if not len(index):
-                if len(data) < length:
-                    break
-                length *= 4
-                continue
-            # brokers before 4.0 gave the last offset of an append of several batches
-            if 0 < position == entry.position and index.last_offset[0] > entry.offset:
-                break
-            found = index.find(offset)
-            if found < len(index):
-                return (index.position[found], index.size[found], index.base_offset[found]), position
+    def _find(self, offset: int) -> tuple[BatchPosition | None, int]:
+        """The batch, and the position up to which it was looked for."""
+        entry_offset, entry_position = self.offset_index.entry_below(offset)
+        if not 0 <= entry_position < self.size:
+            return None, entry_position
+        place, position = find_batch_in(self.file("log"), entry_position, self.size, offset)
+        if place is None and position < self.size:
+            place, position = self._find_by_scan(offset, position)
+        # brokers before 4.0 gave the last offset of an append of several batches
+        if place is not None and 0 < place.position == entry_position and place.last_offset > entry_offset:
+            return None, entry_position
+        return place, position
+
+    def _find_by_scan(self, offset: int, position: int) -> tuple[BatchPosition | None, int]:
+        """The same from a position where the header alone tells nothing: its magic is not known, and the CRC
+        decides whether it is a batch."""
+        for index in self.windows(position):
+            i = index.find(offset)
+            if i < len(index):
+                columns = index.position, index.size, index.base_offset, index.last_offset
+                return BatchPosition(*(column[i] for column in columns)), position
             position = index.end_position
         return None, position
 
@@ -237,16 +244,16 @@ class LogSegment(SegmentFiles):
         """No more appends: the time index gets its last entry."""
         self._add_time_entry()
 
-    def save(self, unsynced: list[DataFile]) -> None:
-        """Write what the indexes have and their files lack. Each file joins ``unsynced`` before it is
-        written, so that a save that fails half way leaves no file that nobody syncs. Raises OSError."""
+    def save(self) -> None:
+        """Write what the indexes have and their files lack. Each file joins ``unsynced_files`` before it is
+        written, so that a save that fails half way leaves no file that nothing syncs. Raises OSError."""
         if self._loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
-                if not index.is_saved or not self.files.exists(self.path(kind)):
-                    unsynced.append(self.file_to_save(kind))
+                if not index.is_saved or not self.files.exists(kind):
+                    self.unsynced_files.append(self.files.open_or_create(kind))
                     index.save(self.file(kind))
         if self.txn_index is not None and not self.txn_index.is_saved:
-            unsynced.append(self.file_to_save("txnindex"))
+            self.unsynced_files.append(self.files.open_or_create("txnindex"))
             self.txn_index.save(self.file("txnindex"))
 
     def load(self) -> None:
@@ -267,19 +274,10 @@ class LogSegment(SegmentFiles):
 
     def _read_indexes(self) -> str:
         """What is wrong with the files; nothing when they can be taken."""
-        for kind in SPARSE:
-            if not self.files.exists(self.path(kind)):
-                return f"{self.path(kind)} is not there"
-        try:
-            self.offset_index = IndexFile(OFFSET_ENTRY, self._content("index"))
-            self.time_index = IndexFile(TIME_ENTRY, self._content("timeindex"))
-        except CorruptFileError as error:
-            return f"{error.file} is damaged, {error.reason}"
-        offsets = OffsetIndex(self.offset_index.content, self.base_offset).problems(self.size)
-        times = TimeIndex(self.time_index.content, self.base_offset).problems()
-        for kind, problems in (("index", offsets), ("timeindex", times)):
-            if problems:
-                return f"{self.path(kind)} is damaged, {problems[0].text}"
+        indexes = read_indexes(self.files, self.base_offset, self.size)
+        if isinstance(indexes, str):
+            return indexes
+        self.offset_index, self.time_index = indexes
         if self.size and not len(self.time_index) and (self.first_timestamp() or 0) > 0:
             return f"{self.path('timeindex')} is empty"
         return ""
@@ -288,27 +286,23 @@ class LogSegment(SegmentFiles):
         """Give back the memory of indexes that are in their files."""
         if self._loaded and self.offset_index.is_saved and self.time_index.is_saved:
             self._loaded = False
-            self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
-
-    def _content(self, kind: FileKind) -> bytes:
-        return read_derived(self.files, self.path(kind), INDEX_LIMIT)  # not kept open: they may be many
+            self._empty_indexes()
 
     def loaded_from(self, size: int, modified_ms: int) -> None:
         """The files are there already, with so many bytes of log that were written then."""
         self.size = size
         self.modified_ms = modified_ms
-        self.is_new = False
         self.txn_index = None
         self._loaded = False
 
     def count_anew(self) -> None:
         """The segment was opened to be appended to: as in Kafka, the next entry of the index is that far from
         here."""
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0
 
     def begin_again(self) -> None:
-        """The log is looked at from its beginning: ``note_all`` makes the indexes."""
-        self._loaded = self.has_new_indexes = True
+        """The log is read from its beginning: ``note_all`` makes the indexes."""
+        self._loaded = True
         self.forget_indexes()
 
     def _check_reach(self, batches: BatchIndex) -> None:
@@ -336,27 +330,32 @@ class LogSegment(SegmentFiles):
                 break
         return self.rolling_timestamp
 
+    def _empty_indexes(self) -> None:
+        self.offset_index = OffsetIndex.owned(self.base_offset)
+        self.time_index = TimeIndex.owned(self.base_offset)
+
     def forget_indexes(self) -> None:
         """Start over with indexes of nothing; ``note_all`` fills them."""
-        self.offset_index, self.time_index = IndexFile(OFFSET_ENTRY), IndexFile(TIME_ENTRY)
+        self._empty_indexes()
         self.offset_index.replaces_file()
         self.time_index.replaces_file()
         self.rolling_timestamp = None
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0
 
     def truncate(self, position: int, offset: int) -> None:
         """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises
         OSError."""
         self.load()
+        self.files.cut_slices(position)
         self.file("log").truncate(position)
         self.has_unsynced_bytes = True
         self.size = position
-        self.offset_index.keep_while(offset - self.base_offset, 0)
-        self.time_index.keep_while(offset - self.base_offset, 1)
+        self.offset_index.keep_below(offset)
+        self.time_index.keep_below(offset)
         if self.txn_index is not None:
             self.txn_index.keep_below(offset)
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0
         self._find_max_timestamp()
         if position == 0:
             self.rolling_timestamp = None
@@ -368,20 +367,22 @@ class LogSegment(SegmentFiles):
         """The last entry of the time index has it, or a batch behind that."""
         timestamp, relative = self.time_index.last() or (NO_TIMESTAMP, 0)
         self.max_timestamp, self.max_timestamp_offset = timestamp, self.base_offset + relative
-        entry = OffsetIndex(self.offset_index.content, self.base_offset).lookup(self.max_timestamp_offset)
+        entry = self.offset_index.lookup(self.max_timestamp_offset)
         for index in self.windows(entry.position):
             self.note_tail(index)
 
     def sync(self) -> None:
-        """The log's bytes are durable. Raises OSError."""
+        """Make the log's bytes, and the files that follow from them, durable. Raises OSError."""
         self.file("log").sync()
-        self.has_unsynced_bytes = False
+        for file in self.unsynced_files:
+            file.sync()
+        self.has_unsynced_bytes, self.unsynced_files = False, []
 
     def cut_tail(self, position: int) -> None:
         """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
         self.file("log").truncate(position)
         self.size = position
-        self.has_new_indexes = self.has_unsynced_bytes = True
+        self.has_unsynced_bytes = True
 
     def take_back(self) -> None:
         """Cut off what a failed write has left behind the last batch. Raises OSError."""

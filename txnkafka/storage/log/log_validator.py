@@ -15,6 +15,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from txnkafka._core import producer_table
 from txnkafka._core.validate import FAULTS, BatchRules, read_batch
 from txnkafka.errors import (
     CorruptRecordError,
@@ -24,6 +25,7 @@ from txnkafka.errors import (
     MessageTooLargeError,
     ProduceError,
 )
+from txnkafka.record.batch_header import HEADER_SIZE
 from txnkafka.record.compression import CompressionType, Compressor, Decompressor
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AppendOrigin", "LogValidator", "batch_rules"]
 
-HEADER_SIZE = 61
 MOST_RECORD_ERRORS = 100  # that one error lists
 _LEVELS = {"gzip": "compression_gzip_level", "lz4": "compression_lz4_level", "zstd": "compression_zstd_level"}
 
@@ -42,9 +43,9 @@ _LEVELS = {"gzip": "compression_gzip_level", "lz4": "compression_lz4_level", "zs
 class AppendOrigin(enum.IntEnum):
     """Who appends: a replica (the log replayed), a coordinator (markers, offsets), or a client."""
 
-    REPLICATION = 0
-    COORDINATOR = 1
-    CLIENT = 2
+    REPLICATION = producer_table.REPLICATION
+    COORDINATOR = producer_table.COORDINATOR
+    CLIENT = producer_table.CLIENT
 
 
 # The error of each fault of _core/validate.pyx, and its words.
@@ -60,6 +61,10 @@ _REFUSALS: dict[str, tuple[type[KafkaError], str]] = {
     "cut off": (
         CorruptRecordError,
         "the batch says it has {batch.size} bytes, but {batch.received} came",
+    ),
+    "larger than any": (
+        CorruptRecordError,
+        "the batch says it has {batch.size} bytes, no batch is as large as that",
     ),
     "old format": (InvalidRecordError, "message format {batch.magic} is not written any more, only 2 is"),
     "base offset": (InvalidRecordError, "the base offset of a new batch is 0, not {batch.base_offset}"),

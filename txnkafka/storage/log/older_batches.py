@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from txnkafka._core.scan import BatchIndex
 
 if TYPE_CHECKING:
-    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka._core.producer_table import ProducerTable
+    from txnkafka.storage.log.local_log import LocalLog
 
 __all__ = ["search_older_batches"]
 
@@ -19,23 +20,23 @@ SEARCHED_BYTES = 64 << 20
 PIECE_BYTES = 1 << 20
 
 
-def search_older_batches(log: PartitionLog, producer_id: int, below: int) -> None:
-    """Tell the table of producers what lies before ``below``, piece by piece downwards, until the producer's
-    batches are complete or 64 MiB were looked at."""
+def search_older_batches(log: LocalLog, producers: ProducerTable, producer_id: int, below: int) -> None:
+    """Add the batches of a producer below the offset ``below`` to the table, piece by piece downwards, until
+    it knows five, or 64 MiB of the log were read. Raises CorruptRecordError and OSError."""
     left = SEARCHED_BYTES
     for number in range(log.segment_of(below - 1), -1, -1):
         segment = log.segments[number]
         place = log.find(number, below)
         end = segment.size if place is None else place[0]
-        while end > 0 and left > 0 and log.producers.misses_older(producer_id):
+        while end > 0 and left > 0 and producers.misses_older(producer_id):
             start = segment.batch_before(max(0, end - PIECE_BYTES))
             headers = BatchIndex()
             for index in segment.windows(start, end):
                 headers.extend(index)
-            log.producers.remember_older(headers, producer_id)
+            producers.remember_older(headers, producer_id)
             left -= end - start
             end = start
-        if left <= 0 or not log.producers.misses_older(producer_id):
+        if left <= 0 or not producers.misses_older(producer_id):
             break
-    log.producers.end_search(producer_id)
+    producers.end_search(producer_id)
 

@@ -17,8 +17,6 @@ import contextlib
 import errno
 from typing import TYPE_CHECKING, NoReturn
 
-from txnkafka._core.producer_table import ProducerTable
-from txnkafka.env import write_durably
 from txnkafka.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -27,17 +25,18 @@ from txnkafka.errors import (
     RecordListTooLargeError,
 )
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
+from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
-from txnkafka.storage.formats.headers import ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
-from txnkafka.storage.log.log_segment import LogSegment
+from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
 from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, batch_rules
 from txnkafka.storage.log.older_batches import search_older_batches
 from txnkafka.storage.log.producer_errors import as_refusal, refusal
-from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
+from txnkafka.storage.log.producer_history import keep_state, reload_state
+from txnkafka.storage.log.roll_rule import should_roll
 from txnkafka.storage.log.transactions import transactions_of
 from txnkafka.storage.log.verification import NO_GUARD, VerificationState, check_producer
 
@@ -49,6 +48,8 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.cut import Cut
+    from txnkafka.storage.log.loaded_log import LoadedLog
     from txnkafka.storage.log.verification import PendingVerification
 
 __all__ = ["PartitionLog"]
@@ -58,7 +59,7 @@ _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 
 class PartitionLog(LocalLog):
-    """The log in ``directory``, as ``storage.recovery.log_loader`` opens it.
+    """The log in ``directory``, made of what ``storage.recovery.log_loader`` has ``loaded`` there.
 
     ``recovery_point`` is where the durable part ends. ``fenced`` is the error after which nothing is taken.
     """
@@ -69,16 +70,17 @@ class PartitionLog(LocalLog):
         directory: str,
         topic_partition: TopicPartition,
         config: LogConfig,
+        loaded: LoadedLog,
+        *,
         validator: LogValidator | None = None,  # shared by logs of one thread; it has buffers
     ) -> None:
-        super().__init__(files, directory, topic_partition, config)
-        self.log_start_offset = 0
-        self.high_watermark = 0
-        self.loaded_ms = 0
-        self.epochs = LeaderEpochs()
-        self.has_kept_epochs = True  # else their file has more, which must go before the next append
-        self.producers = ProducerTable()
-        self.snapshots = ProducerSnapshots(files, directory)
+        super().__init__(files, directory, topic_partition, config, loaded)
+        self._move(loaded.log_start_offset, loaded.log_end_offset, loaded.log_end_offset)
+        self.loaded_ms = loaded.loaded_ms
+        self.epochs = loaded.epochs
+        if not loaded.epoch_file_is_current:
+            self.set_epochs(loaded.epochs)
+        self.producers = loaded.producers
         self.verification = VerificationState()
         self._validator = LogValidator() if validator is None else validator
         self._rules = batch_rules(config)
@@ -113,17 +115,18 @@ class PartitionLog(LocalLog):
         if incoming.producer_id > NO_PRODUCER_ID:
             checked = self.check(incoming, origin, transaction_version, guard)
             if checked.is_duplicate:
-                return self.duplicate_info(checked)
+                epoch = self.epochs.epoch_of(checked.first_offset)
+                return AppendInfo.of_duplicate(checked, self.log_start_offset, epoch)
             if checked.code:
                 raise refusal(checked, self.topic_partition)
         try:
-            self.make_room(incoming, leader_epoch, now_ms)
+            self.make_room(incoming, now_ms)
             incoming.place(self.log_end_offset, leader_epoch)
             self.active.append(incoming)
         except OSError as error:
             self.failed(error)
-        self.take_in(incoming, now_ms)
-        return self.append_info(incoming, leader_epoch)
+        self.take_in(incoming, self.active.size - incoming.size, leader_epoch, now_ms)
+        return AppendInfo.of_batch(incoming, self.log_start_offset, leader_epoch)
 
     def validate(self, batch: Buffer, origin: AppendOrigin, now_ms: int, end_offset: int) -> IncomingBatch:
         """The batch as it will be in the log from ``end_offset`` on; errors say which log that is."""
@@ -157,7 +160,7 @@ class PartitionLog(LocalLog):
             self.producers, batch, origin, transaction_version, pending, verified=verified
         )
         if checked.code and checked.search_below != NO_OFFSET:
-            search_older_batches(self, batch.producer_id, checked.search_below)
+            search_older_batches(self, self.producers, batch.producer_id, checked.search_below)
             checked = check_producer(
                 self.producers, batch, origin, transaction_version, pending, verified=verified
             )
@@ -169,150 +172,122 @@ class PartitionLog(LocalLog):
             return True
         return pending is not None and pending.matches(guard)
 
-    def make_room(self, batch: IncomingBatch, leader_epoch: int, now_ms: int) -> None:
-        """Do what must be done before the batch is written: roll, note the epoch. Raises OSError."""
-        if self.should_roll(batch, self.log_end_offset, now_ms):
+    def make_room(self, batch: IncomingBatch, now_ms: int) -> None:
+        """Do what must be done before the batch is written: roll, load what a marker adds to. Raises
+        OSError."""
+        if should_roll(self.active, batch, self.log_end_offset, now_ms):
             self.roll(now_ms)
-        self._note_epoch(leader_epoch, self.log_end_offset)
         if batch.is_control:
             transactions_of(self, self.active)  # from a log that does not have the marker yet
 
-    def take_in(self, batch: IncomingBatch, now_ms: int) -> None:
-        """The batch was written: move the log end behind it, and its producer on."""
+    def take_in(self, batch: IncomingBatch, position: int, leader_epoch: int, now_ms: int) -> None:
+        """The batch was written to the active segment at ``position``: move the log end behind it, and its
+        producer on."""
         self.active.modified_ms = now_ms
         self.log_end_offset = batch.last_offset + 1
+        if leader_epoch not in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH):
+            self.epochs.assign(leader_epoch, batch.base_offset)
+            self.set_epochs(self.epochs)
         if self._oldest_unflushed_ms is None:
             self._oldest_unflushed_ms = now_ms
         if batch.producer_id > NO_PRODUCER_ID:
-            if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
-                self.verification.on_append(
-                    batch.producer_id, batch.producer_epoch, is_control=batch.is_control
-                )
-            completed = self.producers.append(batch)
-            if completed is not None and completed.is_aborted:
+            self._note_producer(batch, position)
+
+    def _note_producer(self, batch: IncomingBatch, position: int) -> None:
+        """Take the batch into the state of producers."""
+        if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
+            self.verification.on_append(
+                batch.producer_id, batch.producer_epoch, is_control=batch.is_control
+            )
+        open_before = self.producers.open_count
+        completed = self.producers.append(batch)
+        if completed is not None:
+            self.positions.on_completed(completed)
+            if completed.is_aborted:
                 transactions_of(self, self.active).add([completed])
+        elif self.producers.open_count > open_before:
+            self.positions.on_transaction(
+                LogOffsetMetadata(batch.base_offset, self.active.base_offset, position)
+            )
 
-    def append_info(self, batch: IncomingBatch, leader_epoch: int) -> AppendInfo:
-        """The answer for a batch that has its place."""
-        last_offset = batch.last_offset
-        return AppendInfo(
-            batch.base_offset, last_offset, batch.log_append_time, self.log_start_offset, False,
-            leader_epoch, last_offset + 1,
-        )  # fmt: skip
-
-    def duplicate_info(self, checked: Checked) -> AppendInfo:
-        """The answer for a batch that the log has already."""
-        return AppendInfo(
-            checked.first_offset, checked.last_offset, checked.timestamp, self.log_start_offset, True,
-            self.epochs.epoch_of(checked.first_offset), checked.last_offset + 1,
-        )  # fmt: skip
-    def should_roll(self, batch: IncomingBatch, end_offset: int, now_ms: int) -> bool:
-        """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far. The
-        batch would begin at ``end_offset``."""
-        active, config = self.segments[-1], self.config
-        size = active.size
-        if size > config.segment_bytes - batch.size:
-            return True
-        if not active.fits(end_offset + batch.last_offset_delta):
-            return True
-        if size == 0:
-            return False
-        first = active.rolling_timestamp
-        if first is None:
-            first = active.first_timestamp()
-        # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
-        waited = now_ms - active.created_ms if first is None or first < 0 else batch.max_timestamp - first
-        return waited > config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()
-
-    def _note_epoch(self, leader_epoch: int, offset: int) -> None:
-        if leader_epoch == NO_PARTITION_LEADER_EPOCH:
-            return
-        if leader_epoch == self.epochs.latest and self.has_kept_epochs:
-            return
-        changed = LeaderEpochs(self.epochs.entries)
-        changed.assign(leader_epoch, offset)
-        self.keep_epochs(changed)
-
-    def keep_epochs(self, epochs: LeaderEpochs) -> None:
-        """Let these be the epochs, in the file too. Raises OSError; then the next append writes the file."""
-        self.owner.check(self.directory)
-        path = self.files.join(self.directory, LEADER_EPOCH_CHECKPOINT)
-        self.has_kept_epochs = False  # after an error nobody knows which epochs the file has
-        write_durably(self.files, path, format_leader_epoch_checkpoint(epochs.entries))
-        self.epochs, self.has_kept_epochs = epochs, True
+    def set_epochs(self, epochs: LeaderEpochs) -> None:
+        """Let these be the epochs. The next flush writes the file: until then recovery takes the epochs of
+        what is not durable from the batches."""
+        self.epochs = epochs
+        self._unsaved[LEADER_EPOCH_CHECKPOINT] = format_leader_epoch_checkpoint(epochs.entries)
 
     def roll(self, now_ms: int) -> None:
-        """Close the active segment and begin another one at the log end. Raises OSError; then the log is
-        what it was, or fenced."""
+        """Close the active segment and begin another one at the log end, which counts once the closed one is
+        durable. Nothing here waits for the disk. Raises OSError; then the log is what it was."""
         self.owner.check(self.directory)
         active, base_offset = self.active, self.log_end_offset
         if active.size == 0 and active.base_offset == base_offset:
             return  # KAFKA-6388: there is nothing to close
         active.seal()
-        self._sync_before_roll()
-        self.has_unsynced_names = True
-        active.save(self.unsynced_files)
+        if self.config.preallocate:
+            active.trim()
+        active.save()
         self.snapshots.write(base_offset, self.producers.snapshot())
-        if self.recovery_point == base_offset:
-            self._sync_saved()
         fresh = self._begun_segment(base_offset, now_ms)
-        active.unload()
         self._rolled.append(active)
         self.segments.append(fresh)
+        self.positions.on_roll(base_offset)
+        self.has_unsynced_names = True
 
-    def _sync_before_roll(self) -> None:
-        """A segment is durable, its bytes and its name, before the next one has a name: after a power cut
-        only the last one may end early. Otherwise what was lost in the middle would look like what compaction
-        leaves."""
-        if self.config.preallocate:
-            self.active.trim()
-        try:
-            if self.active.has_unsynced_bytes or self._flushing:
-                self.active.sync()
-            if self.has_unsynced_names or self._flushing:
-                self.files.sync_directory(self.directory)
-        except OSError as error:
-            self.fence(error)  # a full disk, too: nobody knows what is there
-            raise
+    # Cutting
 
-    def _sync_saved(self) -> None:
-        """Make durable what follows from a segment that ends at the recovery point: after a crash recovery
-        checks no segment below it, and believes its files."""
-        try:
-            for file in self.unsynced_files:
-                file.sync()
-            self.snapshots.sync()
-            self.files.sync_directory(self.directory)
-        except OSError as error:
-            self.fence(error)
-            raise
-        self.unsynced_files = []
+    def apply(self, cut: Cut, now_ms: int) -> None:
+        """Cut the log, durably; producers and transactions are then what they were when it ended there.
+        Raises OSError and KafkaError, after which the log may be half cut, and has to be fenced."""
+        if cut.log_end_offset < self.log_end_offset:
+            self._sync_segments()
+            self._cut_end(cut, now_ms)
+        elif cut.first:
+            self._cut_beginning(cut, now_ms)
+        else:
+            self.begin_at(cut)
 
-    def _begun_segment(self, base_offset: int, now_ms: int) -> LogSegment:
-        """A new segment with its file. Raises OSError; then there is no file, or the log is fenced: an empty
-        segment would end the log below batches that are appended to the segment before."""
-        fresh = LogSegment(self.files, self.directory, base_offset, self.config, created_ms=now_ms)
-        fresh.on_repair = self.note
-        try:
-            fresh.remove_leftovers()
-            fresh.create("log")
-            if self.config.preallocate:
-                fresh.preallocate()
-        except OSError:
-            self._undo(fresh)
-            raise
-        return fresh
+    def begin_at(self, cut: Cut) -> None:
+        """Let the log begin where ``cut`` says, its segments stay."""
+        if cut.epochs.entries != self.epochs.entries:
+            self.set_epochs(cut.epochs)
+        self._move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
 
-    def _undo(self, fresh: LogSegment) -> None:
-        """Remove the file of a segment that could not be begun, durably."""
-        try:
-            if self.files.exists(fresh.path("log")):
-                fresh.remove()
-                self.files.sync_directory(self.directory)
-        except OSError as error:
-            self.fence(error)
+    def _cut_beginning(self, cut: Cut, now_ms: int) -> None:
+        if cut.first == len(self.segments):
+            self.roll(now_ms)
+            self.flush()  # the new segment counts before the others go
+        keep_state(self, self.segments[cut.first].base_offset)
+        self.begin_at(cut)
+        self._drop_oldest(cut.first, self.snapshots, now_ms)
+
+    def _cut_end(self, cut: Cut, now_ms: int) -> None:
+        end = cut.log_end_offset
+        # what is cut must not come back after a crash as if it had been acknowledged
+        self.lower_recovery_point(end)
+        self.positions.clear()
+        if cut.last:
+            transactions_of(self, self.segments[cut.last - 1])
+        self._drop_from(cut, now_ms)
+        self._move(cut.log_start_offset, min(self.high_watermark, end), end)
+        self.begin_at(cut)
+        self.snapshots.remove_above(end)
+        self.loaded_ms = now_ms
+        reload_state(self, self.producers, self.high_watermark, self.config.producer_id_expiration_ms)
+        self._sync_cut()
 
     # Offsets
+
+    def _move(self, log_start_offset: int, high_watermark: int, log_end_offset: int) -> None:
+        """Set the offsets; an append alone moves the log end up without it. Raises ValueError when they are
+        not in order."""
+        if not 0 <= log_start_offset <= high_watermark <= log_end_offset:
+            raise ValueError(
+                f"{self.topic_partition}: log start {log_start_offset}, high watermark {high_watermark} and "
+                f"log end {log_end_offset} are not in order"
+            )
+        self.log_start_offset, self.high_watermark = log_start_offset, high_watermark
+        self.log_end_offset = log_end_offset
 
     @property
     def last_stable_offset(self) -> int:
@@ -321,13 +296,30 @@ class PartitionLog(LocalLog):
         if first is None or first >= self.high_watermark:
             return self.high_watermark
         if first < self.log_start_offset:
-            first = self._base_of(self.log_start_offset)
+            first = self.positions.log_start(self.log_start_offset).offset
         return min(first, self.high_watermark)
 
-    def _base_of(self, offset: int) -> int:
-        """The base offset of the batch that holds ``offset``; the offset itself where there is none."""
-        place = self.find(self.segment_of(offset), offset)
-        return offset if place is None else min(place[2], offset)
+    @property
+    def high_watermark_metadata(self) -> LogOffsetMetadata:
+        """The high watermark and its position. Raises CorruptRecordError and OSError where it has to be
+        looked up."""
+        return self.positions.high_watermark(self.high_watermark)
+
+    @property
+    def last_stable_offset_metadata(self) -> LogOffsetMetadata:
+        """The last stable offset and its position. Raises CorruptRecordError and OSError where it has to be
+        looked up."""
+        first, end = self.producers.first_unstable_offset, self.high_watermark
+        if first is not None and first < end:
+            begins_below = first < self.log_start_offset
+            stable = (
+                self.positions.log_start(self.log_start_offset)
+                if begins_below
+                else self.positions.first_unstable(first)
+            )
+            if stable.offset < end:
+                return stable
+        return self.positions.high_watermark(end)
 
     def on_durable(self, end_offset: int) -> None:
         self.advance_high_watermark(end_offset)
@@ -336,7 +328,8 @@ class PartitionLog(LocalLog):
         """Readers may see what is below ``offset``."""
         offset = min(offset, self.log_end_offset)
         if offset > self.high_watermark:
-            self.high_watermark = offset
+            self._move(self.log_start_offset, offset, self.log_end_offset)
+            self.positions.on_high_watermark(offset)
             self.producers.on_high_watermark(offset)
 
     # Failing
@@ -361,8 +354,9 @@ class PartitionLog(LocalLog):
         KafkaStorageError, and the files are given back all the same."""
         try:
             self.check_usable()
+            if self.needs_flush or self._unsaved:
+                self.flush()
             self._save()
-            self.flush()
         except OSError as error:
             self.fence(error)
             self.check_usable()
@@ -370,15 +364,19 @@ class PartitionLog(LocalLog):
             self.close_files()
 
     def _save(self) -> None:
+        """Make durable what follows from the log, whose batches are. Raises OSError."""
         self.active.seal()
         for segment in self.segments:
-            segment.save(self.unsynced_files)
+            segment.save()
         if self.config.preallocate:
             self.active.trim()
         if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
             self.snapshots.write(self.log_end_offset, self.producers.snapshot())
         # of ten thousand partitions most have nothing new, and then nothing is synced
-        self.has_unsynced_names |= bool(self.unsynced_files or self.snapshots.unsynced)
+        changed = [each for each in self.segments if each.unsynced_files or each.has_unsynced_bytes]
+        names = bool(changed or self.snapshots.unsynced)
+        for segment in changed:
+            segment.sync()
         self.snapshots.sync()
-
-
+        if names:
+            self.files.sync_directory(self.directory)

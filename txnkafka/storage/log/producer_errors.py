@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.errors import (
-    CorruptRecordError,
-    InvalidProducerEpochError,
-    InvalidRecordError,
-    InvalidTxnStateError,
-    KafkaError,
-    OutOfOrderSequenceError,
-    ProduceError,
-    TransactionCoordinatorFencedError,
-)
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import CorruptRecordError, KafkaError, ProduceError, class_of
 
 if TYPE_CHECKING:
     from txnkafka._core.producer_rules import Checked
@@ -21,23 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["as_refusal", "refusal"]
 
-_KINDS: dict[int, type[KafkaError]] = {
-    kind.code: kind
-    for kind in (
-        CorruptRecordError,
-        InvalidProducerEpochError,
-        InvalidRecordError,
-        InvalidTxnStateError,
-        OutOfOrderSequenceError,
-        ProduceError,  # -1: the request itself is wrong
-        TransactionCoordinatorFencedError,
-    )
-}
-
 
 def refusal(checked: Checked, topic_partition: TopicPartition) -> KafkaError:
-    """The error of a batch that must not be written."""
-    kind = _KINDS[checked.code]
+    """The error of a batch that must not be written; a ProduceError where the request itself is wrong."""
+    kind = ProduceError if checked.code == ErrorCode.UNKNOWN_SERVER_ERROR else class_of(checked.code)
     if issubclass(kind, CorruptRecordError):
         return as_refusal(kind(checked.text), topic_partition)
     return kind(f"{topic_partition}: {checked.text}")

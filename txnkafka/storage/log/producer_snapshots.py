@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.storage.formats.layout import file_name, parse_segment_file
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT, read_derived
+from txnkafka.storage.log.log_flush import sync_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,13 +59,14 @@ class ProducerSnapshots:
 
     def sync(self) -> None:
         """What was written is durable; the names are not. Raises OSError."""
-        for offset in sorted(self.unsynced & set(self.offsets)):
-            file = self._files.open_to_write(self.path(offset))
-            try:
-                file.sync()
-            finally:
-                file.close()
+        for path in self.take_unsynced():
+            sync_file(self._files, path)
+
+    def take_unsynced(self) -> list[str]:
+        """Paths of those that were written and not synced; the caller syncs them."""
+        taken = sorted(self.unsynced & set(self.offsets))
         self.unsynced.clear()
+        return [self.path(offset) for offset in taken]
 
     def newest(self, end_offset: int) -> int | None:
         """The newest at or below ``end_offset``."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from txnkafka.storage.log.log_segment import LogSegment
 
 __all__ = ["SegmentTail"]
 
@@ -17,3 +20,19 @@ class SegmentTail(NamedTuple):
     bytes_since_entry: int
     offset_entries: int
     time_entries: int
+
+    @classmethod
+    def of(cls, segment: LogSegment) -> SegmentTail:
+        """What an append to the segment changes."""
+        return cls(
+            segment.size, segment.rolling_timestamp, segment.max_timestamp, segment.max_timestamp_offset,
+            segment.bytes_since_entry, len(segment.offset_index), len(segment.time_index),
+        )  # fmt: skip
+
+    def restore(self, segment: LogSegment) -> None:
+        """Make the segment what it was when this was taken: what came since was not written."""
+        segment.size, segment.rolling_timestamp = self.size, self.rolling_timestamp
+        segment.max_timestamp, segment.max_timestamp_offset = self.max_timestamp, self.max_timestamp_offset
+        segment.bytes_since_entry = self.bytes_since_entry
+        segment.offset_index.keep(self.offset_entries)
+        segment.time_index.keep(self.time_entries)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError, CorruptRecordError
-from txnkafka.storage.formats.headers import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON
-from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT, read_derived
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HORIZON, CONTROL_ABORT
+from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT
 from txnkafka.storage.formats.txn_index import parse_txn_index
 from txnkafka.storage.log.log_segment import OUT_OF_ORDER
+from txnkafka.storage.log.producer_history import load_producers, replay
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
@@ -26,15 +27,13 @@ if TYPE_CHECKING:
     from txnkafka.model import CompletedTxn
     from txnkafka.storage.formats.txn_index import AbortedTxn
     from txnkafka.storage.log.log_segment import LogSegment
-    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.log.producer_history import WithHistory
 
-__all__ = ["add_aborted", "check_transactions", "load_producers", "replay", "transactions_of"]
-
-_ABORT = 0
-_NEVER = (1 << 63) - 1
+__all__ = ["add_aborted", "check_transactions", "transactions_of"]
 
 
-def transactions_of(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
+
+def transactions_of(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
     """The aborted transactions whose markers lie in a segment."""
     if segment.txn_index is None:
         index = _from_file(log, segment)
@@ -44,13 +43,13 @@ def transactions_of(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
     return segment.txn_index
 
 
-def _from_file(log: PartitionLog, segment: LogSegment) -> TxnIndexFile:
+def _from_file(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
     path = segment.path("txnindex")
-    if not segment.files.exists(path):
+    if not segment.files.exists("txnindex"):
         return TxnIndexFile(segment.base_offset)
     entries: list[AbortedTxn] = []
     try:
-        content = read_derived(segment.files, path, TXN_INDEX_LIMIT)
+        content = segment.files.read("txnindex", TXN_INDEX_LIMIT)
         entries, problems = parse_txn_index(content, segment.base_offset)
         fault = problems[0].text if problems else ""
     except CorruptFileError as error:
@@ -73,7 +72,7 @@ def _behind(segment: LogSegment, index: TxnIndexFile) -> Iterator[BatchIndex]:
     return iter(()) if place is None else segment.windows(place[0])
 
 
-def _add_from_log(log: PartitionLog, segment: LogSegment, index: TxnIndexFile) -> None:
+def _add_from_log(log: WithHistory, segment: LogSegment, index: TxnIndexFile) -> None:
     """Add what the markers behind the last entry say. One of a transaction without data here, or whose data
     the cleaner has removed, says nothing."""
     known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
@@ -93,12 +92,12 @@ def add_aborted(segment: LogSegment, index: TxnIndexFile, completed: list[Comple
         raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=segment.path("log")) from None
 
 
-def _aborted_in(log: PartitionLog, segment: LogSegment) -> list[CompletedTxn]:
+def _aborted_in(log: WithHistory, segment: LogSegment) -> list[CompletedTxn]:
     """The transactions that the segment's markers abort, by what the log says."""
     table = ProducerTable()
     completed: list[CompletedTxn] = []
     start = load_producers(log, table, segment.base_offset)
-    replay(log, table, start, segment.base_offset, completed)
+    replay(log.segments, table, start, segment.base_offset, completed)
     completed.clear()
     wanted: set[int] = set()
     for batches in segment.windows():
@@ -107,7 +106,7 @@ def _aborted_in(log: PartitionLog, segment: LogSegment) -> list[CompletedTxn]:
     return [each for each in completed if each.last_offset in wanted]
 
 
-def check_transactions(log: PartitionLog, segment: LogSegment) -> None:
+def check_transactions(log: WithHistory, segment: LogSegment) -> None:
     """Hold the entries of a segment's file against the markers in its log; when one has none, or one is
     missing, all are made anew."""
     index = transactions_of(log, segment)
@@ -117,7 +116,7 @@ def check_transactions(log: PartitionLog, segment: LogSegment) -> None:
         for producer_id, offset, attributes, kind in zip(
             batches.producer_id, batches.last_offset, batches.attributes, batches.control_type, strict=True
         )
-        if attributes & ATTRIBUTE_CONTROL and kind == _ABORT
+        if attributes & ATTRIBUTE_CONTROL and kind == CONTROL_ABORT
     }
     listed = {(each.producer_id, each.last_offset): each for each in index.entries}
     aborted = _aborted_in(log, segment) if markers else []
@@ -142,43 +141,5 @@ def _aborts(batches: BatchIndex) -> list[int]:
     return [
         offset
         for offset, attributes, control_type in columns
-        if attributes & kind == ATTRIBUTE_CONTROL and control_type == _ABORT
+        if attributes & kind == ATTRIBUTE_CONTROL and control_type == CONTROL_ABORT
     ]
-
-
-def load_producers(log: PartitionLog, table: ProducerTable, end_offset: int) -> int:
-    """Load the newest snapshot at or below ``end_offset`` that holds; returns its offset, or where the log
-    begins when there is none. One that does not hold is removed.
-
-    Nobody is expired yet: who was idle then may have written since, and is known by what was before."""
-    for offset in reversed([each for each in log.snapshots.offsets if each <= end_offset]):
-        try:
-            table.load(log.snapshots.read(offset), now_ms=log.loaded_ms, expiration_ms=_NEVER)
-            return offset
-        except CorruptFileError as error:
-            log.note(log.snapshots.path(offset), "removed", f"it is damaged, {error.reason}")
-            log.snapshots.remove(offset)
-    table.clear()
-    return log.segments[0].base_offset
-
-
-def replay(
-    log: PartitionLog, table: ProducerTable, start: int, end: int, completed: list[CompletedTxn]
-) -> None:
-    """Take the batches in [start, end) into ``table``.
-
-    Those below the log start too, as long as they are there: the log start moves on without asking the
-    producers, and a snapshot from below it would lack what happened in between.
-    """
-    for number in range(log.segment_of(start), len(log.segments)):
-        segment = log.segments[number]
-        if segment.base_offset >= end:
-            return
-        place = segment.find(start) if segment.base_offset < start else (0, 0, 0)
-        if place is None:
-            continue
-        for batches in segment.windows(place[0]):
-            count = batches.find(end)
-            if count < len(batches):
-                batches.truncate(count, "end", "")
-            table.replay(batches, start, completed)

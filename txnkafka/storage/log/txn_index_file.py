@@ -5,12 +5,11 @@ Source: ``TransactionIndex``, ``LocalLog.addAbortedTransactions``.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from txnkafka.storage.formats.txn_index import AbortedTxn
+from txnkafka.storage.formats.txn_index import ENTRY_SIZE, AbortedTxn, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TxnIndexFile"]
 
-_ENTRY = struct.Struct(">hqqqq")
 _last_offset = attrgetter("last_offset")
 
 
@@ -76,9 +74,8 @@ class TxnIndexFile:
     def save(self, file: DataFile) -> None:
         """Make the file what the index is. Raises OSError."""
         if self._cut:
-            file.truncate(self._saved * _ENTRY.size)
+            file.truncate(self._saved * ENTRY_SIZE)
             self._cut = False
         if self._saved < len(self.entries):
-            content = b"".join(_ENTRY.pack(*entry) for entry in self.entries[self._saved :])
-            file.write(self._saved * _ENTRY.size, [content])
+            file.write(self._saved * ENTRY_SIZE, [packed(self.entries[self._saved :])])
             self._saved = len(self.entries)

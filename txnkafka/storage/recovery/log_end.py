@@ -1,5 +1,7 @@
-"""Where the log of a partition ends that was found on the disk: what does not hold is cut off, unless it was
-durable.
+"""Where the log of a partition ends that was found on the disk: what is no sound batch is cut off, unless it
+was durable.
+
+``find_end`` decides and changes nothing on the disk, ``end_log`` does what was decided.
 
 Source: ``LogLoader.recoverLog``, ``LogSegment.recover``.
 """
@@ -7,28 +9,28 @@ Source: ``LogLoader.recoverLog``, ``LogSegment.recover``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.crc import first_invalid_crc
+from txnkafka.storage.formats.log_end import first_unsettled
 from txnkafka.storage.formats.order import NO_LIMIT
-from txnkafka.storage.log.log_segment import LogSegment
+from txnkafka.storage.recovery.found_log import SegmentState
 from txnkafka.storage.recovery.segment_check import SegmentEnd, check_segment, walk_tail
 
 if TYPE_CHECKING:
-    from txnkafka._core.scan import BatchIndex
-    from txnkafka.storage.log.leader_epochs import LeaderEpochs
-    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.recovery.found_log import FoundLog
+    from txnkafka.storage.recovery.header_pass import HeaderPass
 
-__all__ = ["Repair", "Start", "assign_epochs", "find_end"]
+__all__ = ["LogEnd", "Repair", "Start", "end_log", "find_end", "first_checked", "first_unknown"]
 
 
 @dataclass(frozen=True)
 class Repair:
-    """What somebody wants who repairs a log beyond what opening it takes: the derived files of all segments
-    are looked at. ``full``: all batches are checked, and derived files held against them.
-    ``truncate_corrupt``: where what was durable is damaged, it is given up."""
+    """What is to be repaired beyond what opening a log takes: the derived files of all segments are looked
+    at. ``full``: all batches are checked, and derived files compared with them. ``truncate_corrupt``: where
+    what was durable is damaged, it is given up."""
 
     full: bool = False
     truncate_corrupt: bool = False
@@ -39,7 +41,7 @@ class Start:
     """What the data directory knows of a partition before it is opened."""
 
     clean_shutdown: bool = False
-    recovery_point: int | None = 0  # None: nobody knows any more
+    recovery_point: int | None = 0  # None: the checkpoint is damaged
     log_start_offset: int = 0
     repair: Repair | None = None
 
@@ -48,92 +50,112 @@ class Start:
         """Whether every batch is looked at, whatever is known to be durable."""
         return self.repair is not None and self.repair.full
 
+    @property
+    def gives_up(self) -> bool:
+        """Whether what was durable and is damaged is cut off, too."""
+        return self.repair is not None and self.repair.truncate_corrupt
 
-def find_end(log: PartitionLog, start: Start) -> None:
-    """Find the log end. Segments from the recovery point on are checked, unless the stop was clean; where the
-    log is cut, it ends."""
-    end, was_cut = log.segments[0].base_offset, False
-    for number in range(_first_checked(log, start), len(log.segments)):
-        segment = log.segments[number]
+
+class LogEnd(NamedTuple):
+    """The log ends at ``end``, in segment ``number``; with ``end.fault`` what follows is cut off.
+    ``is_rebuilt``: the indexes of that segment were made from the log although the stop was clean."""
+
+    number: int
+    end: SegmentEnd
+    is_rebuilt: bool
+
+
+def first_unknown(found: FoundLog, start: Start) -> int:
+    """Number of the first segment that may have something that is not durable."""
+    if start.recovery_point is None and not start.clean_shutdown:
+        return 0
+    return _first_unsettled(found, start)
+
+
+def _first_unsettled(found: FoundLog, start: Start) -> int:
+    bases = [segment.base_offset for segment in found.segments]
+    return first_unsettled(bases, clean_shutdown=start.clean_shutdown, recovery_point=start.recovery_point)
+
+
+def first_checked(found: FoundLog, start: Start) -> int:
+    """Number of the first segment whose batches are all checked; behind the last one where only the tail
+    is."""
+    if start.is_checked:
+        return 0
+    return len(found.segments) if start.clean_shutdown else first_unknown(found, start)
+
+
+def find_end(found: FoundLog, start: Start, headers: HeaderPass) -> LogEnd:
+    """Find the log end. Segments from the recovery point on are checked, with ``headers`` following their
+    batches; after a clean stop the last one's tail is.
+
+    Raises CorruptRecordError when something that was durable is damaged or missing.
+    """
+    end, is_rebuilt, number = SegmentEnd(found.segments[0].base_offset, 0, ""), False, 0
+    for number in range(min(first_checked(found, start), len(found.segments) - 1), len(found.segments)):
+        segment = found.segments[number]
         if start.clean_shutdown and not start.is_checked:
-            found = walk_tail(segment)
-            if not found.fault and _is_known_to_go_on(log, segment, found.next_offset):
-                log.note(f"{segment.path('log')} ends at offset {found.next_offset}, earlier than it did")
-                found, was_cut = _check(log, number, end), True
+            end = walk_tail(segment)
+            if not end.fault and _is_known_to_go_on(found, segment, end.next_offset):
+                found.note(f"{segment.path('log')} ends at offset {end.next_offset}, earlier than it did")
+                end, is_rebuilt = _check(found, number, segment.base_offset, headers), True
         else:
-            found = _check(log, number, end)
-        end = found.next_offset
-        if found.fault:
-            _cut(log, start, number, found)
-            was_cut = True
+            end = _check(found, number, end.next_offset, headers)
+        if end.fault:
             break
-    log.log_end_offset = end
-    _check_end(log, start)
-    known = len(log.segments) if start.clean_shutdown else _first_unknown(log, start)
-    for segment in log.segments[:known]:
-        segment.has_new_indexes &= was_cut and segment is log.active  # else producers are known behind it
-    # a clean stop has left nothing that is not durable
-    log.recovery_point = end if start.clean_shutdown else min(start.recovery_point or 0, end)
-    if log.log_end_offset < start.log_start_offset:
-        _begin_at(log, start.log_start_offset)
+    found_end = LogEnd(number, end, is_rebuilt)
+    if not start.gives_up:
+        _refuse_loss(found, start, found_end)
+    return found_end
 
 
-def _first_checked(log: PartitionLog, start: Start) -> int:
-    return 0 if start.is_checked else _first_unknown(log, start)
+def _check(found: FoundLog, number: int, next_offset: int, headers: HeaderPass) -> SegmentEnd:
+    segment = found.segments[number]
+    limit = found.segments[number + 1].base_offset if number + 1 < len(found.segments) else NO_LIMIT
+    end = check_segment(segment, max(next_offset, segment.base_offset), limit, headers)
+    headers.end()
+    return end
 
 
-def _first_unknown(log: PartitionLog, start: Start) -> int:
-    """Number of the first segment that may hold something that is not durable."""
-    return len(log.segments) - 1 if start.clean_shutdown else log.segment_of(start.recovery_point or 0)
-
-
-def _durable(log: PartitionLog, start: Start) -> int:
-    """Up to where nothing may be lost. Where nobody knows, segments that were closed may not."""
-    return log.active.base_offset if start.recovery_point is None else start.recovery_point
-
-
-def _check(log: PartitionLog, number: int, end: int) -> SegmentEnd:
-    segment = log.segments[number]
-    limit = log.segments[number + 1].base_offset if number + 1 < len(log.segments) else NO_LIMIT
-    next_offset = max(end, segment.base_offset)
-    return check_segment(segment, next_offset, limit, partial(assign_epochs, log.epochs))
-
-
-def _is_known_to_go_on(log: PartitionLog, segment: LogSegment, end: int) -> bool:
-    """Whether a snapshot or the time index knows offsets that the log has not. What follows from the log is
-    not to be believed then: it would speak of what is appended next."""
+def _is_known_to_go_on(found: FoundLog, segment: LogSegment, end: int) -> bool:
+    """Whether a snapshot or the time index knows offsets past the log end. What follows from the log must not
+    be believed then: it would describe batches that are not the ones appended next."""
     last = segment.time_index.last()
     if last is not None and segment.base_offset + last[1] >= end:
         return True
-    return any(offset > end for offset in log.snapshots.offsets)
+    return any(offset > end for offset in found.snapshots.offsets)
 
 
-def _cut(log: PartitionLog, start: Start, number: int, found: SegmentEnd) -> None:
-    """Cut the log where the first batch lies that does not hold. Raises CorruptRecordError when it was
-    durable there."""
-    segment = log.segments[number]
-    path = segment.path("log")
-    durable = _durable(log, start)
-    is_lost = found.next_offset < durable or (found.position == 0 and _begins_below(segment, durable))
-    if is_lost and not (start.repair and start.repair.truncate_corrupt):
-        raise _refused(
-            f"{found.fault}; the log was durable up to offset {durable}",
-            position=found.position,
-            offset=found.next_offset,
-            file=path,
-        )
-    lost = segment.size - found.position + sum(each.size for each in log.segments[number + 1 :])
-    place = f"position {found.position}, offset {found.next_offset}, {lost} bytes go"
-    log.note(path, f"cut at {place}", found.fault)
-    if number + 1 < len(log.segments):
-        _drop_segments(log, number + 1)
-        log.files.sync_directory(log.directory)  # while the damage still shows that they do not follow
-    segment.cut_tail(found.position)
+def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
+    """Raises CorruptRecordError when the log is damaged, or ends between two batches, before what was
+    durable, unless all of that was deleted."""
+    end, segment = log_end.end, found.segments[log_end.number]
+    durable = start.recovery_point or 0
+    if end.fault:
+        known = durable
+        if start.recovery_point is None:
+            known = found.segments[_first_unsettled(found, start)].base_offset
+        if end.next_offset < known or (end.position == 0 and _begins_below(segment, known)):
+            reason = f"{end.fault}; the log was durable up to offset {known}"
+            raise _refused(reason, end.position, end.next_offset, segment)
+    elif end.next_offset < durable and start.log_start_offset < durable:
+        reason = f"the log ends here, and was durable up to offset {durable}"
+        raise _refused(reason, segment.size, end.next_offset, segment)
+
+
+def _refused(reason: str, position: int, offset: int, segment: LogSegment) -> CorruptRecordError:
+    """The error of a log that has lost what was durable."""
+    error = CorruptRecordError(reason, position=position, offset=offset, file=segment.path("log"))
+    error.remedy = (
+        "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
+        "'txnkafka repair --truncate-corrupt' gives up everything from here on"
+    )
+    return error
 
 
 def _begins_below(segment: LogSegment, durable: int) -> bool:
     """Whether a segment whose first batch does not belong there begins with a sound batch that was durable:
-    the file has another segment's name, and cutting it would lose what it holds."""
+    the file has another segment's name, and cutting it would lose what it contains."""
     view = segment.view()
     try:
         for position, data, index in view.windows():
@@ -144,57 +166,52 @@ def _begins_below(segment: LogSegment, durable: int) -> bool:
     return False
 
 
-def _check_end(log: PartitionLog, start: Start) -> None:
-    """Raises CorruptRecordError when the log ends, in between two batches, before what was durable, unless
-    all of that was deleted."""
-    end = log.log_end_offset
+def end_log(found: FoundLog, start: Start, log_end: LogEnd) -> None:
+    """Cut the log at its end, and set the states of its segments. Raises OSError."""
+    found.log_end_offset = log_end.end.next_offset
+    if log_end.end.fault:
+        _cut(found, log_end)
     durable = start.recovery_point or 0
-    if end >= durable or start.log_start_offset >= durable:
-        return
-    if not (start.repair and start.repair.truncate_corrupt):
-        raise _refused(
-            f"the log ends here, and was durable up to offset {durable}",
-            position=log.active.size,
-            offset=end,
-            file=log.active.path("log"),
-        )
-    log.note(f"the log ends at {end}: offsets up to {durable - 1} were durable, and are lost")
+    if found.log_end_offset < durable and start.log_start_offset < durable:
+        end = f"the log ends at {found.log_end_offset}"
+        found.note(f"{end}: offsets up to {durable - 1} were durable, and are lost")
+    _set_states(found, start, was_cut=bool(log_end.end.fault) or log_end.is_rebuilt)
+    if found.log_end_offset < start.log_start_offset:
+        _begin_at(found, start)
 
 
-def _refused(reason: str, *, position: int, offset: int, file: str) -> CorruptRecordError:
-    """The error of a log that has lost what was durable."""
-    error = CorruptRecordError(reason, position=position, offset=offset, file=file)
-    error.remedy = (
-        "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
-        "'txnkafka repair --truncate-corrupt' gives up everything from here on"
-    )
-    return error
+def _cut(found: FoundLog, log_end: LogEnd) -> None:
+    """Cut the log in front of the first batch that is not sound."""
+    number, end, _ = log_end
+    segment = found.segments[number]
+    lost = segment.size - end.position + sum(each.size for each in found.segments[number + 1 :])
+    place = f"position {end.position}, offset {end.next_offset}, {lost} bytes go"
+    found.note(segment.path("log"), f"cut at {place}", end.fault)
+    if number + 1 < len(found.segments):
+        found.drop_segments(number + 1)
+        found.files.sync_directory(found.directory)  # while the damage still shows that they do not follow
+    segment.cut_tail(end.position)
 
 
-def _begin_at(log: PartitionLog, offset: int) -> None:
-    """The log ends before it begins: nothing of it counts, and no offset below ``offset`` is used again."""
-    log.note("the log", "emptied", f"it ends at {log.log_end_offset}, but begins at {offset}")
-    created_ms = log.active.created_ms
-    _drop_segments(log, 0)
-    log.segments.append(LogSegment(log.files, log.directory, offset, log.config, created_ms=created_ms))
-    log.has_unsynced_names = True
-    log.log_end_offset = offset
+def _begin_at(found: FoundLog, start: Start) -> None:
+    """The log ends before it begins: nothing of it counts, and no offset below its start is used again."""
+    offset = found.log_end_offset
+    found.log_end_offset = start.log_start_offset
+    found.note("the log", "emptied", f"it ends at {offset}, but begins at {start.log_start_offset}")
+    created_ms = found.active.created_ms
+    found.drop_segments(0)
+    found.begin(start.log_start_offset, created_ms)
+    found.states[found.active] = _state_of_known(start)
 
 
-def _drop_segments(log: PartitionLog, first: int) -> None:
-    """Segments behind the place where the log was cut do not follow any more."""
-    for segment in reversed(log.segments[first:]):  # a crash in between leaves no hole
-        log.note(segment.path("log"), "removed", "the log ends before it")
-        segment.remove()
-        log.has_unsynced_names = True
-    del log.segments[first:]
+def _set_states(found: FoundLog, start: Start, *, was_cut: bool) -> None:
+    """Below the recovery point, and after a clean stop, files that follow from the log are as good as the
+    log, unless that was cut."""
+    unknown = len(found.segments) if start.clean_shutdown else first_unknown(found, start)
+    for number, segment in enumerate(found.segments):
+        is_rebuilt = number >= unknown or (was_cut and segment is found.active)
+        found.states[segment] = SegmentState.REBUILT if is_rebuilt else _state_of_known(start)
 
 
-def assign_epochs(epochs: LeaderEpochs, index: BatchIndex) -> None:
-    newest = -1 if epochs.latest is None else epochs.latest
-    if not len(index) or max(index.partition_leader_epoch) <= newest:
-        return
-    for epoch, base_offset in zip(index.partition_leader_epoch, index.base_offset, strict=True):
-        if epoch > newest:
-            epochs.assign(epoch, base_offset)
-            newest = epoch
+def _state_of_known(start: Start) -> SegmentState:
+    return SegmentState.COMPARED if start.is_checked else SegmentState.TRUSTED

@@ -2,7 +2,7 @@
 
 After a clean stop the files are believed but for the end: the last segment's tail is checked, the snapshot at
 the log end is taken. Otherwise every batch from the recovery point on is checked, the log is cut at the first
-that does not hold, and what follows from the log is made anew. Below the recovery point nothing may be wrong:
+that is not sound, and what follows from the log is rebuilt. Below the recovery point nothing may be wrong:
 that is CorruptRecordError, and the partition is not opened.
 
 Better than Kafka: a torn tail is cut after a clean stop too, nothing is ever appended behind it; a snapshot
@@ -16,36 +16,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.errors import CorruptFileError, CorruptRecordError, LocatedError
-from txnkafka.storage.formats.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
-from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT, file_name, parse_segment_file
-from txnkafka.storage.formats.limits import EPOCHS_LIMIT, read_derived
-from txnkafka.storage.log.leader_epochs import LeaderEpochs
-from txnkafka.storage.log.log_segment import SPARSE, LogSegment
+from txnkafka.errors import KafkaStorageError, LocatedError
+from txnkafka.storage.log.loaded_log import LoadedLog
 from txnkafka.storage.log.partition_log import PartitionLog
-from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
-from txnkafka.storage.log.transactions import (
-    add_aborted,
-    check_transactions,
-    load_producers,
-    replay,
-    transactions_of,
-)
-from txnkafka.storage.log.txn_index_file import TxnIndexFile
+from txnkafka.storage.log.producer_history import load_producers, replay
+from txnkafka.storage.log.transactions import check_transactions, transactions_of
+from txnkafka.storage.recovery.epoch_file import cut_epochs, load_epochs
+from txnkafka.storage.recovery.found_log import FoundLog, SegmentState
+from txnkafka.storage.recovery.header_pass import HeaderPass
 from txnkafka.storage.recovery.interrupted import finish_interrupted
-from txnkafka.storage.recovery.log_end import Repair, Start, assign_epochs, find_end
+from txnkafka.storage.recovery.log_end import (
+    Repair,
+    Start,
+    end_log,
+    find_end,
+    first_checked,
+    first_unknown,
+)
 from txnkafka.storage.recovery.sound_indexes import keep_sound_indexes
 
 if TYPE_CHECKING:
+    from txnkafka._core.producer_table import ProducerTable
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFiles, DirectoryEntry
-    from txnkafka.model import CompletedTxn, TopicPartition
+    from txnkafka.env import DataFiles
+    from txnkafka.model import TopicPartition
     from txnkafka.storage.log.log_validator import LogValidator
     from txnkafka.storage.log.repair_step import RepairStep
 
-__all__ = ["OpenedLog", "Repair", "Start", "open_log"]
-
-LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
+__all__ = ["OpenedLog", "Repair", "Start", "load_log", "open_log"]
 
 
 class OpenedLog(NamedTuple):
@@ -69,174 +67,139 @@ def open_log(
     of one thread share a ``validator``.
 
     Raises CorruptRecordError when something below the recovery point is damaged, LogDirError when a file
-    cannot be read or is a link, and OSError.
+    cannot be read or is a link, KafkaStorageError when a sync fails, and OSError.
     """
-    log = PartitionLog(files, directory, topic_partition, config, validator)
-    log.loaded_ms = now_ms
-    entries = finish_interrupted(files, directory, log.note)
+    found = FoundLog(files, directory, topic_partition, config, now_ms)
+    loaded = load_log(found, start)
+    log = PartitionLog(files, directory, topic_partition, config, loaded, validator=validator)
+    return OpenedLog(log, list(loaded.repairs))
+
+
+def load_log(found: FoundLog, start: Start) -> LoadedLog:
+    """Recover the log, and make it durable. Raises what ``open_log`` does."""
+    entries = finish_interrupted(found.files, found.directory, found.note)
     try:
-        _recover(log, entries, start, now_ms)
+        found.find_segments(entries, start.log_start_offset)
+        return _load(found, start)
     except LocatedError as error:
-        error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
+        error.locate(topic=found.topic_partition.topic, partition=found.topic_partition.partition)
         raise
     finally:
-        log.close_files()  # there may be ten thousand; who appends opens them again
-    return OpenedLog(log, list(log.repairs))
+        found.close_files()  # there may be ten thousand logs; an append opens its files again
 
 
-def _recover(log: PartitionLog, entries: list[DirectoryEntry], start: Start, now_ms: int) -> None:
-    _find_segments(log, entries, start.log_start_offset, now_ms)
-    kept = _load_epochs(log)
-    find_end(log, start)
-    log.log_start_offset = min(max(start.log_start_offset, log.segments[0].base_offset), log.log_end_offset)
-    if log.active.is_new:
-        log.active.create("log")
-    log.active.count_anew()
-    _cut_epochs(log, kept, start)
-    _load_producers(log, start)
-    _make_missing(log, start)
-    _make_durable(log, start)
+def _load(found: FoundLog, start: Start) -> LoadedLog:
+    # First pass: the batches. Nothing is changed on the disk before the log end is certain.
+    epoch_file = load_epochs(found, first_checked(found, start), start)
+    headers = HeaderPass(found, len(found.segments) if start.clean_shutdown else first_unknown(found, start))
+    log_end = find_end(found, start, headers)
+    end_log(found, start, log_end)
+    log_start = min(max(start.log_start_offset, found.segments[0].base_offset), found.log_end_offset)
+    if found.new_segment is not None:
+        found.new_segment.files.create("log")
+    found.active.count_anew()
+    # Second pass: what follows from the batches.
+    is_current = cut_epochs(found, epoch_file, log_start, start)
+    producers = _load_producers(found, headers, log_start, start)
+    _make_missing(found, start)
+    # Third pass: the disk.
+    _make_durable(found, start)
+    producers.on_high_watermark(found.log_end_offset)
+    return LoadedLog(
+        segments=found.segments,
+        log_start_offset=log_start,
+        log_end_offset=found.log_end_offset,
+        epochs=found.epochs,
+        epoch_file_is_current=is_current,
+        producers=producers,
+        snapshots=found.snapshots,
+        loaded_ms=found.loaded_ms,
+        repairs=found.repairs,
+    )
 
 
-def _find_segments(
-    log: PartitionLog, listed: list[DirectoryEntry], log_start_offset: int, now_ms: int
-) -> None:
-    entries = {entry.name: entry for entry in listed}
-    parsed = {name: each for name in entries if (each := parse_segment_file(name)) and not each.suffix}
-    log.snapshots = ProducerSnapshots.found(log.files, log.directory, entries)
-    bases = {each.base_offset for each in parsed.values() if each.kind == "log"}
-    for name, each in parsed.items():
-        if each.kind == "log":
-            segment = _segment(log, each.base_offset, entries[name], now_ms)
-            segment.lacks_index = not {file_name(each.base_offset, kind) for kind in SPARSE} <= entries.keys()
-            log.segments.append(segment)
-        elif each.kind != "snapshot" and each.base_offset not in bases:
-            log.files.remove(log.files.join(log.directory, name))  # of a segment whose removal was under way
-    log.segments.sort(key=lambda segment: segment.base_offset)
-    if not log.segments:
-        log.segments.append(
-            LogSegment(log.files, log.directory, log_start_offset, log.config, created_ms=now_ms)
-        )
-        log.has_unsynced_names = True
+def _load_producers(found: FoundLog, headers: HeaderPass, log_start: int, start: Start) -> ProducerTable:
+    """State of all producers at the log end, and the transaction indexes of the segments that are
+    rebuilt."""
+    snapshots, end = found.snapshots, found.log_end_offset
+    rebuilt = found.in_state(SegmentState.REBUILT)
+    begin = rebuilt[0].base_offset if rebuilt else end
+    snapshots.remove_above(end)
+    snapshots.remove_strays(segment.base_offset for segment in found.segments)
+    snapshots.remove_above(begin)
+    if headers.is_complete and rebuilt:
+        headers.apply(rebuilt)
+    else:
+        loaded = load_producers(found, headers.producers, min(begin, end))
+        if loaded < begin:
+            replay(found.segments, headers.producers, loaded, begin, [])
+        if rebuilt:
+            headers.rebuild(rebuilt, loaded)
+    headers.producers.expire(found.loaded_ms, found.config.producer_id_expiration_ms)
+    _write_newest(found, headers.producers, has_data=log_start < end, start=start)
+    return headers.producers
 
 
-def _segment(log: PartitionLog, base_offset: int, entry: DirectoryEntry, now_ms: int) -> LogSegment:
-    segment = LogSegment(log.files, log.directory, base_offset, log.config, created_ms=now_ms)
-    segment.on_repair = log.note
-    if entry.size > LARGEST_SEGMENT:
-        raise CorruptRecordError(
-            f"{entry.size} bytes are more than the {LARGEST_SEGMENT} that a segment can have",
-            file=segment.path("log"),
-        )
-    segment.loaded_from(entry.size, entry.modified_ms)
-    return segment
+def _write_newest(found: FoundLog, producers: ProducerTable, *, has_data: bool, start: Start) -> None:
+    """Write a snapshot at the log end unless there is one, or the log is empty."""
+    newest = found.snapshots.newest(found.log_end_offset)
+    if found.log_end_offset > (found.segments[0].base_offset if newest is None else newest):
+        if newest is None and start.clean_shutdown and has_data and len(producers):
+            path = found.snapshots.path(found.log_end_offset)
+            found.note(path, "written from the log", "no sound snapshot is there")
+        found.snapshots.write(found.log_end_offset, producers.snapshot())
 
 
-def _load_epochs(log: PartitionLog) -> list[EpochEntry] | None:
-    """Take the epochs from their file; where it cannot be read, from the log. Returns what the file has."""
-    path = log.files.join(log.directory, LEADER_EPOCH_CHECKPOINT)
-    damage = "it is not there or empty"  # as Kafka makes it for a log without epochs
-    try:
-        content = read_derived(log.files, path, EPOCHS_LIMIT)
-        if content:
-            kept = parse_leader_epoch_checkpoint(content)
-            log.epochs = LeaderEpochs(kept)
-            return kept
-    except FileNotFoundError:
-        pass
-    except CorruptFileError as error:
-        damage = f"it is damaged, {error.reason}"
-        log.has_kept_epochs = False
-    for segment in log.segments:
-        for index in segment.windows():
-            assign_epochs(log.epochs, index)
-    if log.epochs.entries or "damaged" in damage:  # logs of old brokers have none
-        log.note(path, "rebuilt from the log", damage)
-    return None
-
-
-def _cut_epochs(log: PartitionLog, kept: list[EpochEntry] | None, start: Start) -> None:
-    """The epochs that the log has, in their file too."""
-    log.epochs.truncate_from_start(log.log_start_offset)
-    log.epochs.truncate_from_end(log.log_end_offset)
-    if log.epochs.entries == kept:
-        return
-    if start.clean_shutdown and kept is not None:
-        # a broker that becomes the leader notes its epoch at the log end: nearly every partition has one to
-        # forget, which can wait until something is appended
-        log.has_kept_epochs = False
-    elif kept is not None or log.active.size or len(log.segments) > 1 or not log.has_kept_epochs:
-        log.keep_epochs(log.epochs)
-
-
-def _load_producers(log: PartitionLog, start: Start) -> None:
-    """State of all producers at the log end, and the transaction indexes of the segments that were
-    checked."""
-    log.snapshots.remove_above(log.log_end_offset)
-    log.snapshots.remove_strays(segment.base_offset for segment in log.segments)
-    checked = [segment for segment in log.segments if segment.has_new_indexes]
-    begin = checked[0].base_offset if checked else log.log_end_offset
-    log.snapshots.remove_above(begin)
-    loaded = load_producers(log, log.producers, min(begin, log.log_end_offset))
-    completed: list[CompletedTxn] = []
-    if loaded < begin:
-        replay(log, log.producers, loaded, begin, completed)
-    completed.clear()
-    if checked:
-        log.snapshots.remove_above(loaded)  # what a crash has left of them is made anew
-        _replay_checked(log, checked, completed)
-    log.producers.expire(log.loaded_ms, log.config.producer_id_expiration_ms)
-    newest = log.snapshots.newest(log.log_end_offset)
-    if log.log_end_offset > (log.segments[0].base_offset if newest is None else newest):
-        has_producers = len(log.producers) and log.log_start_offset < log.log_end_offset
-        if newest is None and start.clean_shutdown and has_producers:
-            path = log.snapshots.path(log.log_end_offset)
-            log.note(path, "written from the log", "no sound snapshot is there")
-        log.snapshots.write(log.log_end_offset, log.producers.snapshot())
-    log.producers.on_high_watermark(log.log_end_offset)
-
-
-def _replay_checked(log: PartitionLog, checked: list[LogSegment], completed: list[CompletedTxn]) -> None:
-    for segment in checked:
-        if segment.base_offset != log.segments[0].base_offset:
-            log.snapshots.write(segment.base_offset, log.producers.snapshot())
-        segment.txn_index = TxnIndexFile(segment.base_offset)
-        for index in segment.windows():
-            log.producers.replay(index, segment.base_offset, completed)
-        add_aborted(segment, segment.txn_index, completed)
-        if segment.txn_index.entries or segment.files.exists(segment.path("txnindex")):
-            segment.txn_index.replaces_file()
-        completed.clear()
-
-
-def _make_missing(log: PartitionLog, start: Start) -> None:
-    """Where an index has gone, more may have: what follows from such a segment is made now, as in Kafka."""
-    for segment in log.segments:
-        if segment.lacks_index or start.repair is not None:
+def _make_missing(found: FoundLog, start: Start) -> None:
+    """Where an index is missing, more may be: what follows from such a segment is made now, as in Kafka."""
+    for segment in found.segments:
+        if segment in found.lack_an_index or start.repair is not None:
             segment.load()
-            transactions_of(log, segment)
-        if start.is_checked and not segment.has_new_indexes:
-            check_transactions(log, segment)
-            keep_sound_indexes(log, segment)
+            transactions_of(found, segment)
+        if found.states[segment] is SegmentState.COMPARED:
+            check_transactions(found, segment)
+            keep_sound_indexes(found, segment)
 
 
-def _make_durable(log: PartitionLog, start: Start) -> None:
-    """Everything that the log has, before anybody is told of it. What follows from the active segment is made
-    again after every crash, and need not be on the disk."""
-    if log.log_end_offset > (start.recovery_point or 0) and not start.clean_shutdown:
-        log.unsynced_files.append(log.active.file("log"))
-        log.has_unsynced_names = True
-    for segment in log.segments:
-        if segment.has_new_indexes:
+def _make_durable(found: FoundLog, start: Start) -> None:
+    """Sync everything that the log has, before it is used. What follows from the active segment is rebuilt
+    after every crash, and need not be on the disk."""
+    unsynced, active = found.unsynced_files, found.active
+    if found.log_end_offset > (start.recovery_point or 0) and not start.clean_shutdown:
+        unsynced.append(active.file("log"))
+        found.has_unsynced_names = True
+    for segment in found.segments:
+        if found.states[segment] is SegmentState.REBUILT:
             segment.seal()
-        if segment is not log.active and segment.has_new_indexes:
-            transactions_of(log, segment)
-            log.unsynced_files.append(segment.file("log"))
-        if segment is not log.active or log.repairs:
-            segment.save(log.unsynced_files)
-    if log.repairs or log.unsynced_files:
-        log.snapshots.sync()
-        log.has_unsynced_names = True
-    if log.needs_flush:
-        log.flush()
-    log.high_watermark = log.log_end_offset
+            if segment is not active:
+                transactions_of(found, segment)
+                unsynced.append(segment.file("log"))
+        if segment is not active or found.repairs:
+            segment.save()
+            unsynced += segment.unsynced_files
+            segment.unsynced_files = []
+    if found.repairs or unsynced:
+        found.snapshots.sync()
+        found.has_unsynced_names = True
+    if active.has_unsynced_bytes:
+        unsynced.append(active.file("log"))
+    _sync(found)
+
+
+def _sync(found: FoundLog) -> None:
+    """Sync the files, then the names. Raises KafkaStorageError: after that no program can say what is on the
+    disk."""
+    failed: OSError | None = None
+    try:
+        for file in found.unsynced_files:
+            file.sync()
+        if found.has_unsynced_names:
+            found.files.sync_directory(found.directory)
+    except OSError as error:
+        failed = error
+    if failed is not None:
+        raise KafkaStorageError(
+            f"{found.topic_partition} is not opened, {found.directory} failed: {failed}. Opening the data "
+            "directory again recovers what was acknowledged"
+        )
+    found.active.has_unsynced_bytes = False

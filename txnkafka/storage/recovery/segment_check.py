@@ -8,8 +8,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.record.crc import first_invalid_crc
-from txnkafka.storage.formats.order import NO_LIMIT, misplaced_batches
+from txnkafka.storage.formats.log_end import OWNER, decide_end, fault_of, first_bad
+from txnkafka.storage.formats.order import NO_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.storage.formats.segment_reader import SegmentReader
     from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.recovery.header_pass import HeaderPass
 
 __all__ = ["SegmentEnd", "check_segment", "walk_tail"]
 
 _MANY_INTERVALS = 4  # between index entries; who has none behind so many has lost them
-_BAD_CRC = "the bytes of the batch that begins there do not match its CRC"
-_BAD_MAGIC = "the batch that begins there has a magic that nobody knows"
 _BAD_OFFSETS = "the offsets of the batch that begins there contradict those around it"
 
 
@@ -67,20 +66,23 @@ def walk_tail(segment: LogSegment) -> SegmentEnd:
     return _check(segment, whole, segment.forget_indexes, segment.note_all)
 
 
-def check_segment(
-    segment: LogSegment, next_offset: int, limit: int, take: Callable[[BatchIndex], None]
-) -> SegmentEnd:
-    """Check all batches and make the indexes anew. The log before them ends at ``next_offset``, what follows
-    begins at ``limit``; ``take`` gets the batches, window by window, some of them perhaps twice.
+def check_segment(segment: LogSegment, next_offset: int, limit: int, headers: HeaderPass) -> SegmentEnd:
+    """Check all batches and make the indexes from them. The log before them ends at ``next_offset``, what
+    follows begins at ``limit``. ``headers`` follows the batches from the segment's beginning on, and once
+    more where they are out of order.
 
     Raises CorruptRecordError for offsets that no index can hold.
     """
 
-    def take_all(batches: BatchIndex) -> None:
-        segment.note_all(batches)
-        take(batches)
+    def begin() -> None:
+        segment.begin_again()
+        headers.begin(segment)
 
-    return _check(segment, _Place(0, next_offset, limit), segment.begin_again, take_all)
+    def take(batches: BatchIndex) -> None:
+        segment.note_all(batches)
+        headers.take(batches)
+
+    return _check(segment, _Place(0, next_offset, limit), begin, take)
 
 
 def _check(
@@ -109,10 +111,9 @@ def _take(
     position, next_offset, fault = place.position, place.next_offset, ""
     end = view.size if size is None else size
     for window, data, index in view.windows(position, end):
-        sound = first_invalid_crc(data, index, position=window)
-        if sound < len(index):
-            magic = index.magic[sound]
-            index.truncate(sound, "crc", _BAD_CRC if magic <= 2 else _BAD_MAGIC)
+        bad = first_bad(index, data, window, OWNER)
+        if bad < len(index):
+            index.truncate(bad, "crc", fault_of(index, bad))
         if len(index):
             if size is None and not _is_in_order(index, next_offset, place.limit):
                 return None
@@ -139,8 +140,8 @@ def _first_misplaced(view: SegmentReader, place: _Place) -> int | None:
             index.extend(batches)
     if index is None:
         return None
-    found = misplaced_batches(index, place.next_offset, place.limit)
-    return index.position[found[0]] if found else None
+    accepted = decide_end(index, place.next_offset, place.limit, rule=OWNER).accepted
+    return index.position[accepted] if accepted < len(index) else None
 
 
 def _nothing() -> None:

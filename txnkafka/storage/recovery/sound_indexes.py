@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 from txnkafka.errors import CorruptFileError
 from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
-from txnkafka.storage.formats.limits import INDEX_LIMIT, read_derived
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.storage.formats.limits import INDEX_LIMIT
 
 if TYPE_CHECKING:
+    from txnkafka.storage.formats.layout import FileKind
     from txnkafka.storage.log.log_segment import LogSegment
-    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.recovery.found_log import FoundLog
 
 __all__ = ["keep_sound_indexes"]
 
 
-
-def keep_sound_indexes(log: PartitionLog, segment: LogSegment) -> None:
+def keep_sound_indexes(log: FoundLog, segment: LogSegment) -> None:
     """Keep what the index files say where that fits the log, whose own indexes are in memory; note where it
     does not. Raises OSError."""
     last_offsets: dict[int, int] = {}
@@ -34,10 +33,10 @@ def keep_sound_indexes(log: PartitionLog, segment: LogSegment) -> None:
 
 
 def _keep_offset_index(
-    log: PartitionLog, segment: LogSegment, last_offsets: dict[int, int], end_offset: int
+    log: FoundLog, segment: LogSegment, last_offsets: dict[int, int], end_offset: int
 ) -> None:
     path = segment.path("index")
-    content = _content(log, segment, path)
+    content = _content(log, segment, "index")
     if content is None:
         return
     problems = OffsetIndex(content, segment.base_offset).problems(
@@ -46,16 +45,16 @@ def _keep_offset_index(
     if problems:
         log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
     else:
-        segment.offset_index = IndexFile(OFFSET_ENTRY, content)
+        segment.offset_index = OffsetIndex.owned(segment.base_offset, content)
 
 
-def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) -> None:
+def _keep_time_index(log: FoundLog, segment: LogSegment, end_offset: int) -> None:
     path = segment.path("timeindex")
-    content = _content(log, segment, path)
+    content = _content(log, segment, "timeindex")
     if content is None:
         return
     problems = TimeIndex(content, segment.base_offset).problems(end_offset=end_offset)
-    index = IndexFile(TIME_ENTRY, content)
+    index = TimeIndex.owned(segment.base_offset, content)
     if problems:
         log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
     elif _last_timestamp(index) != _last_timestamp(segment.time_index):  # older brokers note other offsets
@@ -64,18 +63,19 @@ def _keep_time_index(log: PartitionLog, segment: LogSegment, end_offset: int) ->
         segment.time_index = index
 
 
-def _content(log: PartitionLog, segment: LogSegment, path: str) -> bytes | None:
+def _content(log: FoundLog, segment: LogSegment, kind: FileKind) -> bytes | None:
     """Content of an index file; None, with a note, where there is none that can be read. Raises OSError."""
-    if not segment.files.exists(path):
+    path = segment.path(kind)
+    if not segment.files.exists(kind):
         log.note(path, "rebuilt from the log", "it is not there")
         return None
     try:
-        return read_derived(segment.files, path, INDEX_LIMIT)
+        return segment.files.read(kind, INDEX_LIMIT)
     except CorruptFileError as error:
         log.note(path, "rebuilt from the log", f"it is damaged, {error.reason}")
         return None
 
 
-def _last_timestamp(index: IndexFile) -> int | None:
+def _last_timestamp(index: TimeIndex) -> int | None:
     last = index.last()
     return None if last is None else last[0]

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from txnkafka.wire.records.control_body import decode_control_body
-from txnkafka.wire.records.group_log import OffsetAndMetadata, decode_group_log
+from txnkafka.wire.records.group_log import (
+    OffsetAndMetadata,
+    decode_group_log,
+    encode_group_log,
+    encode_offset_commit_key,
+    encode_offset_commit_value,
+)
 from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord
-from txnkafka.wire.records.metadata import decode_metadata
+from txnkafka.wire.records.metadata import decode_metadata, encode_metadata
 from txnkafka.wire.records.transaction_log import (
     TransactionMetadata,
     TransactionState,
     decode_transaction_log,
+    encode_transaction_key,
+    encode_transaction_value,
 )
 
 __all__ = [
@@ -22,4 +30,10 @@ __all__ = [
     "decode_group_log",
     "decode_metadata",
     "decode_transaction_log",
+    "encode_group_log",
+    "encode_metadata",
+    "encode_offset_commit_key",
+    "encode_offset_commit_value",
+    "encode_transaction_key",
+    "encode_transaction_value",
 ]

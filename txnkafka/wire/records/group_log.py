@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from txnkafka.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
 from txnkafka.wire.records.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
-from txnkafka.wire.records.log_record import CoordinatorRecord, LogRecord, decode_coordinator_record
+from txnkafka.wire.records.log_record import (
+    CoordinatorRecord,
+    LogRecord,
+    decode_coordinator_record,
+    encode_coordinator_record,
+    encode_key,
+    encode_value,
+)
 from txnkafka.wire.schema import (
     BYTES,
     INT8,
@@ -28,7 +35,13 @@ from txnkafka.wire.schema import (
     Struct,
 )
 
-__all__ = ["OffsetAndMetadata", "decode_group_log"]
+__all__ = [
+    "OffsetAndMetadata",
+    "decode_group_log",
+    "encode_group_log",
+    "encode_offset_commit_key",
+    "encode_offset_commit_value",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +91,35 @@ def decode_group_log(key: bytes | None, value: bytes | None) -> LogRecord:
     return record
 
 
+def encode_group_log(record: LogRecord) -> tuple[bytes, bytes | None]:
+    """Key and value, the inverse of ``decode_group_log``; ``subscription`` and ``assignment`` of members are
+    bytes. Raises SchemaError."""
+    return encode_coordinator_record(TYPES, record)
+
+
+def encode_offset_commit_key(group: str, topic: str, partition: int) -> bytes:
+    """The key of a group's offset; with a null value it is its tombstone. Raises SchemaError."""
+    fields = {"group": group, "topic": topic, "partition": partition}
+    return encode_key(_OFFSET_COMMIT_KEY, OFFSET_COMMIT_KEY_TYPE, fields)
+
+
+def encode_offset_commit_value(committed: OffsetAndMetadata) -> bytes:
+    """The value to ``encode_offset_commit_key``. The version is 1, without leader epoch and topic id, for an
+    offset with an expiry time of its own, else 4 (``newOffsetCommitRecord`` of Kafka 4.3). Raises
+    SchemaError."""
+    fields: dict[str, Any] = {
+        "offset": committed.offset,
+        "metadata": committed.metadata,
+        "commit_timestamp": committed.commit_timestamp,
+    }
+    if committed.expire_timestamp != NO_TIMESTAMP:
+        fields["expire_timestamp"] = committed.expire_timestamp
+        return encode_value(_OFFSET_COMMIT, 1, fields)
+    fields["leader_epoch"] = committed.leader_epoch
+    fields["topic_id"] = ZERO_UUID if committed.topic_id is None else committed.topic_id
+    return encode_value(_OFFSET_COMMIT, 4, fields)
+
+
 def _show_member(member: dict[str, Any]) -> None:
     for name, decode in (("subscription", decode_subscription), ("assignment", decode_assignment)):
         fields = decode(member[name])
@@ -86,6 +128,7 @@ def _show_member(member: dict[str, Any]) -> None:
 
 
 OFFSET_COMMIT_TYPE: Final = "offset_commit"
+OFFSET_COMMIT_KEY_TYPE: Final = 1
 
 _OFFSET_COMMIT: Final = Message(OFFSET_COMMIT_TYPE, "0-4", flexible="4+").of(
     Field("offset", INT64),
@@ -223,7 +266,7 @@ _CLASSIC_GROUP_KEY: Final = Message("group_metadata_key", "0").of(Field("group",
 
 TYPES: Final = {
     0: CoordinatorRecord(_OFFSET_COMMIT_KEY, _LEGACY_OFFSET_COMMIT),
-    1: CoordinatorRecord(_OFFSET_COMMIT_KEY, _OFFSET_COMMIT),
+    OFFSET_COMMIT_KEY_TYPE: CoordinatorRecord(_OFFSET_COMMIT_KEY, _OFFSET_COMMIT),
     2: CoordinatorRecord(_CLASSIC_GROUP_KEY, _CLASSIC_GROUP),
     3: CoordinatorRecord(_GROUP_KEY, _GROUP),
     4: CoordinatorRecord(_GROUP_KEY, _PARTITIONS),

@@ -16,8 +16,18 @@ from typing import Any, NamedTuple
 
 from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message
 from txnkafka.wire.schema import Message, SchemaError
+from txnkafka.wire.writer import write_message
 
-__all__ = ["UNKNOWN_TYPE", "CoordinatorRecord", "LogRecord", "decode_coordinator_record", "read_fields"]
+__all__ = [
+    "UNKNOWN_TYPE",
+    "CoordinatorRecord",
+    "LogRecord",
+    "decode_coordinator_record",
+    "encode_coordinator_record",
+    "encode_key",
+    "encode_value",
+    "read_fields",
+]
 
 UNKNOWN_TYPE = "unknown"
 
@@ -100,6 +110,41 @@ def decode_coordinator_record(
         key if key_error else None,
         value if value_error else None,
     )
+
+
+def encode_coordinator_record(
+    types: Mapping[int, CoordinatorRecord], record: LogRecord
+) -> tuple[bytes, bytes | None]:
+    """Key and value, the inverse of ``decode_coordinator_record``; None is the value of a tombstone. Raises
+    SchemaError for fields that do not follow the tables, and for a record that could not be decoded."""
+    kind = None if record.key_version is None else types.get(record.key_version)
+    if kind is None or record.key_version is None or record.type != kind.value.name:
+        raise SchemaError(f"{record.type!r} is not the record of key type {record.key_version}")
+    if record.error is not None or record.key is None:
+        raise SchemaError(f"the {record.type} was not understood: {record.error or 'it has no key'}")
+    key = encode_key(kind.key, record.key_version, record.key)
+    if record.value is None and record.value_version is None:
+        return key, None
+    if record.value is None or record.value_version is None:
+        raise SchemaError(f"the {record.type} has a value without a version, or a version without a value")
+    return key, encode_value(kind.value, record.value_version, record.value)
+
+
+def encode_key(message: Message, key_type: int, fields: dict[str, Any]) -> bytes:
+    """The type of a record and the fields of its key. Raises SchemaError."""
+    try:
+        return key_type.to_bytes(2, "big") + write_message(message, 0, fields)
+    except SchemaError as error:
+        raise error.inside("key") from None
+
+
+def encode_value(message: Message, version: int, fields: dict[str, Any]) -> bytes:
+    """The version of a value and its fields. Raises SchemaError."""
+    try:
+        data = write_message(message, version, fields)
+    except SchemaError as error:
+        raise error.inside("value") from None
+    return version.to_bytes(2, "big") + data
 
 
 def read_fields(

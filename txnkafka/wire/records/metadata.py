@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord, read_fields
+from txnkafka.wire.scalar_writers import write_uvarint
 from txnkafka.wire.scalars import read_uvarint
 from txnkafka.wire.schema import (
     BOOL,
@@ -26,8 +27,9 @@ from txnkafka.wire.schema import (
     Message,
     SchemaError,
 )
+from txnkafka.wire.writer import write_message
 
-__all__ = ["decode_metadata"]
+__all__ = ["decode_metadata", "encode_metadata"]
 
 FRAME_VERSION = 1
 
@@ -51,6 +53,21 @@ def decode_metadata(value: bytes | None) -> LogRecord:
     fields, wrong = read_fields(message, version, value, position)
     raw_value = value if wrong else None
     return LogRecord(message.name, api_key, None, version, fields, wrong, raw_value=raw_value)
+
+
+def encode_metadata(record: LogRecord) -> bytes:
+    """The value of a record of ``__cluster_metadata``, the inverse of ``decode_metadata``. Raises SchemaError
+    for fields that do not follow the tables, and for a record that could not be decoded."""
+    message = None if record.key_version is None else RECORDS.get(record.key_version)
+    if message is None or record.key_version is None or record.type != message.name:
+        raise SchemaError(f"{record.type!r} is not the record of api key {record.key_version}")
+    if record.error is not None or record.value is None or record.value_version is None:
+        raise SchemaError(f"the {record.type} was not understood: {record.error or 'it has no value'}")
+    data = write_message(message, record.value_version, record.value)
+    frame = bytearray()
+    for number in (FRAME_VERSION, record.key_version, record.value_version):
+        write_uvarint(frame, number)
+    return bytes(frame) + data
 
 
 _ENDPOINTS: Final = Array.of(

@@ -13,11 +13,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from txnkafka.model import NO_PRODUCER_ID, TopicPartition
-from txnkafka.wire.records.log_record import CoordinatorRecord, LogRecord, decode_coordinator_record
-from txnkafka.wire.schema import INT8, INT16, INT32, INT64, STRING, Array, Field, Message
+from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from txnkafka.wire.records.log_record import (
+    CoordinatorRecord,
+    LogRecord,
+    decode_coordinator_record,
+    encode_key,
+    encode_value,
+)
+from txnkafka.wire.schema import INT8, INT16, INT32, INT64, STRING, Array, Field, Message, SchemaError
 
-__all__ = ["TransactionMetadata", "TransactionState", "decode_transaction_log"]
+__all__ = [
+    "TransactionMetadata",
+    "TransactionState",
+    "decode_transaction_log",
+    "encode_transaction_key",
+    "encode_transaction_value",
+]
 
 
 class TransactionState(enum.IntEnum):
@@ -40,13 +52,15 @@ class TransactionState(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TransactionMetadata:
-    """State of one transactional id; ids that are not there are -1, so is the start of no transaction."""
+    """State of one transactional id; ids and epochs that are not there are -1, so is the start of no
+    transaction. ``next_producer_epoch`` belongs to ``next_producer_id``."""
 
     transactional_id: str
     producer_id: int
     previous_producer_id: int
     next_producer_id: int
     producer_epoch: int
+    next_producer_epoch: int
     transaction_timeout_ms: int
     state: TransactionState
     topic_partitions: frozenset[TopicPartition]
@@ -66,6 +80,7 @@ class TransactionMetadata:
             previous_producer_id=value.get("previous_producer_id", NO_PRODUCER_ID),
             next_producer_id=value.get("next_producer_id", NO_PRODUCER_ID),
             producer_epoch=value["producer_epoch"],
+            next_producer_epoch=value.get("next_producer_epoch", NO_PRODUCER_EPOCH),
             transaction_timeout_ms=value["transaction_timeout_ms"],
             state=TransactionState(value["transaction_status"]),
             topic_partitions=_topic_partitions(value),
@@ -80,6 +95,43 @@ def decode_transaction_log(key: bytes | None, value: bytes | None) -> LogRecord:
     record = decode_coordinator_record(TYPES, key, value)
     strange = _strange(record.value) if record.value is not None and record.error is None else None
     return record if strange is None else replace(record, error=strange, raw_value=value)
+
+
+def encode_transaction_key(transactional_id: str) -> bytes:
+    """The key of a transactional id; with a null value it is its tombstone. Raises SchemaError."""
+    return encode_key(KEY, KEY_TYPE, {"transactional_id": transactional_id})
+
+
+def encode_transaction_value(metadata: TransactionMetadata, version: int) -> bytes:
+    """The state as the value of its key, ``TransactionLog.valueToBytes``; partitions are sorted. As in Kafka,
+    version 0 leaves out previous and next producer ids, and is refused for a client of a later transaction
+    version. Raises SchemaError."""
+    state = metadata.state
+    if state == TransactionState.EMPTY and metadata.topic_partitions:
+        raise SchemaError("there are some in state Empty").inside("topic_partitions")
+    fields: dict[str, Any] = {
+        "producer_id": metadata.producer_id,
+        "producer_epoch": metadata.producer_epoch,
+        "transaction_timeout_ms": metadata.transaction_timeout_ms,
+        "transaction_status": state,
+        "transaction_partitions": None if state == TransactionState.EMPTY else _by_topic(metadata),
+        "transaction_last_update_timestamp_ms": metadata.last_update_timestamp,
+        "transaction_start_timestamp_ms": metadata.start_timestamp,
+    }
+    if version > 0 or metadata.client_transaction_version:
+        fields["client_transaction_version"] = metadata.client_transaction_version
+    if version > 0:
+        fields["previous_producer_id"] = metadata.previous_producer_id
+        fields["next_producer_id"] = metadata.next_producer_id
+        fields["next_producer_epoch"] = metadata.next_producer_epoch
+    return encode_value(VALUE, version, fields)
+
+
+def _by_topic(metadata: TransactionMetadata) -> list[dict[str, Any]]:
+    partitions: dict[str, list[int]] = {}
+    for topic, partition in sorted(metadata.topic_partitions):
+        partitions.setdefault(topic, []).append(partition)
+    return [{"topic": topic, "partition_ids": numbers} for topic, numbers in partitions.items()]
 
 
 def _strange(value: Mapping[str, Any]) -> str | None:
@@ -122,4 +174,6 @@ VALUE: Final = Message(TYPE, "0-1", flexible="1+").of(
 
 KEY: Final = Message("transaction_log_key", "0").of(Field("transactional_id", STRING))
 
-TYPES: Final = {0: CoordinatorRecord(KEY, VALUE)}
+KEY_TYPE: Final = 0
+
+TYPES: Final = {KEY_TYPE: CoordinatorRecord(KEY, VALUE)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tests.models.fetch_filter import AbortedTxn, decode_any, fetch, scan_log
+from tests.unit.storage.reads import read
 from txnkafka import TopicPartition
 from txnkafka._core.encode import end_txn_marker
 from txnkafka.config import CleanerConfig, LogConfig
@@ -13,7 +14,6 @@ from txnkafka.model import IsolationLevel
 from txnkafka.record.builder import build_batch
 from txnkafka.storage.cleaner.compaction import CleanStats, clean
 from txnkafka.storage.formats.txn_index import AbortedTxn as IndexEntry
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.transactions import transactions_of

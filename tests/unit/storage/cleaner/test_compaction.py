@@ -9,7 +9,9 @@ import pytest
 from tests.unit.storage.cleaner.compacted import NOW, CompactedLog
 from txnkafka import TopicPartition
 from txnkafka._core.encode import encode_batch
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import CleanerConfig, LogConfig
+from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError
 from txnkafka.storage.cleaner.compaction import LogToClean, group_segments
 from txnkafka.storage.data_directory import DataDirectory
@@ -21,10 +23,12 @@ TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 COMPACT = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.5", "internal.segment.bytes": "1000"}
 
 
-def opened(files: MemoryFiles, **configs: str) -> DataDirectory:
+def opened(files: MemoryFiles, **configs: str) -> LogManager:
     topics = {"plain": LogConfig()}
     default = LogConfig.of(COMPACT | {name.replace("_", "."): value for name, value in configs.items()})
-    directory = DataDirectory(files, "/data", lambda topic: topics.get(topic, default), now_ms=NOW)
+    directory = LogManager(
+        DataDirectory(files, "/data", lambda topic: topics.get(topic, default), now_ms=NOW)
+    )
     for topic in ("plain", "small", "large"):
         if TopicPartition(topic, 0) not in directory.logs:
             directory.create(TopicPartition(topic, 0), TOPIC_ID, now_ms=NOW)
@@ -46,16 +50,16 @@ def test_the_dirtiest_log_comes_first_and_its_offset_is_kept() -> None:
     fill(directory.logs[TopicPartition("plain", 0)], 5)
     fill(small, 2)
     directory.clean(NOW)
-    assert directory.checkpoints.cleaner_offsets == {small.topic_partition: 2}
+    assert directory.data.checkpoints.cleaner_offsets == {small.topic_partition: 2}
     fill(small, 2)
     fill(large, 4)
     assert directory.clean(NOW).segments_before == 1  # type: ignore[union-attr]
-    assert directory.checkpoints.cleaner_offsets[large.topic_partition] == 4
+    assert directory.data.checkpoints.cleaner_offsets[large.topic_partition] == 4
     assert directory.clean(NOW) is not None
     assert directory.clean(NOW) is None
     directory.close()
     again = opened(files)
-    assert again.checkpoints.cleaner_offsets == {small.topic_partition: 4, large.topic_partition: 4}
+    assert again.data.checkpoints.cleaner_offsets == {small.topic_partition: 4, large.topic_partition: 4}
     assert again.clean(NOW) is None
 
 
@@ -88,9 +92,9 @@ def test_where_a_log_was_cut_it_is_dirty_again() -> None:
     fill(log, 4)
     directory.clean(NOW)
     directory.truncate(log.topic_partition, 2, now_ms=NOW)
-    assert directory.checkpoints.cleaner_offsets == {log.topic_partition: 2}
+    assert directory.data.checkpoints.cleaner_offsets == {log.topic_partition: 2}
     directory.delete(log.topic_partition)
-    assert directory.checkpoints.cleaner_offsets == {}
+    assert directory.data.checkpoints.cleaner_offsets == {}
 
 
 def test_a_damaged_log_is_left_alone_and_the_others_are_compacted() -> None:
@@ -102,7 +106,7 @@ def test_a_damaged_log_is_left_alone_and_the_others_are_compacted() -> None:
     assert directory.clean(NOW) is not None
     assert directory.clean(NOW) is None
     assert list(directory.uncleanable) == [small.topic_partition]
-    assert list(directory.checkpoints.cleaner_offsets) == [large.topic_partition]
+    assert list(directory.data.checkpoints.cleaner_offsets) == [large.topic_partition]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +137,13 @@ def test_offsets_of_a_group_fit_into_its_index() -> None:
     assert bases == [[0, 1, 2**31 - 1], [2**31]]
 
 
+def use(log: PartitionLog, files: DataFiles) -> None:
+    """Let an open log and its segments work on other files."""
+    log.files = files
+    for segment in log.segments:
+        segment.files.data_files = files
+
+
 def test_a_disk_that_is_full_changes_nothing() -> None:
     """Nor one that cannot be read: the log goes on, and nothing lies about."""
     log = CompactedLog()
@@ -143,13 +154,11 @@ def test_a_disk_that_is_full_changes_nothing() -> None:
     before, names = log.content(), log.names("")
     for call, error in (("write", 28), ("sync", 5), ("create", 28), ("read_into", 5)):
         plan = FaultPlan(1, error, call=call)
-        for part in (log.log, *log.log.segments):
-            part.files = FaultyFiles(log.files, plan)
+        use(log.log, FaultyFiles(log.files, plan))
         with pytest.raises(KafkaStorageError, match=r"t-0 was not compacted.*nothing is lost"):
             log.clean()
         assert plan.failed
-        for part in (log.log, *log.log.segments):
-            part.files = log.files
+        use(log.log, log.files)
         assert (log.content(), log.names("")) == (before, names)
     assert log.clean().records_dropped == 1
 

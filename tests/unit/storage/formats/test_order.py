@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.logdir.logs import batch
 from txnkafka._core.scan import scan
-from txnkafka.storage.formats.order import misplaced_batches
+from txnkafka.storage.formats.order import misplaced_batches, repeated_batches
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,10 @@ def test_the_batch_whose_removal_restores_the_order(
     offsets: list[int], start: int, misplaced: list[int]
 ) -> None:
     assert misplaced_batches(scan(b"".join(batch(offset) for offset in offsets)), start) == misplaced
+
+
+def test_a_batch_that_repeats_the_one_before() -> None:
+    index = scan(batch(0) + batch(0) + batch(0, 1) + batch(2) + batch(2) + batch(2))
+    assert repeated_batches(index) == {1, 4, 5}
+    assert repeated_batches(index, index[0]) == {0, 1, 4, 5}
+    assert repeated_batches(index, index[3]) == {1, 4, 5}

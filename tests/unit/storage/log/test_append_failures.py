@@ -80,5 +80,6 @@ def test_a_roll_that_fails_leaves_the_log_as_it_was() -> None:
             assert number > 3
             break
         assert log.bases == [0, 2]
+        log.log.flush()
         log.restart(clean=False)
         assert log.log.log_end_offset == 4

@@ -15,22 +15,6 @@ def append(log: PartitionLog, *timestamps: int, size: int = 40) -> None:
     log.append(batch, now_ms=NOW)
 
 
-def test_a_segment_that_goes_before_it_was_flushed() -> None:
-    """Files that were to be synced are closed with their segment; the flush does not ask for them."""
-    log = opened()
-    for _ in range(9):
-        append(log)
-    assert len(log.segments) > 3
-    truncate_to(log, 1, now_ms=NOW)
-    for _ in range(9):
-        append(log)
-    log.advance_high_watermark(log.log_end_offset)
-    log.log_start_offset = log.active.base_offset
-    assert delete_old_segments(log, NOW) > 1
-    log.flush()
-    assert log.recovery_point == log.log_end_offset == 10
-
-
 def test_the_largest_timestamp_is_found_again() -> None:
     """It may lie behind the last entry of the time index: retention and the last entry need it."""
     log = opened(segment_bytes=10_000, index_interval_bytes=5000, retention_ms=1000)

@@ -23,7 +23,7 @@ def written(interval: int) -> PartitionLog:
     end(log, 1, commit=False)
     append(log, NOW + 3, producer_id=3)
     append(log, NOW + 4, leader_epoch=2)
-    end(log, 2, commit=True)
+    end(log, 2, commit=True, leader_epoch=2)
     append(log, NOW + 9, producer_id=3, sequence=1, leader_epoch=2)
     log.close()
     return log

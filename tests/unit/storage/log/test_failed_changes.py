@@ -11,6 +11,7 @@ from itertools import count
 import pytest
 
 from tests.unit.storage.client import NOW, Log, what_is_synced
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError, LogDirError
@@ -20,7 +21,7 @@ from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
 PARTITION, TOPIC_ID = TopicPartition("t", 0), "AAAAAAAAAAEAAAAAAAAAAg"
-CHANGES: dict[str, Callable[[DataDirectory], object]] = {
+CHANGES: dict[str, Callable[[LogManager], object]] = {
     "truncate": lambda directory: directory.truncate(PARTITION, 3, now_ms=NOW),
     "truncate below the log start": lambda directory: directory.truncate(PARTITION, 1, now_ms=NOW),
     "delete records": lambda directory: directory.delete_records(PARTITION, 3),
@@ -28,11 +29,11 @@ CHANGES: dict[str, Callable[[DataDirectory], object]] = {
 }
 
 
-def opened(files: DataFiles) -> DataDirectory:
-    return DataDirectory(files, "/data", lambda topic: LogConfig(segment_bytes=300), now_ms=NOW)
+def opened(files: DataFiles) -> LogManager:
+    return LogManager(DataDirectory(files, "/data", lambda topic: LogConfig(segment_bytes=300), now_ms=NOW))
 
 
-def filled(files: MemoryFiles, plan: FaultPlan) -> DataDirectory:
+def filled(files: MemoryFiles, plan: FaultPlan) -> LogManager:
     """Six records, one of them deleted; a cleaner was there; all checkpoints are written."""
     directory = opened(FaultyFiles(files, plan))
     log = Log(directory.create(PARTITION, TOPIC_ID, now_ms=NOW))
@@ -40,9 +41,9 @@ def filled(files: MemoryFiles, plan: FaultPlan) -> DataDirectory:
         log.plain(count=1, partition_leader_epoch=epoch)
     directory.flush()
     directory.delete_records(PARTITION, 2)
-    directory.checkpoints.cleaner_offsets[PARTITION] = 5
-    directory.checkpoints.write_cleaner_offsets()
-    directory.checkpoint()
+    directory.data.checkpoints.cleaner_offsets[PARTITION] = 5
+    directory.data.checkpoints.write_cleaner_offsets()
+    directory.data.checkpoint()
     return directory
 
 
@@ -64,13 +65,13 @@ def test_what_succeeds_at_the_second_try_is_durable(change: str, error: int) -> 
             Log(log).plain(count=1)
             directory.flush()
         expected = {each: (log.log_start_offset, log.log_end_offset) for each, log in directory.logs.items()}
-        cleaned = directory.checkpoints.cleaner_offsets[PARTITION]
+        cleaned = directory.data.checkpoints.cleaner_offsets[PARTITION]
         again = opened(MemoryFiles(base=what_is_synced(files)))
-        assert not again.refused, (number, plan.failed)
+        assert not again.data.refused, (number, plan.failed)
         if log.fenced is None:
             found = {each: (log.log_start_offset, log.log_end_offset) for each, log in again.logs.items()}
             assert found == expected, (number, plan.failed)
-            assert again.checkpoints.cleaner_offsets[PARTITION] <= cleaned, (number, plan.failed)
+            assert again.data.checkpoints.cleaner_offsets[PARTITION] <= cleaned, (number, plan.failed)
     assert number > 1
 
 
@@ -79,11 +80,11 @@ def test_a_negative_cut_changes_nothing(offset: int) -> None:
     files = MemoryFiles()
     directory = filled(files, FaultPlan())
     changes = len(files.journal)
-    with pytest.raises(ValueError, match="t-0: a log cannot be cut at offset -"):
+    with pytest.raises(ValueError, match="t-0: a log cannot be truncated at offset -"):
         directory.truncate(PARTITION, offset, now_ms=NOW)
     assert len(files.journal) == changes
     assert directory.logs[PARTITION].recovery_point == 6
-    assert directory.checkpoints.cleaner_offsets == {PARTITION: 5}
+    assert directory.data.checkpoints.cleaner_offsets == {PARTITION: 5}
 
 
 def test_a_cut_of_a_log_that_failed_changes_nothing() -> None:

@@ -69,16 +69,37 @@ def test_a_failed_preallocation_leaves_no_file(ahead: int, error: int) -> None:
         assert offsets(again) == [0, 2], state.name
 
 
-def test_a_file_that_a_failed_roll_cannot_remove_fences_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, plan, log = faulty("truncate", preallocate=True)
+def test_a_file_that_a_failed_roll_cannot_remove_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no name that recovery looks for, and the next roll replaces it."""
+    files, plan, log = faulty("truncate", preallocate=True)
     log.plain()
     log.log.flush()
     plan.fails = plan.counted + PREALLOCATION
-    monkeypatch.setattr(log.log.files, "remove", refuse)
-    with pytest.raises(OSError, match="planned"):
-        log.log.roll(log.now_ms)
-    with pytest.raises(KafkaStorageError, match="takes nothing since"):
-        log.plain()
+    with monkeypatch.context() as patch:
+        patch.setattr(log.log.files, "remove", refuse)
+        with pytest.raises(OSError, match="planned"):
+            log.log.roll(log.now_ms)
+    assert files.exists(f"{PATH}/{2:020}.log.cleaned")
+    log.plain()
+    log.log.flush()
+    for state in crash_states(files, begin=len(files.journal)):
+        assert offsets(on(MemoryFiles(base=state.disk), log)) == [0, 2], state.name
+
+
+def test_a_roll_replaces_the_file_that_a_failed_one_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    files, plan, log = faulty("truncate", preallocate=True)
+    log.plain()
+    plan.fails = plan.counted + PREALLOCATION
+    with monkeypatch.context() as patch:
+        patch.setattr(log.log.files, "remove", refuse)
+        with pytest.raises(OSError, match="planned"):
+            log.log.roll(log.now_ms)
+    plan.fails = 0
+    log.log.roll(log.now_ms)
+    log.plain()
+    log.log.flush()
+    assert log.bases == [0, 2]
+    assert names(files) == [f"{0:020}.log", f"{2:020}.log"]
 
 
 @pytest.mark.parametrize("clean", [False, True])
@@ -166,11 +187,21 @@ def test_a_snapshot_that_could_not_be_removed_is_replaced(monkeypatch: pytest.Mo
     assert snapshots.read(2) == b"content"
 
 
-def test_epochs_whose_name_may_not_be_durable_are_written_again() -> None:
-    files, plan, log = faulty("sync_directory")
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_an_epoch_is_durable_with_the_batch_that_begins_it(is_flushed: bool) -> None:
+    """Not before: a crash in between takes the epochs from the batches that are left."""
+    files, _, log = faulty("sync")
     log.plain()
-    fail_next(plan)
-    with pytest.raises(KafkaStorageError, match="is full"):
-        log.append(data(), leader_epoch=5)
-    log.append(data())
+    log.log.flush()
+    begin = len(files.journal)
+    log.append(data(), leader_epoch=5)
     assert files.read(f"{PATH}/leader-epoch-checkpoint", 100) == b"0\n1\n0 0\n"
+    if is_flushed:
+        log.log.flush()
+        begin = len(files.journal)
+    for state in crash_states(files, begin=begin):
+        disk = MemoryFiles(base=state.disk)
+        if is_flushed:
+            assert disk.read(f"{PATH}/leader-epoch-checkpoint", 100) == b"0\n2\n0 0\n5 2\n", state.name
+        again = on(disk, log).log
+        assert again.epochs.entries == [(0, 0), (5, 2)][: again.log_end_offset // 2], state.name

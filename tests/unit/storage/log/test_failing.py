@@ -10,9 +10,9 @@ from itertools import count
 import pytest
 
 from tests.unit.storage.logs import append, content, end, opened, restarted
+from tests.unit.storage.reads import read
 from txnkafka._core.scan import scan
 from txnkafka.errors import KafkaStorageError
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.transactions import transactions_of
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
@@ -104,15 +104,3 @@ def test_nothing_is_appended_after_a_sync_that_failed() -> None:
     assert (log.recovery_point, log.high_watermark) == (2, 2)
     with pytest.raises(KafkaStorageError, match="takes nothing since"):
         append(log)
-
-
-def test_an_epoch_that_could_not_be_kept_is_kept_later() -> None:
-    files, plan = MemoryFiles(), FaultPlan(error=errno.ENOSPC)
-    log = written(files, plan)
-    plan.fails = plan.counted + 1
-    with pytest.raises(KafkaStorageError):
-        append(log, leader_epoch=5, size=1)
-    assert plan.failed[0].call == "create"
-    assert content(files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
-    append(log, leader_epoch=5, size=1)
-    assert content(files)["leader-epoch-checkpoint"] == b"0\n2\n0 0\n5 2\n"

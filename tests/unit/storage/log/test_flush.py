@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.storage.logs import NOW, append, opened
-from txnkafka.storage.log.flush import FlushTickets
+from txnkafka.broker.flush import FlushTickets
+from txnkafka.errors import FlushUnderWayError
 from txnkafka.storage.log.truncation import truncate_to
 
 
@@ -50,18 +53,37 @@ def test_every_ticket_of_a_log_that_fails_is_told_the_error() -> None:
     assert log.high_watermark == 0
 
 
-def test_a_log_that_is_cut_during_a_flush() -> None:
-    """What the flush made durable is not what stands there now."""
+def test_a_log_is_not_truncated_during_a_flush() -> None:
+    """What the flush makes durable would not be what is there then."""
     log = opened(segment_bytes=400)
     for _ in range(4):
         append(log)
     assert len(log.segments) == 2
     flush = log.begin_flush()
-    truncate_to(log, 1, now_ms=NOW)
-    for _ in range(3):
-        append(log)
+    with pytest.raises(FlushUnderWayError, match="then truncate"):
+        truncate_to(log, 1, now_ms=NOW)
     flush.run(log.files)
     log.finish_flush(flush, None)
-    assert (log.recovery_point, log.high_watermark) == (1, 0)
+    assert (log.log_end_offset, log.recovery_point, log.fenced) == (4, 3, None)
     log.flush()
-    assert (log.recovery_point, log.high_watermark) == (4, 4)
+    assert truncate_to(log, 1, now_ms=NOW)
+    assert (log.recovery_point, log.high_watermark, len(log.segments)) == (1, 1, 1)
+
+
+def test_a_segment_is_durable_before_the_next_one_has_a_name() -> None:
+    """Each flush names one segment, and covers what is in front of it."""
+    log = opened(segment_bytes=200)
+    for _ in range(3):
+        append(log)
+    bases = [segment.base_offset for segment in log.segments]
+    assert len(bases) > 2
+    for number in range(1, len(bases)):
+        names = [entry.name for entry in log.files.list(log.directory) if entry.name.endswith(".log")]
+        assert names == [f"{base:020}.log" for base in bases[:number]]
+        assert log.needs_flush
+        flush = log.begin_flush()
+        flush.run(log.files)
+        log.finish_flush(flush, None)
+        assert log.recovery_point == log.high_watermark == bases[number]
+    log.flush()
+    assert (log.recovery_point, log.needs_flush) == (3, False)

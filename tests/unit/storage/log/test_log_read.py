@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.storage.client import Log, data
+from tests.unit.storage.reads import Answer, read
 from txnkafka._core.scan import scan
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import IsolationLevel
-from txnkafka.storage.log.log_read import LogRead, read
 
 COMMITTED, UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
 SIZE = len(data(count=2))
 
 
-def offsets(answer: LogRead) -> list[tuple[int, int]]:
+def offsets(answer: Answer) -> list[tuple[int, int]]:
     return [(each.base_offset, each.last_offset) for each in scan(answer.records)]
 
 

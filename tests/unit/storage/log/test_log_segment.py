@@ -7,8 +7,8 @@ import pytest
 from tests.unit.storage.client import NOW, PATH, data
 from txnkafka._core.validate import read_batch
 from txnkafka.config import LogConfig
-from txnkafka.env import DataFile, make_directories
-from txnkafka.storage.log.index_file import OFFSET_ENTRY, TIME_ENTRY, IndexFile
+from txnkafka.env import make_directories
+from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -20,7 +20,7 @@ def segment(count: int = 0, *, interval: int = 100, base: int = 0, step: int = 1
     files = MemoryFiles()
     make_directories(files, PATH)
     found = LogSegment(files, PATH, base, LogConfig(index_interval_bytes=interval), created_ms=NOW)
-    found.create("log")
+    found.files.create("log")
     for offset in range(base, base + count):
         append(found, offset, NOW + step * (offset - base))
     return found
@@ -31,11 +31,11 @@ def append(to: LogSegment, offset: int, timestamp: int) -> None:
 
 
 def offsets(of: LogSegment) -> list[tuple[int, int]]:
-    return list(OFFSET_ENTRY.iter_unpack(of.offset_index.content))
+    return list(OffsetIndex.entry.iter_unpack(of.offset_index.content))
 
 
 def times(of: LogSegment) -> list[tuple[int, int]]:
-    return list(TIME_ENTRY.iter_unpack(of.time_index.content))
+    return list(TimeIndex.entry.iter_unpack(of.time_index.content))
 
 
 def test_an_entry_when_more_than_the_interval_lies_behind_the_last() -> None:
@@ -69,8 +69,8 @@ def test_offsets_are_told_from_the_base() -> None:
 def test_a_batch_is_found_by_any_of_its_offsets(interval: int) -> None:
     found = segment(20, interval=interval, base=100)
     for offset in range(100, 120):
-        assert found.find(offset) == ((offset - 100) * SIZE, SIZE, offset)
-    assert found.find(99) == (0, SIZE, 100)
+        assert found.find(offset) == ((offset - 100) * SIZE, SIZE, offset, offset)
+    assert found.find(99) == (0, SIZE, 100, 100)
     assert found.find(120) is None
     assert segment().find(0) is None
 
@@ -79,22 +79,20 @@ def test_a_batch_is_found_by_any_of_its_offsets(interval: int) -> None:
 def test_an_index_that_leads_astray_is_made_anew(entry: tuple[int, int]) -> None:
     found = segment(20, interval=300)
     sound = bytes(found.offset_index.content)
-    found.offset_index = IndexFile(OFFSET_ENTRY, OFFSET_ENTRY.pack(*entry))
-    assert [found.find(offset) for offset in range(20)] == [(o * SIZE, SIZE, o) for o in range(20)]
+    found.offset_index = OffsetIndex.owned(0, OffsetIndex.entry.pack(*entry))
+    assert [found.find(offset) for offset in range(20)] == [(o * SIZE, SIZE, o, o) for o in range(20)]
     assert bytes(found.offset_index.content) == sound or entry == (19, 3 * SIZE)
 
 
 def test_what_is_saved_is_loaded_again() -> None:
     found = segment(9, interval=200)
     found.seal()
-    unsynced: list[DataFile] = []
-    found.save(unsynced)
-    for file in unsynced:
-        file.sync()
+    found.save()
+    found.sync()
     before = offsets(found), times(found)
     found.unload()
     assert len(found.offset_index) == 0
-    assert found.find(8) == (8 * SIZE, SIZE, 8)
+    assert found.find(8) == (8 * SIZE, SIZE, 8, 8)
     assert (offsets(found), times(found)) == before
     assert (found.max_timestamp, found.max_timestamp_offset) == (NOW + 80, 8)
 
@@ -103,11 +101,11 @@ def test_what_is_saved_is_loaded_again() -> None:
 def test_an_index_without_a_file_is_made_from_the_log(kind: str) -> None:
     found = segment(9, interval=200)
     found.seal()
-    found.save([])
+    found.save()
     before = offsets(found), times(found)
     found.unload()
     found.close()
-    found.files.remove(found.path(kind))  # type: ignore[arg-type]
+    found.files.data_files.remove(found.path(kind))  # type: ignore[arg-type]
     found.load()
     found.seal()
     assert (offsets(found), times(found)) == before
@@ -123,9 +121,9 @@ def test_indexes_that_are_not_in_their_files_stay_in_memory() -> None:
 def test_a_cut(offset: int) -> None:
     found = segment(10, interval=0)
     found.seal()
-    found.save([])
+    found.save()
     found.truncate(offset * SIZE, offset)
-    found.save([])
+    found.save()
     kept = segment(offset, interval=0)
     assert found.size == kept.size == offset * SIZE
     assert offsets(found) == offsets(kept)
@@ -134,13 +132,13 @@ def test_a_cut(offset: int) -> None:
         kept.max_timestamp_offset,
     )
     append(found, offset, NOW)
-    assert found.find(offset) == (offset * SIZE, SIZE, offset)
+    assert found.find(offset) == (offset * SIZE, SIZE, offset, offset)
 
 
 def test_names_of_deleted_files() -> None:
     found = segment(3)
-    found.save([])
-    renamed = found.mark_deleted()
+    found.save()
+    renamed = found.files.mark_deleted()
     assert [path.removeprefix(f"{PATH}/00000000000000000000") for path in renamed] == [
         ".log.deleted", ".index.deleted", ".timeindex.deleted",
     ]  # fmt: skip
@@ -152,7 +150,7 @@ def test_names_of_deleted_files() -> None:
 def test_an_index_file_grows_and_shrinks() -> None:
     files = MemoryFiles()
     file = files.create("/index")
-    index = IndexFile(OFFSET_ENTRY)
+    index = OffsetIndex.owned(0)
     for number in range(1, 6):
         index.append(number, 10 * number)
     index.save(file)
@@ -161,17 +159,17 @@ def test_an_index_file_grows_and_shrinks() -> None:
     index.append(7, 70)
     assert not index.is_saved
     index.save(file)
-    assert files.read("/index", 100) == b"".join(OFFSET_ENTRY.pack(n, 10 * n) for n in (1, 2, 7))
+    assert files.read("/index", 100) == b"".join(OffsetIndex.entry.pack(n, 10 * n) for n in (1, 2, 7))
 
 
 @pytest.mark.parametrize("rest", [b"", b"\1\2\3", bytes(80), bytes(5)])
 def test_what_is_no_entry_at_the_end_of_an_index_goes(rest: bytes) -> None:
     files = MemoryFiles()
     file = files.create("/index")
-    content = OFFSET_ENTRY.pack(1, 10) + OFFSET_ENTRY.pack(2, 2**24)
+    content = OffsetIndex.entry.pack(1, 10) + OffsetIndex.entry.pack(2, 2**24)
     file.write(0, [content + rest])
-    index = IndexFile(OFFSET_ENTRY, content + rest)
+    index = OffsetIndex.owned(0, content + rest)
     assert len(index) == 2
     index.append(3, 2**25)
     index.save(file)
-    assert files.read("/index", 200) == content + OFFSET_ENTRY.pack(3, 2**25)
+    assert files.read("/index", 200) == content + OffsetIndex.entry.pack(3, 2**25)

@@ -122,6 +122,8 @@ def test_after_a_restart_a_snapshot_knows_one_batch_and_the_log_the_others(clean
     for number in range(7):
         log.idempotent(7, 2 * number)
         log.idempotent(8, 2 * number)
+    log.log.flush()
+    log.log.lower_recovery_point(0)  # the checkpoint on the disk is older
     log.restart(clean=clean)
     assert len(log.log.producers.known_batches(7)) == (1 if clean else 5)
     assert len(log.bases) == 7

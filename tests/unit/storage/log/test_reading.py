@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.storage.logs import append, end, opened
+from tests.unit.storage.reads import read
 from txnkafka._core.scan import scan
 from txnkafka.model import IsolationLevel
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.partition_log import PartitionLog
 
 COMMITTED, UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED

@@ -126,6 +126,7 @@ def test_what_lies_under_the_name_of_a_new_segment_goes() -> None:
         file.write(0, [b"left behind"])
     log.log.roll(NOW)
     log.plain()
+    log.log.flush()
     log.restart(clean=False)
     assert log.log.log_end_offset == 4
     assert "00000000000000000002.txnindex" not in log.names()
@@ -154,8 +155,8 @@ def test_preallocated_files_end_where_the_log_ends_after_roll_and_close() -> Non
     assert sizes() == [1000] or sizes() == [BATCH]
     log.log.roll(NOW)
     log.plain()
-    assert sizes() == [BATCH, 1000]
     log.log.flush()
+    assert sizes() == [BATCH, 1000]
     log.log.close()
     assert sizes() == [BATCH, BATCH]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.storage.client import Log, data
-from txnkafka.storage.log.log_read import read
+from tests.unit.storage.reads import read
 
 BATCH = len(data())  # bytes of two records
 

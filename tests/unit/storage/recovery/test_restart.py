@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened, restarted
+from tests.unit.storage.reads import read
 from txnkafka._core.scan import scan
 from txnkafka.errors import OutOfOrderSequenceError
-from txnkafka.storage.log.log_read import read
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import delete_old_segments, truncate_to
 from txnkafka.storage.recovery.log_loader import Start, open_log
@@ -128,6 +128,7 @@ def test_what_is_deleted_later_is_not_what_came_back_under_its_name() -> None:
     before = {name for name in content(log.files) if not name.endswith(".deleted")}
     log.remove_deleted(NOW + 1000)
     assert set(content(log.files)) == before
+    log.flush()
     log = restarted(log, clean=False)
     assert log.log_end_offset == 4
 

@@ -2,7 +2,7 @@
 
 Nothing here waits for the disk. ``begin`` says what has to be synced, somebody does it (``Flush.run``,
 outside of any lock), ``finish`` says which tickets are durable. The bytes appended meanwhile belong to the
-next flush.
+next flush; so do those in a segment that was begun since the last one, which gets its name in between.
 
 Every ticket is handed back exactly once, as ``Released``, whatever decided it: a flush of the host, one that
 the data directory made itself (``maintain``, ``flush``, ``close``), the deletion or truncation of its log.
@@ -23,26 +23,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from txnkafka.env import DataFile, DataFiles
     from txnkafka.errors import KafkaError
+    from txnkafka.storage.log.log_flush import LogFlush
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["Flush", "FlushTickets", "LogFlush", "Released"]
-
-
-class LogFlush(NamedTuple):
-    """What one log needs on the disk for everything below ``end_offset``: contents first, then names."""
-
-    end_offset: int
-    files: Sequence[DataFile]
-    directories: Sequence[str]
-
-    def run(self, files: DataFiles) -> None:
-        """Sync them. Raises OSError."""
-        for file in self.files:
-            file.sync()
-        for directory in self.directories:
-            files.sync_directory(directory)
+__all__ = ["Flush", "FlushTickets", "Released"]
 
 
 class Flush(NamedTuple):
@@ -118,17 +103,15 @@ class FlushTickets:
         return self.poll()
 
     def run(self) -> None:
-        """Begin a group, sync it here and now, finish it; ``poll`` has its tickets. Nothing when a group is
-        under way."""
-        flush = self.begin()
-        if flush is None:
-            return
-        # a signal may end it: what was synced by then nobody knows
-        failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
-        try:
-            failed = flush.run()
-        finally:
-            self._finish(flush, failed)
+        """Flush here and now until every log that waits is durable; ``poll`` has the tickets. Nothing when a
+        group is under way."""
+        while (flush := self.begin()) is not None:
+            # a signal may end it: nobody knows what was synced by then
+            failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
+            try:
+                failed = flush.run()
+            finally:
+                self._finish(flush, failed)
 
     def poll(self) -> list[Released]:
         """The tickets that were released since the last call of ``poll`` or ``finish``."""
@@ -163,6 +146,13 @@ class FlushTickets:
         self._running = None
         for log, done in flush.logs:
             log.finish_flush(done, failed.get(log))
-        while self._waiting and self._waiting[0][0] <= flush.ticket:
-            ticket, log, _ = self._waiting.popleft()
-            self._released.append(Released(ticket, log, failed.get(log) or log.fenced))
+            if log.has_unsynced_names and log.fenced is None:
+                self._dirty[log] = None  # a new segment has got its name, and may have tickets
+        waiting, self._waiting = self._waiting, deque()
+        for entry in waiting:
+            ticket, log, end_offset = entry
+            error = failed.get(log) or log.fenced
+            if ticket <= flush.ticket and (error or log.recovery_point >= end_offset):
+                self._released.append(Released(ticket, log, error))
+            else:
+                self._waiting.append(entry)

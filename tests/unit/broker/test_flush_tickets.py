@@ -7,8 +7,8 @@ import errno
 import pytest
 
 from tests.unit.storage.client import PATH, Log, opened
+from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import KafkaStorageError
-from txnkafka.storage.log.flush import FlushTickets
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -60,9 +60,12 @@ def test_a_flush_is_finished_once_and_by_its_own() -> None:
 
 def test_a_flush_syncs_what_was_written_and_then_names() -> None:
     """Once: what is durable is not synced again."""
-    log = Log(segment_bytes=200)
+    log = Log(segment_bytes=10_000)
+    log.plain()
+    log.log.flush()
     for _ in range(4):
         log.plain()
+    log.log.has_unsynced_names = True
     files = log.log.files
     assert isinstance(files, MemoryFiles)
     before = len(files.journal)

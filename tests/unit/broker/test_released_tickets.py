@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.storage.client import NOW, Log
+from txnkafka.broker.flush import Flush
+from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import (
@@ -17,7 +19,6 @@ from txnkafka.errors import (
 )
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
-from txnkafka.storage.log.flush import Flush
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -31,7 +32,9 @@ class Host:
 
     def __init__(self, files: DataFiles | None = None, **configs: Any) -> None:
         self.files = MemoryFiles() if files is None else files
-        self.directory = DataDirectory(self.files, "/data", lambda _: LogConfig(**configs), now_ms=NOW)
+        self.directory = LogManager(
+            DataDirectory(self.files, "/data", lambda _: LogConfig(**configs), now_ms=NOW)
+        )
         self.tickets = self.directory.tickets
         for partition in (FIRST, SECOND):
             if partition not in self.directory.logs:
@@ -145,11 +148,13 @@ def test_a_log_that_is_truncated() -> None:
     kept, cut = host.append(), host.append()
     flush = host.begin()
     also_cut = host.append()
-    host.directory.truncate(FIRST, 2, now_ms=NOW)
-    assert list(host.hear()) == [cut, also_cut]
-    assert all(isinstance(host.told[each], KafkaStorageError) for each in (cut, also_cut))
+    with pytest.raises(FlushUnderWayError, match="then truncate"):
+        host.directory.truncate(FIRST, 2, now_ms=NOW)
     host.finish(flush)
-    assert host.told[kept] is None
+    assert host.told == {kept: None, cut: None}
+    assert host.directory.truncate(FIRST, 2, now_ms=NOW)
+    assert list(host.hear()) == [kept, cut, also_cut]
+    assert isinstance(host.told[also_cut], KafkaStorageError)
     assert host.directory.logs[FIRST].recovery_point == 2
 
 

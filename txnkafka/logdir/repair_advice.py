@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from txnkafka._core.read_committed import TransactionRange
     from txnkafka.model import ProducerStateEntry, TopicPartition
 
-__all__ = ["Repair", "repair_of"]
+__all__ = ["RepairAdvice", "repair_advice"]
 
 TOOL = "kafka-transactions.sh --bootstrap-server HOST:PORT"
 
 
-class Repair(NamedTuple):
+class RepairAdvice(NamedTuple):
     """Advice in words; the command (None: nothing is to be done by hand), its risk, and what must be so
     before anybody runs it."""
 
@@ -45,34 +45,34 @@ _NAMELESS = (
 )
 
 
-def repair_of(
+def repair_advice(
     verdict: Verdict,
     topic_partition: TopicPartition | None,
     transaction: TransactionRange,
     *,
     transactional_id: str | None,
     producer: ProducerStateEntry | None,
-) -> Repair:
+) -> RepairAdvice:
     """What to do about a transaction with this verdict; ``producer`` is the partition's own state of it. For
     a partition of unknown name (None) no command is given: it would name another one."""
     if topic_partition is None and (verdict.is_hanging or verdict.is_unknown):
-        return Repair(_NAMELESS)
+        return RepairAdvice(_NAMELESS)
     if topic_partition is not None and verdict.is_hanging:
         return _abort(topic_partition, transaction, producer)
     if verdict is Verdict.OPEN_OVERDUE and transactional_id is not None:
         return _terminate(transactional_id)
-    return Repair(_WAIT[verdict])
+    return RepairAdvice(_WAIT[verdict])
 
 
 def _abort(
     topic_partition: TopicPartition, transaction: TransactionRange, producer: ProducerStateEntry | None
-) -> Repair:
+) -> RepairAdvice:
     # The broker knows the transaction by the offset it began at, even if that was deleted since.
     begin = transaction.first_offset
     if producer is not None and producer.has_open_transaction:
         begin = producer.current_txn_first_offset
     topic, partition = topic_partition
-    return Repair(
+    return RepairAdvice(
         "abort it in this partition, once it is certain that its producer is gone and that these files are "
         "not older than the cluster",
         f"{TOOL} abort --topic {quote(topic)} --partition {partition} --start-offset {begin}",
@@ -83,8 +83,8 @@ def _abort(
     )
 
 
-def _terminate(transactional_id: str) -> Repair:
-    return Repair(
+def _terminate(transactional_id: str) -> RepairAdvice:
+    return RepairAdvice(
         "start the coordinator's broker and wait: a running coordinator aborts it by itself within seconds",
         f"{TOOL} forceTerminateTransaction --transactionalId {quote(transactional_id)}",
         "the command below fences that producer and aborts its whole transaction in every partition",

@@ -1,0 +1,83 @@
+"""What to read is checked once, and means the same from keywords and as a value."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.logdir.logs import batch, marker, partition
+from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir import ReadRequest
+from txnkafka.model import IsolationLevel
+
+ABORTED = batch(3, 2, transactional=True, producer_id=1, producer_epoch=0)
+SEGMENTS = {0: [batch(0, 3), ABORTED, marker(5, "abort", 1), batch(6, 2)]}
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"isolation_level": "serializable"}, ValueError, "isolation level must be"),
+        ({"up_to": "end"}, ValueError, "up_to must be log-end or high-watermark, not 'end'"),
+        ({"on_corrupt": "ignore"}, ValueError, "on_corrupt must be stop or skip, not 'ignore'"),
+        ({"start_offset": 1.5}, TypeError, "start_offset must be an int, not 1.5"),
+        ({"end_time": "now"}, TypeError, "end_time must be an int, not 'now'"),
+        ({"start_offset": 1, "start_time": 1}, ValueError, "start_offset and start_time exclude each other"),
+        ({"end_offset": 0, "end_time": 0}, ValueError, "end_offset and end_time exclude each other"),
+    ],
+)
+def test_a_wrong_request_is_never_made(given: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ReadRequest(**given)
+
+
+def test_a_request_is_a_value() -> None:
+    request = ReadRequest(isolation_level=IsolationLevel.of("read_uncommitted"), end_offset=7)
+    assert pickle.loads(pickle.dumps(request)) == request
+    assert request == ReadRequest.of("READ_UNCOMMITTED", None, 7)
+    with pytest.raises(FrozenInstanceError):
+        request.end_offset = 8  # type: ignore[misc]
+
+
+def test_keywords_and_a_request_read_the_same(tmp_path: Path) -> None:
+    view = partition(tmp_path, SEGMENTS)
+    for level in IsolationLevel:
+        for start, end in ((None, None), (1, 7), (4, 5), (8, 8)):
+            request = ReadRequest(isolation_level=level, start_offset=start, end_offset=end)
+            given: dict[str, Any] = {"isolation_level": level, "start_offset": start, "end_offset": end}
+            assert view.units(request) == view.plan(**given)
+            assert view.offset_range(request) == view.bounds(**given)
+            assert view.record_count(request) == view.count(**given)
+            read = [offset for columns in view.columns(request) for offset in columns.offsets]
+            assert read == [record.offset for record in view.records(**given)]
+            assert view.count(**given) == len(read)
+
+
+def test_times_become_offsets(tmp_path: Path) -> None:
+    view = partition(tmp_path, SEGMENTS)
+    first = {record.offset: record.timestamp for record in view.records()}
+    request = ReadRequest(start_time=first[1], end_time=first[7])
+    assert view.located(request) == ReadRequest(start_offset=1, end_offset=7)
+    assert view.units(request) == view.plan(start_offset=1, end_offset=7)
+    late = ReadRequest(start_time=1 << 50)
+    assert (view.located(late), view.units(late)) == (None, [])
+    assert view.located(ReadRequest(end_time=1 << 50)) == ReadRequest()
+
+
+def test_damage_where_a_time_is_looked_for(tmp_path: Path) -> None:
+    damaged = bytearray(batch(2))
+    damaged[-1] ^= 1
+    view = partition(tmp_path, {0: [batch(0), bytes(damaged), batch(4)], 6: [batch(6)]})
+    time = next(iter(view.records(start_offset=4))).timestamp - 1
+    request = ReadRequest(start_time=time)
+    with pytest.raises(CorruptRecordError):
+        view.located(request)
+    met: list[CorruptRecordError] = []
+    assert view.located(replace(request, on_corrupt=met.append)) == ReadRequest(
+        start_offset=2, on_corrupt=met.append
+    )
+    assert [error.offset for error in met] == [2]

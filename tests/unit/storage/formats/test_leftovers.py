@@ -1,0 +1,22 @@
+"""What a crash has left half done, by names alone."""
+
+from __future__ import annotations
+
+from txnkafka.storage.formats.layout import SegmentFile
+from txnkafka.storage.formats.leftovers import leftovers, replaced_offsets
+
+
+def test_what_is_useless_and_what_takes_its_place() -> None:
+    current = SegmentFile(0, "log", "")
+    deleted, cleaned = SegmentFile(0, "log", ".deleted"), SegmentFile(8, "log", ".cleaned")
+    below, at = SegmentFile(4, "log", ".swap"), SegmentFile(8, "index", ".swap")
+    assert leftovers([current, deleted, below, at]) == ([deleted], [below, at])
+    assert leftovers([current, deleted, below, at, cleaned]) == ([deleted, at, cleaned], [below])
+    assert leftovers([current]) == ([], [])
+
+
+def test_what_a_swap_replaces() -> None:
+    assert list(replaced_offsets({})) == []
+    assert replaced_offsets({4: 9}) == range(4, 9)
+    assert replaced_offsets({4: 6, 6: 12}) == range(4, 12)
+    assert replaced_offsets({4: 4}) == range(4, 5)  # one without batches replaces its own segment

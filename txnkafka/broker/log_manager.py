@@ -1,0 +1,166 @@
+"""All logs of a data directory and who waits for them: flush tickets, maintenance, compaction.
+
+Whatever ends the wait for an append releases its ticket here: a flush of the host or of this manager, the
+deletion or the truncation of its log, the close. ``tickets.poll``, called after any other call here, returns
+the tickets that were released.
+
+Source: ``LogManager``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.flush import FlushTickets
+from txnkafka.errors import (
+    FlushUnderWayError,
+    KafkaError,
+    KafkaStorageError,
+    UnknownTopicOrPartitionError,
+)
+from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
+from txnkafka.storage.log.truncation import delete_old_segments
+from txnkafka.storage.work import perform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from txnkafka.config import CleanerConfig
+    from txnkafka.model import TopicPartition
+    from txnkafka.storage.data_directory import DataDirectory
+    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.partition_work import Deletion
+
+__all__ = ["LogManager"]
+
+
+class LogManager:
+    """The owner of the logs in ``data``, an open data directory; for one thread at a time. ``uncleanable``
+    has the compacted logs that are damaged, with the error: they are not compacted again."""
+
+    def __init__(self, directory: DataDirectory) -> None:
+        self.data = directory
+        self.tickets = FlushTickets()
+        self.uncleanable: dict[TopicPartition, KafkaError] = {}
+
+    @property
+    def logs(self) -> dict[TopicPartition, PartitionLog]:
+        """The logs of the partitions that are open."""
+        return self.data.logs
+
+    # Partitions
+
+    def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
+        """Create one partition; see ``DataDirectory.creation``. Raises what that and its work raise."""
+        left_over = self.logs.get(partition)
+        log = self.data.create(partition, topic_id, now_ms=now_ms)
+        if left_over is not None:
+            self.tickets.forget(left_over, _deleted(partition))
+        return log
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Delete a partition; see ``deletion``. Raises OSError."""
+        perform(self.deletion(partition))
+
+    def deletion(self, partition: TopicPartition) -> Deletion:
+        """Take a partition out of service: tickets of its log fail with UnknownTopicOrPartitionError. Returns
+        the work that deletes its files. Raises OSError when its directory cannot be renamed; then the
+        partition is still there."""
+        log = self.logs.get(partition)
+        work = self.data.deletion(partition)
+        self.uncleanable.pop(partition, None)
+        if log is not None:
+            self.tickets.forget(log, _deleted(partition))
+        return work
+
+    def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
+        """Truncate a log; see ``DataDirectory.truncate``. Tickets of what was truncated fail."""
+        was_cut = self.data.truncate(partition, offset, now_ms=now_ms)
+        if was_cut:
+            log = self.logs[partition]
+            lost = KafkaStorageError(f"{partition} was truncated at offset {log.log_end_offset}")
+            self.tickets.fail(log, lost, above=log.log_end_offset)
+        return was_cut
+
+    def delete_records(self, partition: TopicPartition, offset: int) -> int:
+        """Delete the records below ``offset``; see ``DataDirectory.delete_records``."""
+        return self.data.delete_records(partition, offset)
+
+    # Maintenance
+
+    def flush(self) -> None:
+        """Make everything appended durable, of all logs at once. A log that fails is fenced. Raises
+        FlushUnderWayError, and does nothing, while a group of ``tickets`` is begun and not finished."""
+        self.data.check_owner()
+        if self.tickets.is_flushing:
+            raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it first")
+        self._flush([log for log in self.logs.values() if log.needs_flush])
+
+    def _flush(self, logs: Iterable[PartitionLog]) -> None:
+        for log in logs:
+            if log.fenced is None:
+                self.tickets.want(log)
+        self.tickets.run()
+
+    def maintain(self, now_ms: int) -> None:
+        """Do what is due: flushes that ``flush.messages`` and ``flush.ms`` want, retention, expiry of idle
+        producers, removal of deleted files, checkpoints. While a group of ``tickets`` is under way, flushes
+        are left to the next one.
+
+        Raises, after all of it, the first KafkaStorageError or OSError of a log; that log is fenced unless
+        only its deleted files could not be removed.
+        """
+        self.data.check_owner()
+        self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
+        failed: Exception | None = None
+        for log in self.logs.values():
+            try:
+                _maintain(log, now_ms)
+            except (KafkaStorageError, OSError) as error:
+                failed = failed or error
+        self.data.checkpoint()
+        if failed is not None:
+            raise failed
+
+    def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
+        """Compact the log with the largest dirty share among those that are due; None when none is. A damaged
+        one joins ``uncleanable``. Raises KafkaStorageError and OSError."""
+        self.data.check_owner()
+        checkpoints = self.data.checkpoints
+        cleaned = clean_dirtiest(
+            self.logs, checkpoints.cleaner_offsets, self.uncleanable, now_ms=now_ms, config=config
+        )
+        if cleaned is None:
+            return None
+        partition, stats = cleaned
+        checkpoints.cleaner_offsets[partition] = stats.end_offset
+        checkpoints.write_cleaner_offsets()
+        return stats
+
+    # Closing
+
+    def close(self) -> None:
+        """Stop cleanly; see ``DataDirectory.close``. All tickets are released. Raises FlushUnderWayError, and
+        changes nothing, while a group of ``tickets`` is begun and not finished."""
+        if self.tickets.is_flushing:
+            raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it, then close")
+        self.data.check_idle()
+        try:
+            self.data.close()
+        finally:
+            for log in self.logs.values():
+                self.tickets.forget(log, log.fenced)
+
+
+def _maintain(log: PartitionLog, now_ms: int) -> None:
+    if log.fenced is not None:
+        return
+    delete_old_segments(log, now_ms)
+    log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
+    log.producers.evict(log.config.max_idle_producers)
+    log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
+    log.remove_deleted(now_ms)
+
+
+def _deleted(partition: TopicPartition) -> UnknownTopicOrPartitionError:
+    return UnknownTopicOrPartitionError(f"{partition} was deleted")

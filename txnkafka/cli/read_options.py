@@ -1,0 +1,102 @@
+"""Which records a command reads: the options that ``cat`` and ``export`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from txnkafka.cli.times import Timestamp
+
+if TYPE_CHECKING:
+    from txnkafka.errors import CorruptRecordError
+    from txnkafka.logdir import PartitionView, ReadRequest
+
+__all__ = ["notes", "pop_request", "read_options", "where"]
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+FIELDS = (
+    "isolation_level",
+    "start_offset",
+    "end_offset",
+    "start_time",
+    "end_time",
+    "up_to",
+    "on_corrupt",
+)
+
+
+def pop_request(options: dict[str, Any]) -> ReadRequest:
+    """Take what is to be read out of a command's options. Raises UsageError for options that exclude each
+    other."""
+    from txnkafka.logdir.read_request import ReadRequest
+
+    for bound in ("start", "end"):
+        if options[f"{bound}_offset"] is not None and options[f"{bound}_time"] is not None:
+            raise click.UsageError(f"--{bound}-offset and --{bound}-time exclude each other")
+    return ReadRequest(**{name: options.pop(name) for name in FIELDS})
+
+
+def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
+    """What a reader should know of where reading ends."""
+    end = view.end_offset(request.isolation_level, request.up_to)
+    name, log_end = view.topic_partition, view.log_end_offset
+    high_watermark = view.high_watermark
+    if request.up_to == "log-end" and high_watermark is not None and high_watermark < end:
+        yield (
+            f"{name}: offsets {high_watermark} to {end - 1} lie above the high watermark that the broker "
+            "noted last; --up-to high-watermark leaves them out"
+        )
+    if request.read_committed and view.last_stable_offset < log_end:
+        count = len(view.open_transactions)
+        yield (
+            f"{name}: read up to the last stable offset {view.last_stable_offset}, the log ends at "
+            f"{log_end}: {count} open transaction{'s' * (count != 1)}; 'txnkafka lso' says more"
+        )
+
+
+def read_options(function: Function) -> Function:
+    """The options of a ReadRequest."""
+    for option in (
+        click.option(
+            "--on-corrupt",
+            type=click.Choice(["stop", "skip"]),
+            default="stop",
+            show_default=True,
+            help="At a damaged batch: stop reading that partition, or leave the batch out.",
+        ),
+        click.option(
+            "--up-to",
+            type=click.Choice(["high-watermark", "log-end"]),
+            default="log-end",
+            show_default=True,
+            help="Whether to stop at the high watermark that the broker noted last.",
+        ),
+        click.option(
+            "--end-time", type=Timestamp(), help="Stop before the first record at or after this time."
+        ),
+        click.option(
+            "--start-time", type=Timestamp(), help="From the first record at or after this time on."
+        ),
+        click.option("--end-offset", type=click.IntRange(min=0), help="Stop before this offset."),
+        click.option(
+            "--start-offset", type=click.IntRange(min=0), help="First offset; default: the log start."
+        ),
+        click.option(
+            "--isolation-level",
+            type=click.Choice(["read_committed", "read_uncommitted"]),
+            default="read_committed",
+            show_default=True,
+            help="read_committed leaves aborted records out and stops at the last stable offset.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def where(error: CorruptRecordError) -> str:
+    """The error without the advice that is meant for Python."""
+    return str(error).removesuffix(error.remedy).removesuffix(". ")

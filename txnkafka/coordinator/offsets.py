@@ -1,0 +1,72 @@
+"""Offsets that groups committed: the state of one partition of ``__consumer_offsets``.
+
+An offset committed in a transaction is pending until the end marker of its producer: COMMIT makes it the
+committed one unless a later record committed another meanwhile, ABORT drops it. A tombstone removes the
+committed and all pending offsets of its key. What is open at the end of the log stays pending.
+Source: OffsetMetadataManager.replay and replayEndTransactionMarker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.coordinator.log_event import KEPT_RECORD
+from txnkafka.model import NO_PRODUCER_ID
+
+if TYPE_CHECKING:
+    from txnkafka.coordinator.log_event import LogEvent
+
+__all__ = ["CommittedOffset", "Offsets"]
+
+OFFSET_COMMIT_KEYS = (b"\0\0", b"\0\1")  # two versions of one key, with the same fields
+
+
+class CommittedOffset(NamedTuple):
+    """A record that committed an offset, not decoded yet."""
+
+    record_offset: int
+    key: bytes
+    value: bytes
+
+
+class Offsets:
+    """Committed offsets, and the pending ones of each producer id; keys are raw, without their version.
+
+    ``replay`` alone changes them.
+    """
+
+    def __init__(self) -> None:
+        self.committed: dict[bytes, CommittedOffset] = {}
+        self.pending: dict[int, dict[bytes, CommittedOffset]] = {}
+
+    def kept_bytes(self) -> int:
+        """Bytes of the keys and values in memory, with KEPT_RECORD for each record."""
+        parts = (self.committed, *self.pending.values())
+        return sum(
+            KEPT_RECORD + len(record.key) + len(record.value) for part in parts for record in part.values()
+        )
+
+    def replay(self, event: LogEvent) -> None:
+        """Apply the next event of the log; records of other types change nothing."""
+        if event.committed is not None:
+            self._end(event.producer_id, event.committed)
+        elif event.key is not None and event.key[:2] in OFFSET_COMMIT_KEYS:
+            self._commit(event, event.key)
+
+    def _end(self, producer_id: int, committed: bool) -> None:
+        for name, pending in self.pending.pop(producer_id, {}).items():
+            there = self.committed.get(name)
+            if committed and (there is None or pending.record_offset > there.record_offset):
+                self.committed[name] = pending
+
+    def _commit(self, event: LogEvent, key: bytes) -> None:
+        name = key[2:]
+        if event.value is None:
+            self.committed.pop(name, None)
+            for pending in self.pending.values():
+                pending.pop(name, None)
+            return
+        target = self.committed
+        if event.producer_id != NO_PRODUCER_ID:
+            target = self.pending.setdefault(event.producer_id, {})
+        target[name] = CommittedOffset(event.offset, key, event.value)

@@ -1,0 +1,37 @@
+"""Which partition of a coordinator's topic an id belongs to, and by that which broker coordinates it.
+
+Source: TransactionStateManager.partitionFor, GroupCoordinatorService.partitionFor, ``Utils.abs``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = [
+    "CONSUMER_OFFSETS_TOPIC",
+    "DEFAULT_PARTITIONS",
+    "TRANSACTION_STATE_TOPIC",
+    "partition_for",
+    "string_hash",
+]
+
+CONSUMER_OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
+DEFAULT_PARTITIONS: Final = 50  # transaction.state.log.num.partitions, offsets.topic.num.partitions
+
+
+def string_hash(text: str) -> int:
+    """``Utils.abs(text.hashCode())`` of Java: over UTF-16 code units, 32 bits, the smallest number becomes
+    0."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for i in range(0, len(units), 2):
+        value = (value * 31 + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
+    signed = value - (value >> 31 << 32)
+    return 0 if signed == -(1 << 31) else abs(signed)
+
+
+def partition_for(text: str, partitions: int) -> int:
+    """The partition of ``__transaction_state`` (or of ``__consumer_offsets``) for a transactional id (or a
+    group id) in a topic of so many partitions."""
+    return string_hash(text) % partitions

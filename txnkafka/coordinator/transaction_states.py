@@ -1,0 +1,43 @@
+"""States of transactional ids: one partition of ``__transaction_state``.
+
+The last record of a transactional id is its state; a tombstone forgets it. Only last records are decoded, so
+that loading a large log costs one pass.
+Source: TransactionStateManager.loadTransactionMetadata.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.coordinator.log_event import KEPT_RECORD
+from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txnkafka.coordinator.log_event import LogEvent
+    from txnkafka.wire.records import LogRecord
+
+__all__ = ["TransactionStates"]
+
+
+class TransactionStates:
+    """The last record of each key, not decoded yet; ``replay`` alone changes it."""
+
+    def __init__(self) -> None:
+        self.last: dict[bytes, bytes | None] = {}
+
+    def kept_bytes(self) -> int:
+        """Bytes of the keys and values in memory, with KEPT_RECORD for each record."""
+        return sum(KEPT_RECORD + len(key) + len(value or b"") for key, value in self.last.items())
+
+    def replay(self, event: LogEvent) -> None:
+        """Apply the next event of the log; what has no key, such as an end marker, changes nothing."""
+        if event.key is not None:
+            self.last[event.key] = event.value
+
+    def decoded(self) -> Iterator[tuple[LogRecord, TransactionMetadata | None]]:
+        """Each last record, and the state it gives: None for tombstones and for what cannot be read."""
+        for key, value in self.last.items():
+            record = decode_transaction_log(key, value)
+            yield record, TransactionMetadata.of(record)

@@ -1,0 +1,96 @@
+"""What to read of a partition.
+
+A request says which records are read; how they are delivered (columns, the size of units, a decoder) is said
+where they are delivered. It is checked once, when it is made, and knows no log: ``PartitionView`` says what
+it means for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from txnkafka.model import IsolationLevel, check_integers
+
+if TYPE_CHECKING:
+    from txnkafka.errors import CorruptRecordError
+    from txnkafka.record.chunk import OnCorrupt
+
+__all__ = ["ReadRequest"]
+
+ENDS = ("log-end", "high-watermark")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadRequest:
+    """The records of [start_offset, end_offset) that a reader of ``isolation_level`` gets; None is the log
+    start, and the end for that reader.
+
+    ``start_time`` and ``end_time`` (milliseconds) take the place of an offset: that of the first record at or
+    after the time. ``up_to="high-watermark"`` also stops at the high watermark that the broker noted last. At
+    a damaged batch reading stops with CorruptRecordError; with ``on_corrupt="skip"``, or a function that
+    takes the error, the batch is left out.
+
+    Raises ValueError for an unknown isolation level or word and for a bound that is given twice, TypeError
+    for an offset or time that is no int.
+    """
+
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
+    start_offset: int | None = None
+    end_offset: int | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+    up_to: str = "log-end"
+    on_corrupt: str | OnCorrupt = "stop"
+
+    def __post_init__(self) -> None:
+        check_integers(
+            start_offset=self.start_offset,
+            end_offset=self.end_offset,
+            start_time=self.start_time,
+            end_time=self.end_time,
+        )
+        object.__setattr__(self, "isolation_level", IsolationLevel.of(self.isolation_level))
+        if self.up_to not in ENDS:
+            raise ValueError(f"up_to must be log-end or high-watermark, not {self.up_to!r}")
+        if not callable(self.on_corrupt) and self.on_corrupt not in ("stop", "skip"):
+            raise ValueError(f"on_corrupt must be stop or skip, not {self.on_corrupt!r}")
+        if None not in (self.start_offset, self.start_time):
+            raise ValueError("start_offset and start_time exclude each other")
+        if None not in (self.end_offset, self.end_time):
+            raise ValueError("end_offset and end_time exclude each other")
+
+    @classmethod
+    def of(
+        cls,
+        isolation_level: str | IsolationLevel,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        up_to: str = "log-end",
+        *,
+        on_corrupt: str | OnCorrupt = "stop",
+    ) -> ReadRequest:
+        """The request that the arguments of ``PartitionView``'s methods mean."""
+        return cls(
+            isolation_level=IsolationLevel.of(isolation_level),
+            start_offset=start_offset,
+            end_offset=end_offset,
+            up_to=up_to,
+            on_corrupt=on_corrupt,
+        )
+
+    @property
+    def read_committed(self) -> bool:
+        """Whether aborted and undecided records are left out."""
+        return self.isolation_level is IsolationLevel.READ_COMMITTED
+
+    @property
+    def damage_handler(self) -> OnCorrupt | None:
+        """The function that takes the error of a batch that is left out; None where reading stops."""
+        if callable(self.on_corrupt):
+            return self.on_corrupt
+        return _ignore if self.on_corrupt == "skip" else None
+
+
+def _ignore(error: CorruptRecordError) -> None:
+    """on_corrupt="skip": the caller does not want the errors."""

@@ -1,0 +1,84 @@
+"""Plans of a partition that grows, each of which goes on where the one before ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from txnkafka._core.read_committed import TransactionRange
+from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.header_point import HeaderPoint, PassMark
+from txnkafka.logdir.partition import PartitionView
+from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
+from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
+from txnkafka.logdir.read_request import ReadRequest
+from txnkafka.logdir.survey import survey
+
+__all__ = ["ResumablePlan", "resumable_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResumablePlan:
+    """The units that read some offsets of a partition, in offset order.
+
+    ``transactions`` are those that were decided in these offsets, in the order of their markers. ``findings``
+    are what was found wrong; what lies behind the last offset is found again by the next plan, which goes on
+    from ``checkpoint``.
+    """
+
+    units: list[ReadUnit]
+    transactions: list[TransactionRange]
+    last_stable_offset: int
+    findings: list[Finding]
+    checkpoint: PlanCheckpoint
+
+
+def resumable_plan(
+    view: PartitionView, request: ReadRequest | None = None, *, unit_bytes: int = UNIT_BYTES
+) -> ResumablePlan:
+    """Plan what ``request`` says, as ``view.units`` does, from the view's checkpoint on if it has one.
+
+    ``PartitionView(source, plan.checkpoint)``, made later, plans what was appended since, and what was not
+    decided; it scans the headers of that only. Both plans together are the plan of the whole. Raises
+    CannotResumeError where the log is not the one that was planned, ValueError for a request with a start
+    beside a checkpoint, and what ``view.units`` raises.
+    """
+    request = view.located(ReadRequest() if request is None else request) or _nothing(view)
+    before = view.checkpoint
+    if before is not None and request.start_offset is not None:
+        raise ValueError("a plan that goes on from a checkpoint begins there: it has no start of its own")
+    if before is not None:
+        request = replace(request, start_offset=before.next_offset)
+    start, end = view.offset_range(request)
+    planned = None if before is None else before.planned
+    if start >= end:
+        checkpoint = view.plan_checkpoint(start, planned)
+        return ResumablePlan([], [], view.last_stable_offset, [], checkpoint)
+    return _planned(view, request, (start, end), planned, unit_bytes)
+
+
+def _planned(
+    view: PartitionView,
+    request: ReadRequest,
+    offsets: tuple[int, int],
+    begin: HeaderPoint | None,
+    unit_bytes: int,
+) -> ResumablePlan:
+    (start, end), committed = offsets, request.read_committed
+    mark = PassMark(end, begin)
+    found = survey(
+        view.segments, start, end, unit_bytes, with_txn_index=committed, begin=begin, mark=mark
+    )
+    findings = found.findings
+    if committed:
+        # those that begin before ``start`` are findings of the plan before
+        findings = findings + found.held_back(end, 0 if begin is None else start)
+    units = found.units(view.topic_partition, start, end, read_committed=committed)
+    checkpoint = view.plan_checkpoint(end, mark.point)
+    return ResumablePlan(
+        units, found.transactions[: mark.ended], view.last_stable_offset, findings, checkpoint
+    )
+
+
+def _nothing(view: PartitionView) -> ReadRequest:
+    """No record is as late as the request wants."""
+    return ReadRequest(end_offset=view.log_start_offset)

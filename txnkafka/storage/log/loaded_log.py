@@ -1,0 +1,40 @@
+"""A log as recovery has loaded it, before anything is appended.
+
+Source: ``LoadedLogOffsets``, ``LogLoader.load``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka._core.producer_table import ProducerTable
+    from txnkafka.storage.log.leader_epochs import LeaderEpochs
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
+    from txnkafka.storage.log.repair_step import RepairStep
+
+__all__ = ["LoadedLog"]
+
+
+@dataclass(frozen=True)
+class LoadedLog:
+    """The segments of a log (ascending, one at least, none of their files open) and what follows from them.
+
+    Everything below ``log_end_offset`` is durable: the recovery point and the high watermark are there, too.
+    ``epoch_file_is_current`` is False when the epochs on the disk are not ``epochs``. ``producers`` are the
+    state at the log end, as of ``loaded_ms``. ``repairs`` are what recovery has changed.
+    """
+
+    segments: Sequence[LogSegment]
+    log_start_offset: int
+    log_end_offset: int
+    epochs: LeaderEpochs
+    epoch_file_is_current: bool
+    producers: ProducerTable
+    snapshots: ProducerSnapshots
+    loaded_ms: int
+    repairs: Sequence[RepairStep]

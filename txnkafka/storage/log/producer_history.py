@@ -1,0 +1,149 @@
+"""The state of all producers at an offset of a log: the newest sound snapshot below it, then the batches from
+there on.
+
+Source: ``ProducerStateManager.truncateAndReload``, ``UnifiedLog.rebuildProducerState``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka.errors import CorruptFileError
+from txnkafka.storage.log.log_segments import segment_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from txnkafka.env import DataFiles
+    from txnkafka.model import CompletedTxn
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
+
+__all__ = [
+    "Snapshot",
+    "WithHistory",
+    "keep_state",
+    "load_newest",
+    "load_producers",
+    "reload_state",
+    "remove_damaged",
+    "replay",
+]
+
+_NEVER = (1 << 63) - 1
+
+
+class WithHistory(Protocol):
+    """What producers are loaded from: an open log, or one that recovery is loading. ``loaded_ms`` is the time
+    as of which producers expire."""
+
+    loaded_ms: int
+
+    @property
+    def files(self) -> DataFiles: ...
+    @property
+    def directory(self) -> str: ...
+    @property
+    def segments(self) -> Sequence[LogSegment]: ...
+    @property
+    def log_end_offset(self) -> int: ...
+    @property
+    def snapshots(self) -> ProducerSnapshots: ...
+    def note(self, what: str, action: str = "", why: str = "") -> None: ...
+
+
+class Snapshot(NamedTuple):
+    """The snapshot that was loaded (None without one), and those that are damaged, with the reason."""
+
+    offset: int | None
+    damaged: list[tuple[int, str]]
+
+
+def load_newest(
+    table: ProducerTable, snapshots: ProducerSnapshots, offsets: Iterable[int], now_ms: int
+) -> Snapshot:
+    """Load the newest sound one of the snapshots at ``offsets`` (ascending); without one the table is empty.
+    Changes no file. Raises OSError.
+
+    No producer expires here: one that was idle then may have written since, and its batches in the log
+    continue the state in the snapshot.
+    """
+    damaged: list[tuple[int, str]] = []
+    for offset in reversed(list(offsets)):
+        try:
+            table.load(snapshots.read(offset), now_ms=now_ms, expiration_ms=_NEVER)
+            return Snapshot(offset, damaged)
+        except CorruptFileError as error:
+            damaged.append((offset, error.reason))
+    table.clear()
+    return Snapshot(None, damaged)
+
+
+def load_producers(log: WithHistory, table: ProducerTable, end_offset: int) -> int:
+    """Load the newest sound snapshot at or below ``end_offset``; returns its offset, or the log's first one
+    when there is none. Damaged snapshots are removed. Raises OSError."""
+    below = [offset for offset in log.snapshots.offsets if offset <= end_offset]
+    loaded = load_newest(table, log.snapshots, below, log.loaded_ms)
+    remove_damaged(log, loaded)
+    return log.segments[0].base_offset if loaded.offset is None else loaded.offset
+
+
+def remove_damaged(log: WithHistory, loaded: Snapshot) -> None:
+    """Remove the snapshots that were found damaged. Raises OSError."""
+    for offset, reason in loaded.damaged:
+        log.note(log.snapshots.path(offset), "removed", f"it is damaged, {reason}")
+        log.snapshots.remove(offset)
+
+
+def reload_state(
+    log: WithHistory, producers: ProducerTable, high_watermark: int, expiration_ms: int
+) -> None:
+    """Let ``producers`` be the state at the log end, after a truncation, and write a snapshot there. Raises
+    CorruptRecordError and OSError."""
+    producers.clear()
+    # transactions that ended above the high watermark are in no snapshot, and still hide what they contain
+    start = load_producers(log, producers, min(high_watermark, log.log_end_offset))
+    replay(log.segments, producers, start, log.log_end_offset, [])
+    producers.expire(log.loaded_ms, expiration_ms)
+    if start != log.log_end_offset:
+        log.snapshots.write(log.log_end_offset, producers.snapshot())
+    producers.on_high_watermark(high_watermark)
+
+
+def keep_state(log: WithHistory, offset: int) -> None:
+    """Sync a snapshot of the producers at ``offset`` before the segments below it are deleted; nothing else
+    records that state. Raises CorruptRecordError and OSError."""
+    snapshots = log.snapshots
+    if offset not in snapshots.offsets:
+        table = ProducerTable()
+        replay(log.segments, table, load_producers(log, table, offset), offset, [])
+        snapshots.write(offset, table.snapshot())
+    if snapshots.unsynced:
+        snapshots.sync()
+        log.files.sync_directory(log.directory)
+
+
+def replay(
+    segments: Sequence[LogSegment],
+    table: ProducerTable,
+    start: int,
+    end: int,
+    completed: list[CompletedTxn],
+) -> None:
+    """Replay the batches in [start, end) into ``table``. Raises CorruptRecordError and OSError.
+
+    Those below the log start too, as long as they are there: the log start moves on without asking the
+    producers, and a snapshot from below it would lack what happened in between.
+    """
+    for segment in segments[segment_number(segments, start) :]:
+        if segment.base_offset >= end:
+            return
+        place = segment.find(start) if segment.base_offset < start else (0, 0, 0)
+        if place is None:
+            continue
+        for batches in segment.windows(place[0]):
+            count = batches.find(end)
+            if count < len(batches):
+                batches.truncate(count, "end", "")
+            table.replay(batches, start, completed)

@@ -1,0 +1,120 @@
+"""Partitions that are created and deleted: the part that waits for the disk.
+
+Source: ``LogManager.getOrCreateLog``, ``LogManager.asyncDelete``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.env import remove_tree, write_durably
+from txnkafka.storage.formats.layout import PARTITION_METADATA
+from txnkafka.storage.recovery.log_loader import Start, open_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from txnkafka.config import LogConfig
+    from txnkafka.env import DataFiles
+    from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.log_validator import LogValidator
+    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.work import Work
+
+__all__ = ["Creation", "Deletion", "NewPartition"]
+
+
+class NewPartition(NamedTuple):
+    """A partition to create in ``directory``, which ``is_there`` when a crash has left it."""
+
+    topic_partition: TopicPartition
+    directory: str
+    metadata: bytes
+    config: LogConfig
+    is_there: bool
+
+
+class Creation:
+    """Work that creates partitions in the data directory ``path``, after ``first``, all of them or none.
+    ``on_finished`` gets their logs, which share ``validator``, none when it failed."""
+
+    def __init__(
+        self,
+        files: DataFiles,
+        path: str,
+        partitions: Sequence[NewPartition],
+        *,
+        first: Work | None,
+        on_finished: Callable[[Mapping[TopicPartition, PartitionLog]], None],
+        now_ms: int,
+        validator: LogValidator,
+    ) -> None:
+        self._files = files
+        self._path = path
+        self._partitions = partitions
+        self._first = first
+        self._on_finished = on_finished
+        self._now_ms = now_ms
+        self._validator = validator
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+
+    def run(self) -> None:
+        """Create the directories and the empty logs, and sync the names of the directories. Raises OSError
+        and KafkaStorageError; then everything that was created has been removed, as far as that is possible.
+        """
+        if self._first is not None:
+            self._first.run()
+        try:
+            for partition in self._partitions:
+                self._logs[partition.topic_partition] = self._create(partition)
+            self._files.sync_directory(self._path)
+        except BaseException:
+            for partition in self._partitions:
+                with contextlib.suppress(OSError):  # the caller has an error already
+                    remove_tree(self._files, partition.directory)
+            raise
+
+    def _create(self, partition: NewPartition) -> PartitionLog:
+        if not partition.is_there:
+            self._files.make_directory(partition.directory)
+        path = self._files.join(partition.directory, PARTITION_METADATA)
+        write_durably(self._files, path, partition.metadata)
+        return open_log(
+            self._files,
+            partition.directory,
+            partition.topic_partition,
+            partition.config,
+            Start(),
+            now_ms=self._now_ms,
+            validator=self._validator,
+        ).log
+
+    def finish(self, error: Exception | None) -> None:
+        """Put the logs into service, or none of them after an error."""
+        if self._first is not None:
+            self._first.finish(error)
+        if error is not None:
+            for log in self._logs.values():
+                log.close_files()
+        self._on_finished({} if error is not None else self._logs)
+
+
+class Deletion:
+    """Work that removes the directory ``doomed`` of a partition, which has left ``path`` under another
+    name."""
+
+    def __init__(self, files: DataFiles, path: str, doomed: str, on_finished: Callable[[str], None]) -> None:
+        self._files = files
+        self._path = path
+        self._doomed = doomed
+        self._on_finished = on_finished
+
+    def run(self) -> None:
+        """Sync the new name, then remove the files. Raises OSError; the next owner removes what is left."""
+        self._files.sync_directory(self._path)
+        remove_tree(self._files, self._doomed)
+
+    def finish(self, error: Exception | None) -> None:
+        """The partition is gone: after an error it is gone for this owner."""
+        self._on_finished(self._doomed)

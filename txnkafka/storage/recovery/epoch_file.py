@@ -1,0 +1,85 @@
+"""The leader epochs of a log that is loaded: from ``leader-epoch-checkpoint``, or from the batches where
+that cannot be read.
+
+Source: ``LeaderEpochFileCache``, ``LogLoader.load``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.env import write_durably
+from txnkafka.errors import CorruptFileError
+from txnkafka.storage.formats.checkpoint import (
+    EpochEntry,
+    format_leader_epoch_checkpoint,
+    parse_leader_epoch_checkpoint,
+)
+from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.storage.formats.limits import EPOCHS_LIMIT, read_derived
+from txnkafka.storage.log.leader_epochs import LeaderEpochs
+from txnkafka.storage.recovery.header_pass import assign_epochs
+
+if TYPE_CHECKING:
+    from txnkafka.storage.recovery.found_log import FoundLog
+    from txnkafka.storage.recovery.log_end import Start
+
+__all__ = ["EpochFile", "cut_epochs", "load_epochs"]
+
+
+class EpochFile(NamedTuple):
+    """The entries of the file, or None and what is wrong with it. An empty file counts as none: Kafka writes
+    one for a log without epochs."""
+
+    path: str
+    entries: list[EpochEntry] | None
+    fault: str
+    is_damaged: bool
+
+
+def load_epochs(found: FoundLog, first_checked: int, start: Start) -> EpochFile:
+    """Load the epochs from their file. Without a sound one, from the batches of the segments below number
+    ``first_checked``; those from there on are followed while they are checked. After a crash the file counts
+    up to the recovery point only: the flush that makes a batch durable writes its epoch. Raises OSError."""
+    file = _read(found)
+    if file.entries is not None:
+        found.epochs = LeaderEpochs(file.entries)
+        if not start.clean_shutdown:
+            found.epochs.truncate_from_end(start.recovery_point or 0)
+        return file
+    for segment in found.segments[:first_checked]:
+        for batches in segment.windows():
+            assign_epochs(found.epochs, batches)
+    return file
+
+
+def _read(found: FoundLog) -> EpochFile:
+    path = found.files.join(found.directory, LEADER_EPOCH_CHECKPOINT)
+    try:
+        content = read_derived(found.files, path, EPOCHS_LIMIT)
+        if content:
+            return EpochFile(path, parse_leader_epoch_checkpoint(content), "", is_damaged=False)
+    except FileNotFoundError:
+        pass
+    except CorruptFileError as error:
+        return EpochFile(path, None, f"it is damaged, {error.reason}", is_damaged=True)
+    return EpochFile(path, None, "it is not there or empty", is_damaged=False)
+
+
+def cut_epochs(found: FoundLog, file: EpochFile, log_start_offset: int, start: Start) -> bool:
+    """Keep the epochs that the log has, and write them; whether the file has these and no others then. Raises
+    OSError."""
+    if file.entries is None and (found.epochs.entries or file.is_damaged):  # logs of old brokers have none
+        found.note(file.path, "rebuilt from the log", file.fault)
+    found.epochs.truncate_from_start(log_start_offset)
+    found.epochs.truncate_from_end(found.log_end_offset)
+    if found.epochs.entries == file.entries:
+        return True
+    if start.clean_shutdown and file.entries is not None:
+        # a broker that becomes the leader notes its epoch at the log end: nearly every partition has one to
+        # forget, which can wait until something is appended
+        return False
+    has_segments = found.active.size > 0 or len(found.segments) > 1
+    if file.entries is not None or has_segments or file.is_damaged:
+        write_durably(found.files, file.path, format_leader_epoch_checkpoint(found.epochs.entries))
+    return True

@@ -1,0 +1,138 @@
+"""What follows from the headers of the segments that recovery checks: leader epochs, producers, snapshots at
+the segments' bases, and the transaction indexes. All of it is made in memory while the batches are read to be
+checked, so that they are read once; nothing is written before it is certain where the log ends.
+
+Source: ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka.storage.log.producer_history import Snapshot, load_newest, remove_damaged, replay
+from txnkafka.storage.log.transactions import add_aborted
+from txnkafka.storage.log.txn_index_file import TxnIndexFile
+
+if TYPE_CHECKING:
+    from txnkafka._core.scan import BatchIndex
+    from txnkafka.model import CompletedTxn
+    from txnkafka.storage.log.leader_epochs import LeaderEpochs
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.recovery.found_log import FoundLog
+
+__all__ = ["HeaderPass", "assign_epochs"]
+
+MOST_KEPT = 64 << 20  # bytes of snapshots that wait to be written
+
+
+class HeaderPass:
+    """Follows the batches of a log's segments, from ``first_rebuilt`` on for producers too.
+
+    ``is_complete`` says whether producers were followed to the log end. They are not where a segment is read
+    twice because its batches are out of order, and where more snapshots wait than memory should hold; then
+    ``rebuild`` reads the segments once more.
+    """
+
+    def __init__(self, found: FoundLog, first_rebuilt: int) -> None:
+        self.producers = ProducerTable()
+        self.is_complete = False
+        self._found = found
+        self._first_rebuilt = found.segments[first_rebuilt] if first_rebuilt < len(found.segments) else None
+        self._segment: LogSegment | None = None
+        self._loaded = Snapshot(None, [])
+        self._completed: list[CompletedTxn] = []
+        self._snapshots: dict[LogSegment, bytes] = {}
+        self._txn_indexes: dict[LogSegment, TxnIndexFile] = {}
+        self._kept = 0
+
+    def begin(self, segment: LogSegment) -> None:
+        """The next segment is read from its beginning, or the same one again. Raises OSError, and
+        CorruptRecordError where the log in front of it cannot be read."""
+        if segment is self._first_rebuilt and segment is not self._segment:
+            self.is_complete = True
+            self._load(segment.base_offset)
+        elif segment is self._segment:
+            self._give_up()
+        self._segment = segment
+        if self.is_complete:
+            self._snapshots[segment] = snapshot = self.producers.snapshot()
+            self._kept += len(snapshot)
+            if self._kept > MOST_KEPT:
+                self._give_up()
+
+    def take(self, batches: BatchIndex) -> None:
+        """The next batches of the segment, all of them sound."""
+        assign_epochs(self._found.epochs, batches)
+        if self.is_complete and self._segment is not None:
+            self.producers.replay(batches, self._segment.base_offset, self._completed)
+
+    def end(self) -> None:
+        """The segment ends. Raises CorruptRecordError when its markers are out of order."""
+        if self.is_complete and self._segment is not None:
+            self._txn_indexes[self._segment] = _txn_index(self._segment, self._completed)
+            self._completed.clear()
+
+    def _load(self, offset: int) -> None:
+        """Load the state at ``offset``, the base of a segment. A snapshot at another offset than the base of
+        a segment is a stray one, that will be removed."""
+        found = self._found
+        bases = {segment.base_offset for segment in found.segments}
+        offsets = [each for each in found.snapshots.offsets if each <= offset and each in bases]
+        self._loaded = load_newest(self.producers, found.snapshots, offsets, found.loaded_ms)
+        start = found.segments[0].base_offset if self._loaded.offset is None else self._loaded.offset
+        if start < offset:
+            replay(found.segments, self.producers, start, offset, [])
+
+    def _give_up(self) -> None:
+        self.is_complete = False
+        self.producers.clear()
+        for kept in (self._snapshots, self._txn_indexes, self._completed):
+            kept.clear()
+
+    def apply(self, rebuilt: list[LogSegment]) -> None:
+        """Write what was made of the segments that are left of the log. Raises OSError."""
+        found = self._found
+        remove_damaged(found, self._loaded)
+        first = found.segments[0].base_offset
+        found.snapshots.remove_above(first if self._loaded.offset is None else self._loaded.offset)
+        for segment in rebuilt:
+            if segment.base_offset != first:
+                found.snapshots.write(segment.base_offset, self._snapshots[segment])
+            _replace_txn_index(segment, self._txn_indexes[segment])
+
+    def rebuild(self, rebuilt: list[LogSegment], loaded: int) -> None:
+        """The same as ``apply`` by reading the segments once more; ``producers`` are those at the base of the
+        first one, from the snapshot at ``loaded`` on. Raises CorruptRecordError and OSError."""
+        found = self._found
+        found.snapshots.remove_above(loaded)  # what a crash has left of them
+        for segment in rebuilt:
+            if segment.base_offset != found.segments[0].base_offset:
+                found.snapshots.write(segment.base_offset, self.producers.snapshot())
+            completed: list[CompletedTxn] = []
+            for batches in segment.windows():
+                self.producers.replay(batches, segment.base_offset, completed)
+            _replace_txn_index(segment, _txn_index(segment, completed))
+
+
+def _txn_index(segment: LogSegment, completed: list[CompletedTxn]) -> TxnIndexFile:
+    index = TxnIndexFile(segment.base_offset)
+    add_aborted(segment, index, completed)
+    return index
+
+
+def _replace_txn_index(segment: LogSegment, index: TxnIndexFile) -> None:
+    segment.txn_index = index
+    if index.entries or segment.files.exists("txnindex"):
+        index.replaces_file()
+
+
+def assign_epochs(epochs: LeaderEpochs, batches: BatchIndex) -> None:
+    """Add the leader epochs that begin in these batches."""
+    newest = -1 if epochs.latest is None else epochs.latest
+    if not len(batches) or max(batches.partition_leader_epoch) <= newest:
+        return
+    for epoch, base_offset in zip(batches.partition_leader_epoch, batches.base_offset, strict=True):
+        if epoch > newest:
+            epochs.assign(epoch, base_offset)
+            newest = epoch
