@@ -14,6 +14,7 @@ from txnkafka.storage.log.append_all import append_all
 from txnkafka.storage.log.append_info import AppendInfo, AppendRequest
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.log.segment_tail import SegmentTail
 from txnkafka.storage.recovery.log_loader import Start
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -121,11 +122,14 @@ def state(log: PartitionLog) -> tuple[object, ...]:
     names = [entry.name for entry in log.files.list("/data/t-0")]
     files = {name: log.files.read(f"/data/t-0/{name}", 1 << 20) for name in names}
     producers = [log.producers.known_batches(each.producer_id) for each in log.producers.entries()]
+    unstable = log.producers.first_unstable_offset
+    position = None if unstable is None else log.positions.first_unstable(unstable)
     waiting = [log.verification.pending(producer_id) is None for producer_id in range(4)]
     return (
-        log.log_end_offset, log.last_stable_offset, log.producers.first_unstable_offset, files, producers,
+        log.log_end_offset, log.last_stable_offset, unstable, files, producers,
         log.producers.snapshot(), waiting, log.epochs.entries,
-        [segment.tail() for segment in log.segments],
+        [SegmentTail.of(segment) for segment in log.segments],
+        log.log_end_metadata, log.high_watermark_metadata, position,
         [None if each.txn_index is None else each.txn_index.entries for each in log.segments],
     )  # fmt: skip
 
