@@ -261,7 +261,9 @@ class Twins:
         self.advance_high_watermark(self.ours.high_watermark)
 
     def crash(self, *, lose_recovery_point: bool) -> None:
-        """Both processes are killed, the disk keeps everything. Recovery begins at the same offset."""
+        """Both processes are killed, the disk keeps everything. Recovery begins at the same offset. Ours has
+        flushed before: a segment that has no name yet does not outlive its process."""
+        self._directory.flush()
         self._kafka.ask("abandon")
         killed = self._directory
         self._restarts += 1

@@ -25,7 +25,7 @@ from txnkafka.errors import (
     RecordListTooLargeError,
 )
 from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
-from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.append_info import AppendInfo
@@ -191,10 +191,13 @@ class PartitionLog(LocalLog):
         if self._oldest_unflushed_ms is None:
             self._oldest_unflushed_ms = now_ms
         if batch.producer_id > NO_PRODUCER_ID:
-            self._note_producer(batch, position)
+            if batch.attributes & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL):
+                self._note_transaction(batch, position)
+            else:
+                self.producers.append(batch)
 
-    def _note_producer(self, batch: IncomingBatch, position: int) -> None:
-        """Take the batch into the state of producers."""
+    def _note_transaction(self, batch: IncomingBatch, position: int) -> None:
+        """Take a batch of a transaction, or its end, into the state of its producer."""
         if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
             self.verification.on_append(
                 batch.producer_id, batch.producer_epoch, is_control=batch.is_control
