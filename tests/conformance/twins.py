@@ -213,7 +213,10 @@ class Twins:
         self._agree("delete records")
 
     def retain(self) -> None:
-        """What retention has to delete."""
+        """What retention has to delete. Ours keeps a segment in front of one that has no name yet: the flush
+        gives it one."""
+        self._directory.flush()
+        self.advance_high_watermark(self.ours.high_watermark)
         self.theirs = self._kafka.ask("retain", now=self.now_ms)
         assert delete_old_segments(self.ours, self.now_ms) == self.theirs["deleted"]
         self._agree("retention")
