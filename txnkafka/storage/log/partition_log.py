@@ -78,8 +78,7 @@ class PartitionLog(LocalLog):
         self._move(loaded.log_start_offset, loaded.log_end_offset, loaded.log_end_offset)
         self.loaded_ms = loaded.loaded_ms
         self.epochs = loaded.epochs
-        if not loaded.epoch_file_is_current:
-            self.set_epochs(loaded.epochs)
+        self._epoch_file_is_current = loaded.epoch_file_is_current  # else the next append replaces it
         self.producers = loaded.producers
         self.verification = VerificationState()
         self._validator = LogValidator() if validator is None else validator
@@ -185,7 +184,8 @@ class PartitionLog(LocalLog):
         producer on."""
         self.active.modified_ms = now_ms
         self.log_end_offset = batch.last_offset + 1
-        if leader_epoch not in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH):
+        known = leader_epoch in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH)
+        if not (known and self._epoch_file_is_current):
             self.epochs.assign(leader_epoch, batch.base_offset)
             self.set_epochs(self.epochs)
         if self._oldest_unflushed_ms is None:
@@ -216,7 +216,7 @@ class PartitionLog(LocalLog):
     def set_epochs(self, epochs: LeaderEpochs) -> None:
         """Let these be the epochs. The next flush writes the file: until then recovery takes the epochs of
         what is not durable from the batches."""
-        self.epochs = epochs
+        self.epochs, self._epoch_file_is_current = epochs, True
         self._unsaved[LEADER_EPOCH_CHECKPOINT] = format_leader_epoch_checkpoint(epochs.entries)
 
     def roll(self, now_ms: int) -> None:
