@@ -18,6 +18,7 @@ from bench.harness import Comparison, Contest, Side, Timing, timed
 from bench.java import BUILD, JavaProcess
 from txnkafka._core.producer_table import CLIENT, ProducerTable
 from txnkafka._core.scan import scan
+from txnkafka._core.validate import read_batch
 
 __all__ = ["contests"]
 
@@ -67,9 +68,9 @@ def _detection(producers: int, rounds: int) -> Contest:
         sides,
         [Comparison("table", "java")],
         rounds,
-        "Duplicate detection: what an append pays, `check` and `append` called from Python for each batch, "
-        "one after the other; Java gets each batch as records of its own, which is how clients' batches "
-        "reach it. Memory is that of the producers, five batches known of each.",
+        "Duplicate detection: what an append pays, `read_batch`, `check` and `append` called from Python for "
+        "each batch, one after the other; Java gets each batch as records of its own, which is how clients' "
+        "batches reach it. Memory is that of the producers, five batches known of each.",
     )
 
 
@@ -154,13 +155,14 @@ class TableSide:
     def _append_each(self) -> int:
         """Check each batch, and append it unless it is a duplicate; returns how many are."""
         check, append, duplicates = self._table.check, self._table.append, 0
-        for batch in self._batches:
-            checked = check(batch, 0, origin=CLIENT)
+        for content in self._batches:
+            batch = read_batch(content)
+            checked = check(batch, CLIENT)
             if checked.is_duplicate:
                 duplicates += 1
             else:
                 assert not checked.code
-                append(batch, 0)
+                append(batch)
         return duplicates
 
     def digest(self) -> object:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 __all__ = ["CleanerConfig", "LogConfig"]
@@ -97,7 +98,7 @@ class LogConfig:
         """Whether the broker's clock gives the timestamps."""
         return self.message_timestamp_type == "LogAppendTime"
 
-    @property
+    @cached_property
     def roll_ms(self) -> int:
         """Age at which a segment is closed: a compacted log must not hold records back for longer."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms

@@ -176,7 +176,10 @@ class FlushUnderWayError(KafkaError):
 
 
 class ProduceError(KafkaError):
-    """An append was refused as a whole: the log is what it was."""
+    """An append was refused as a whole: the log is what it was. ``record_errors`` lists the records of the
+    batch that were refused, as (number in the batch, message), at most 100 of them (KIP-467)."""
+
+    record_errors: tuple[tuple[int, str], ...] = ()
 
 
 class MessageTooLargeError(ProduceError):

@@ -29,7 +29,7 @@ QUICK = [
     "065-redpanda-3039",
     "073-kafka-13727",
     "105-full-disk-leaves-bytes",
-    "106-flush-of-what-was-cut",
+    "106-cut-under-a-flush",
     "121-crc-not-looked-at",
 ]
 

@@ -23,6 +23,7 @@ from tests.conftest import LONG
 from tests.models.headers import data, encode, marker
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
 from txnkafka._core.scan import BatchHeader
+from txnkafka._core.validate import read_batch
 from txnkafka.errors import InvalidProducerEpochError
 from txnkafka.storage.formats import parse_producer_snapshot
 from txnkafka.storage.log.verification import NO_GUARD, VerificationState
@@ -71,8 +72,8 @@ class Ours:
     def append(self, header: BatchHeader, origin: int, version: int, guard: int) -> tuple[int, ...]:
         pending = self.verifications.pending(header.producer_id)
         checked = self.table.check(
-            encode([header]), 0, origin=origin, transaction_version=version,
-            verified=self.verifications.matches(header.producer_id, guard),
+            read_batch(encode([header])), origin, version,
+            verified=pending is not None and pending.matches(guard),
             lowest_sequence=None if pending is None else pending.lowest_sequence,
             supports_epoch_bump=pending is not None and pending.supports_epoch_bump,
         )  # fmt: skip
@@ -82,7 +83,7 @@ class Ours:
             return checked.code, -1, -1, -1, self.unstable()
         first_offset, self.end_offset = self.end_offset, self.end_offset + header.count
         final = header._replace(base_offset=first_offset, last_offset=self.end_offset - 1)
-        self.table.append(encode([final]), 0)
+        self.table.append(read_batch(encode([final])))
         if header.attributes & 0x10:
             is_control = header.control_type >= 0
             self.verifications.on_append(header.producer_id, header.producer_epoch, is_control=is_control)

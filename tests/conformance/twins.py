@@ -158,7 +158,8 @@ class Twins:
         self.refusals += 1
         if theirs.code in OF_PRODUCERS or theirs.code == 0:
             assert len(self.ours.segments) == segments
-            self.ours._note_epoch(leader_epoch, self.ours.log_end_offset)
+            self.ours.epochs.assign(leader_epoch, self.ours.log_end_offset)
+            self.ours.set_epochs(self.ours.epochs)
             if len(self.theirs["bases"]) > segments:
                 self.ours.roll(self.now_ms)
 
@@ -212,7 +213,9 @@ class Twins:
         self._agree("delete records")
 
     def retain(self) -> None:
-        """What retention has to delete."""
+        """What retention has to delete. Ours keeps a segment in front of one that no flush has named."""
+        self._directory.flush()
+        self.advance_high_watermark(self.ours.high_watermark)
         self.theirs = self._kafka.ask("retain", now=self.now_ms)
         assert delete_old_segments(self.ours, self.now_ms) == self.theirs["deleted"]
         self._agree("retention")
@@ -260,7 +263,8 @@ class Twins:
         self.advance_high_watermark(self.ours.high_watermark)
 
     def crash(self, *, lose_recovery_point: bool) -> None:
-        """Both processes are killed, the disk keeps everything. Recovery begins at the same offset."""
+        """Both processes are killed behind a flush. Recovery begins at the same offset."""
+        self._directory.flush()
         self._kafka.ask("abandon")
         killed = self._directory
         self._restarts += 1
@@ -322,9 +326,8 @@ class Twins:
         assert self.theirs["code"] == 0, self.theirs
 
     def _open_ours(self) -> LogManager:
-        return LogManager(
-            DataDirectory(LocalDataFiles(), str(self._ours_at), lambda _: self._config, now_ms=self.now_ms)
-        )
+        path = str(self._ours_at)
+        return LogManager(DataDirectory(LocalDataFiles(), path, lambda _: self._config, now_ms=self.now_ms))
 
     def _reloaded(self) -> None:
         self._was_reloaded = True

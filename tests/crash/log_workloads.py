@@ -17,6 +17,7 @@ SHORT = replace(CONFIG, retention_ms=1000)
 
 __all__ = [
     "appends",
+    "appends_together",
     "clean_restarts",
     "deleted_records",
     "deletions",
@@ -41,6 +42,17 @@ def appends(files: DataFiles, clock: Clock, promises: Promises) -> None:
         second.flush()
     first.append("unflushed")
     second.append("unflushed")
+
+
+def appends_together(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Several batches a call, over the end of a segment; the last call is never flushed."""
+    log = Partition(opened(files), promises)
+    log.append_all("a", "b")
+    log.flush()
+    log.append_all(*(f"c{number}" for number in range(5)))
+    log.append("alone", producer_id=7)
+    log.flush()
+    log.append_all("d", "e", "f")
 
 
 def large_batches(files: DataFiles, clock: Clock, promises: Promises) -> None:

@@ -26,6 +26,8 @@ from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import parse_offset_checkpoint
 from txnkafka.storage.formats.layout import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT, parse_segment_file
+from txnkafka.storage.log.append_all import append_all
+from txnkafka.storage.log.append_info import AppendInfo, AppendRequest
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.partition_log import PartitionLog
@@ -90,6 +92,17 @@ class Partition:
         self._append(
             batch, records, producer_id, transactional=transactional, guard=guard, leader_epoch=leader_epoch
         )
+
+    def append_all(self, *texts: str, records: int = 2) -> None:
+        """Plain batches in one call."""
+        end, batches = self.log.log_end_offset, [self.batch(text, records=records) for text in texts]
+        for number, batch in enumerate(batches):
+            first, content = end + number * records, bytes(batch[CRC_AND_BEHIND])
+            entry = Entry(first, first + records - 1, content, -1, False, None)
+            self._promises.attempt(("append", self.key, entry))
+        answers = append_all(self.log, map(AppendRequest, batches), now_ms=NOW)
+        found = [each.first_offset for each in answers if isinstance(each, AppendInfo)]
+        assert found == list(range(end, end + records * len(texts), records))
 
     def batch(
         self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2,

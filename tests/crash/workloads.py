@@ -56,6 +56,7 @@ class Reference(NamedTuple):
 REFERENCES = [
     Reference(small_files, check_small_files, states=60, failures=200, twice=True, fails=True),
     Reference(log_workloads.appends, check_logs, quick=1200, twice=True, fails=True),
+    Reference(log_workloads.appends_together, check_logs, quick=1000, twice=True),
     Reference(log_workloads.rolls, check_logs, quick=1200, twice=True, fails=True),
     Reference(log_workloads.transactions, check_logs, quick=1200, twice=True, fails=True),
     Reference(log_workloads.truncations, check_logs, quick=1200, twice=True, fails=True),

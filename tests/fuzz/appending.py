@@ -17,12 +17,12 @@ from tests.models.fetch_filter import decode_any
 from tests.models.record_batch import InvalidBatchError
 from txnkafka._core.encode import end_txn_marker
 from txnkafka._core.scan import scan
-from txnkafka._core.validate import read_batch, read_records
+from txnkafka._core.validate import IncomingBatch, read_batch
 from txnkafka.config import LogConfig
 from txnkafka.errors import KafkaError
 from txnkafka.record.builder import build_batch
 from txnkafka.record.chunk import ChunkDecoder
-from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
+from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, batch_rules
 
 __all__ = ["APPEND", "append_seeds", "check_append"]
 
@@ -61,26 +61,27 @@ def check_append(content: bytes) -> str:
 
 def _walk(content: bytes) -> None:
     """The bare walk, in memory that ends where the bytes end, whatever the header says of them."""
-    fields = read_batch(guarded(content))
-    if not fields.problem and fields.magic == 2:
-        read_records(fields, guarded(content[HEADER_SIZE:]))
+    batch = read_batch(guarded(content))
+    if batch.magic == 2 and HEADER_SIZE <= batch.size <= len(content):
+        batch.walk_decompressed(guarded(content[HEADER_SIZE:]))
 
 
 def _prepare(content: bytes, config: LogConfig, origin: AppendOrigin) -> str:
     batch = bytearray(content)
     try:
-        prepared = LogValidator(config).prepare(batch, origin, NOW)
+        prepared = LogValidator().validate(batch, config, batch_rules(config), origin, NOW)
     except KafkaError as error:
         require(error.code in CODES, f"{error!r} is no answer of a log")
         require(batch == content, "a batch that is refused was changed")
         return f"refused: {error.code} {''.join(c for c in str(error)[:40] if not c.isdigit())}"
+    require(batch == content, "a batch that is taken was changed")
     if origin == AppendOrigin.CLIENT:
         _check(content, prepared, config)
     return f"accepted: codec {content[22] & 7}, {config.compression_type}, {config.message_timestamp_type}"
 
 
-def _check(content: bytes, prepared: ValidatedBatch, config: LogConfig) -> None:
-    stored = bytes(prepared.batch)
+def _check(content: bytes, prepared: IncomingBatch, config: LogConfig) -> None:
+    stored = b"".join(prepared.parts())
     log = guarded(stored)
     index = scan(log)
     require(len(index) == 1 and index.end_position == len(stored), "it is not one batch")

@@ -1,6 +1,6 @@
 """The target for the producer table: any bytes as batches, checked, appended, replayed, in a snapshot.
 
-What is replayed must come out as the reader's own replay.
+What is replayed must come out as in the slow model.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from tests.fuzz.engine import Target
 from tests.fuzz.guard import guarded
 from tests.fuzz.log_mutations import mutate_log
+from tests.models.producer_state import ProducerStateManager
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
 from txnkafka._core.scan import scan
+from txnkafka._core.validate import read_batch
 from txnkafka.model import CompletedTxn
-from txnkafka.storage.log.producer_state import ProducerState
 
 __all__ = ["PRODUCERS"]
 
@@ -29,13 +30,18 @@ def check_producers(content: bytes) -> str:
         assert_sound(table)
     assert codes <= CODES
     replayed = ProducerTable()
-    state, index, completed = ProducerState(), scan(log), list[CompletedTxn]()
+    told, index, completed = ProducerTable(), scan(log), list[CompletedTxn]()
     replayed.replay(index, 0, completed)
-    state.replay(index)
-    assert replayed.entries() == state.entries()
-    assert [each[:4] for each in completed] == [each[:4] for each in state.completed_transactions]
+    again = list[CompletedTxn]()
+    told.replay_checked(index, 0, len(index), again, [])
+    assert (told.entries(), again) == (replayed.entries(), completed)
+    model = ProducerStateManager()
+    for number in range(len(index)):
+        model.update(index[number])
+    assert replayed.entries() == model.rows()
+    assert [each[:4] for each in completed] == [each[:4] for each in model.completed]
     assert_sound(replayed)
-    for entry in state.entries():
+    for entry in replayed.entries():
         replayed.remember_older(index, entry.producer_id)
     outcome = "refused" if codes - {0, 46} else "accepted"
     return f"{outcome}: {sorted(codes)}, {len(replayed).bit_length()} bits of producers"
@@ -46,11 +52,12 @@ def one_by_one(log: memoryview, origin: int) -> tuple[ProducerTable, list[int]]:
     table, found = ProducerTable(), list[int]()
     for position in scan(log).position:
         before = table.entries()
-        checked = table.check(log, position, origin=origin, transaction_version=2)
+        batch = read_batch(log[position:])
+        checked = table.check(batch, origin, transaction_version=2)
         assert table.entries() == before
         found.append(46 if checked.is_duplicate else checked.code)
         if found[-1] == 0:
-            table.append(log, position)
+            table.append(batch)
     return table, found
 
 

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.fuzz import appending
 from tests.fuzz.appending import APPEND
 from tests.fuzz.campaign import corpus_of
 from tests.fuzz.engine import Limits, fuzz
-from txnkafka._core.encode import set_max_timestamp
-from txnkafka.storage.log import log_validator
-from txnkafka.storage.log.log_validator import LogValidator
+from txnkafka._core.validate import BatchRules, IncomingBatch
+from txnkafka.config import LogConfig
+from txnkafka.storage.log.log_validator import LogValidator, batch_rules
 
 
-def unchecked(*arguments: Any) -> None:
-    """A check that is left out."""
+class Unchecked(BatchRules):
+    """Checks that are left out."""
+
+    def frame_fault(self, batch: IncomingBatch, origin: int) -> int:
+        return 0
+
+
+class UncheckedContent(BatchRules):
+    def content_fault(self, batch: IncomingBatch, origin: int, now_ms: int) -> int:
+        return 0
+
+
+def rules(kind: type[BatchRules]) -> Callable[[LogConfig], BatchRules]:
+    def made(config: LogConfig) -> BatchRules:
+        fields = "max_message_bytes", "log_append_time", "compact", "before_max_ms", "after_max_ms"
+        known = batch_rules(config)
+        return kind(**{field: getattr(known, field) for field in fields})
+
+    return made
 
 
 def late_check(validator: LogValidator, batch: bytearray, *arguments: Any) -> Any:
@@ -24,22 +43,23 @@ def late_check(validator: LogValidator, batch: bytearray, *arguments: Any) -> An
     return ORIGINAL(validator, batch, *arguments)
 
 
-def one_off(batch: bytearray, position: int, **fields: int) -> None:
-    fields["max_timestamp"] += 1
-    set_max_timestamp(batch, position, **fields)
+def one_off(validator: LogValidator, *arguments: Any) -> Any:
+    config, clock = arguments[1], arguments[-1]
+    incoming = ORIGINAL(validator, *arguments)
+    incoming.stamp(batch_rules(replace(config, message_timestamp_type="LogAppendTime")), clock + 1)
+    return incoming
 
 
-ORIGINAL: Callable[..., Any] = LogValidator.prepare
+ORIGINAL: Callable[..., Any] = LogValidator.validate
 
 
 @pytest.mark.parametrize(
     ("where", "name", "instead"),
     [
-        (LogValidator, "_check_records", unchecked),
-        (log_validator, "_check_header", unchecked),
-        (LogValidator, "_check_frame", unchecked),
-        (LogValidator, "prepare", late_check),
-        (log_validator, "set_max_timestamp", one_off),
+        (appending, "batch_rules", rules(UncheckedContent)),
+        (appending, "batch_rules", rules(Unchecked)),
+        (LogValidator, "validate", late_check),
+        (LogValidator, "validate", one_off),
     ],
 )
 def test_a_planted_fault_is_found(

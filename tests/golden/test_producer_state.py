@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.golden.cases import Case, cases
+from tests.models.producer_state import ProducerStateManager
 from txnkafka._core.producer_table import ProducerTable
-from txnkafka._core.scan import BatchHeader, BatchIndex, scan
+from txnkafka._core.scan import scan
 from txnkafka.model import CompletedTxn, ProducerStateEntry, TopicPartition
-from txnkafka.storage.formats import parse_producer_snapshot, parse_segment_file, parse_txn_index
-from txnkafka.storage.log.producer_state import ProducerState
+from txnkafka.storage.formats import parse_segment_file, parse_txn_index
 
 # The broker believed these, and had another state than the log gives (DIVERGENCES.md).
 MISLED = {"clean_bad_index", "clean_lying_index", "clean_torn_tail", "clean_no_snapshot"}
@@ -38,6 +38,7 @@ ONLY_ONE_HAS: dict[tuple[str, str], tuple[list[Aborted], list[Aborted]]] = {
     ("compacted", "stuck"): ([(1, 90, 93, 94)], [(1, 87, 93, 94)]),
 }
 NEVER = 2**62
+DAY_MS = 86_400_000
 
 PARTITIONS = [(each, partition) for each in cases() for partition in each.partitions()]
 WITH_SNAPSHOTS = [
@@ -71,25 +72,28 @@ class Partition:
     def _of_kind(self, kind: str) -> list[tuple[int, bytes]]:
         return [(file.base_offset, path.read_bytes()) for file, path in self._files if file.kind == kind]
 
-    def state(self, log_start_offset: int) -> ProducerState:
-        state = ProducerState()
+    def replayed(self, log_start_offset: int) -> tuple[ProducerTable, list[CompletedTxn]]:
+        """From headers alone."""
+        table, completed = ProducerTable(), list[CompletedTxn]()
         for segment in self.segments:
-            state.replay(segment, log_start_offset)
-        return state
+            table.replay(segment, log_start_offset, completed)
+        return table, completed
 
-    def state_from(self, snapshot_offset: int) -> ProducerState:
-        state = ProducerState()
-        state.load(parse_producer_snapshot(self.snapshots[snapshot_offset]))
+    def table_from(self, snapshot_offset: int) -> ProducerTable:
+        """From a snapshot on."""
+        table = ProducerTable()
+        table.load(self.snapshots[snapshot_offset], now_ms=0, expiration_ms=NEVER)
         for segment in self.segments:
-            state.replay(segment, snapshot_offset)
-        return state
+            table.replay(segment, snapshot_offset, [])
+        return table
 
 
-def described(state: ProducerState, answered: list[dict[str, Any]], now_ms: int) -> list[dict[str, Any]]:
+def described(table: ProducerTable, answered: list[dict[str, Any]], now_ms: int) -> list[dict[str, Any]]:
     """As DescribeProducers; the broker looks for idle producers now and then, and may still know some."""
-    known = {each["producer_id"] for each in answered}
-    known |= {each.producer_id for each in state.producers(now_ms)}
-    return [_described(each) for each in state.entries() if each.producer_id in known]
+    entries = table.entries()
+    table.expire(now_ms, DAY_MS)
+    known = {each["producer_id"] for each in answered} | {each.producer_id for each in table.entries()}
+    return [_described(each) for each in entries if each.producer_id in known]
 
 
 def _described(entry: ProducerStateEntry) -> dict[str, Any]:
@@ -115,20 +119,22 @@ def answer(case: Case, partition: TopicPartition) -> tuple[dict[str, Any], list[
 @partitions
 def test_from_headers_alone(case: Case, partition: TopicPartition) -> None:
     facts, producers = answer(case, partition)
-    state = Partition(case.answered / str(partition)).state(facts["log_start_offset"])
-    found = described(state, producers, case.recorded_at_ms)
+    table, _ = Partition(case.answered / str(partition)).replayed(facts["log_start_offset"])
+    unstable = table.first_undecided_offset
+    found = described(table, producers, case.recorded_at_ms)
     if (case.name, partition.topic) in FORGETFUL:
         assert {each["producer_id"] for each in found} <= {each["producer_id"] for each in producers}
     elif "describe_producers" in facts:
         assert (found == producers) == (case.name not in MISLED)
     if partition.topic != "sized":
-        _assert_last_stable_offset(case, facts, state)
+        _assert_last_stable_offset(case, facts, unstable)
 
 
-def _assert_last_stable_offset(case: Case, facts: dict[str, Any], state: ProducerState) -> None:
-    unstable = state.first_unstable_offset(facts["log_start_offset"])
+def _assert_last_stable_offset(case: Case, facts: dict[str, Any], unstable: int | None) -> None:
     high_watermark = facts["high_watermark"]
-    last_stable_offset = high_watermark if unstable is None else min(unstable, high_watermark)
+    last_stable_offset = high_watermark
+    if unstable is not None:
+        last_stable_offset = min(max(unstable, facts["log_start_offset"]), high_watermark)
     if case.name == "clean_no_snapshot":  # the broker shows what is undecided
         assert last_stable_offset < facts["lso"]
     else:
@@ -145,7 +151,7 @@ def test_from_every_snapshot(case: Case, partition: TopicPartition) -> None:
     files = Partition(case.answered / str(partition))
     assert files.snapshots
     for offset in files.snapshots:
-        assert described(files.state_from(offset), producers, case.recorded_at_ms) == producers
+        assert described(files.table_from(offset), producers, case.recorded_at_ms) == producers
 
 
 @partitions
@@ -153,7 +159,7 @@ def test_aborted_transactions(case: Case, partition: TopicPartition) -> None:
     """In the order of their end markers, each with every field."""
     files = Partition(case.answered / str(partition))
     log_start = case.facts(partition)["log_start_offset"]
-    aborted = (each for each in files.state(log_start).completed_transactions if each.is_aborted)
+    aborted = (each for each in files.replayed(log_start)[1] if each.is_aborted)
     found = [
         (each.producer_id, each.first_offset, each.last_offset, each.last_stable_offset) for each in aborted
     ]
@@ -173,41 +179,27 @@ def test_aborted_transactions(case: Case, partition: TopicPartition) -> None:
 @partitions
 def test_a_sound_log_has_no_anomalies(case: Case, partition: TopicPartition) -> None:
     found: list[tuple[str, int]] = []
-
-    def on_anomaly(code: str, header: BatchHeader, text: str) -> None:
-        found.append((code, header.base_offset))
-
-    state = ProducerState(on_anomaly)
-    segments: list[BatchIndex] = Partition(case.answered / str(partition)).segments
-    for segment in segments:
-        state.replay(segment)
+    table = ProducerTable()
+    for segment in Partition(case.answered / str(partition)).segments:
+        anomalies: list[tuple[str, int, str]] = []
+        table.replay_checked(segment, 0, len(segment), [], anomalies)
+        found += [(name, segment[number].base_offset) for name, number, _ in anomalies]
     assert found == ([("sequence_back", 92)] if case.name == "crash_repeated_tail" else [])
 
 
-def table_rows(table: ProducerTable) -> tuple[list[Any], list[tuple[int, int]]]:
-    transactions = table.open_transactions()
-    return table.entries(), [(each.producer_id, each.current_txn_first_offset) for each in transactions]
-
-
-def state_rows(state: ProducerState) -> tuple[list[Any], list[tuple[int, int]]]:
-    transactions = state.open_transactions
-    return state.entries(), [(each.producer_id, each.first_offset) for each in transactions]
-
-
 @partitions
-def test_the_compiled_table_gives_the_same(case: Case, partition: TopicPartition) -> None:
+def test_a_replay_is_that_of_the_model(case: Case, partition: TopicPartition) -> None:
+    """Also after its snapshot was loaded again."""
     log_start_offset = case.facts(partition)["log_start_offset"]
-    files = Partition(case.answered / str(partition))
-    for start, snapshot in [(log_start_offset, None), *files.snapshots.items()]:
-        state = files.state(start) if snapshot is None else files.state_from(start)
-        table, completed = ProducerTable(), list[CompletedTxn]()
-        if snapshot is not None:
-            table.load(snapshot, now_ms=0, expiration_ms=NEVER)
-        for segment in files.segments:
-            table.replay(segment, start, completed)
-        assert table_rows(table) == state_rows(state)
-        assert completed == state.completed_transactions
-        assert table.first_unstable_offset == state.first_unstable_offset(0, high_watermark=0)
-        again = ProducerTable()
-        again.load(table.snapshot(), now_ms=0, expiration_ms=NEVER)
-        assert table_rows(again) == table_rows(table)
+    files, model = Partition(case.answered / str(partition)), ProducerStateManager()
+    for segment in files.segments:
+        for number in range(len(segment)):
+            if segment[number].last_offset >= log_start_offset:
+                model.update(segment[number])
+    table, completed = files.replayed(log_start_offset)
+    assert (table.entries(), completed) == (model.rows(), model.completed)
+    assert table.first_unstable_offset == model.first_unstable_offset(0)
+    again = ProducerTable()
+    again.load(table.snapshot(), now_ms=0, expiration_ms=NEVER)
+    assert again.entries() == table.entries()
+    assert again.open_transactions() == table.open_transactions()

@@ -61,7 +61,7 @@ def _encode(header: BatchHeader) -> bytes:
         "producer_epoch": header.producer_epoch,
         "max_timestamp": header.max_timestamp,
     }
-    if header.attributes & CONTROL:
+    if header.attributes & CONTROL and header.count:
         fields |= {"coordinator_epoch": header.coordinator_epoch, "timestamp": header.max_timestamp}
         return end_marker(header.control_type, **fields)
     records = [PlainRecord(None, None, header.base_timestamp) for _ in range(header.count)]
@@ -70,4 +70,5 @@ def _encode(header: BatchHeader) -> bytes:
         "last_offset_delta": header.last_offset - header.base_offset,
     }
     transactional = bool(header.attributes & TRANSACTIONAL)
-    return Batch(records=records, transactional=transactional, **fields).encode()
+    control = bool(header.attributes & CONTROL)
+    return Batch(records=records, transactional=transactional, control=control, **fields).encode()

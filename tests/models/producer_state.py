@@ -3,6 +3,9 @@
 org.apache.kafka.storage.internals.log: ProducerStateManager, ProducerAppendInfo, ProducerStateEntry,
 UnifiedLog.analyzeAndValidateProducerState. ``check`` is what a leader does before an append, ``update`` what
 the append or a replay changes. ``write_snapshot`` is ProducerStateManager.writeSnapshot.
+
+One thing is txnkafka's own: a transactional batch that the cleaner emptied opens no transaction; its marker,
+or that of what follows it, completes one that began with it.
 """
 
 from __future__ import annotations
@@ -41,9 +44,7 @@ class Request(NamedTuple):
 
 
 def increment(sequence: int, by: int) -> int:
-    for _ in range(by):
-        sequence = 0 if sequence == LARGEST else sequence + 1
-    return sequence
+    return (sequence + by) % (LARGEST + 1)
 
 
 def last_sequence_of(batch: BatchHeader) -> int:
@@ -59,6 +60,7 @@ class _Entry:
     coordinator_epoch: int = -1
     last_timestamp: int = -1
     current_txn_first_offset: int = -1
+    emptied_first_offset: int = -1
 
     def set_epoch(self, producer_epoch: int) -> None:
         if producer_epoch != self.producer_epoch:
@@ -133,6 +135,8 @@ class ProducerStateManager:
     def update(self, batch: BatchHeader) -> None:
         if batch.producer_id < 0:
             return
+        if batch.attributes & CONTROL and (not batch.count or batch.control_type not in (0, 1)):
+            return
         entry = self.entries.setdefault(batch.producer_id, _Entry(batch.producer_epoch))
         if batch.attributes & CONTROL:
             self._end_transaction(entry, batch)
@@ -145,12 +149,20 @@ class ProducerStateManager:
         cached = CachedBatch(last_sequence_of(batch), batch.last_offset, offset_delta, batch.max_timestamp)
         entry.batches = [*entry.batches[-4:], cached]
         entry.last_timestamp = batch.max_timestamp
-        if batch.attributes & TRANSACTIONAL and entry.current_txn_first_offset == -1:
+        if not batch.attributes & TRANSACTIONAL or entry.current_txn_first_offset != -1:
+            return
+        if not batch.count:
+            if entry.emptied_first_offset == -1:
+                entry.emptied_first_offset = batch.base_offset
+        else:
             entry.current_txn_first_offset = batch.base_offset
             self.ongoing[batch.base_offset] = batch.producer_id
 
     def _end_transaction(self, entry: _Entry, batch: BatchHeader) -> None:
+        self.ongoing.pop(entry.current_txn_first_offset, None)
         first_offset = entry.current_txn_first_offset
+        if entry.emptied_first_offset != -1:
+            first_offset = entry.emptied_first_offset
         if first_offset != -1:
             others = [offset for offset, owner in self.ongoing.items() if owner != batch.producer_id]
             last_stable_offset = min(others, default=batch.base_offset + 1)
@@ -158,10 +170,9 @@ class ProducerStateManager:
             self.completed.append(
                 (batch.producer_id, first_offset, batch.base_offset, aborted, last_stable_offset)
             )
-            del self.ongoing[first_offset]
         entry.set_epoch(batch.producer_epoch)
         entry.coordinator_epoch = batch.coordinator_epoch
-        entry.current_txn_first_offset = -1
+        entry.current_txn_first_offset = entry.emptied_first_offset = -1
         entry.last_timestamp = batch.max_timestamp
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:

@@ -23,8 +23,9 @@ from txnkafka.logdir.directory import LogDir
 from txnkafka.logdir.verify import verify
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.log_validator import AppendOrigin
-from txnkafka.storage.log.partition_log import AppendInfo, PartitionLog
+from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.testing.disk import Disk
 from txnkafka.testing.losses import ALL_KEPT, ALL_LOST, Choice, Losses
 from txnkafka.testing.memory_files import MemoryFiles
@@ -208,20 +209,18 @@ class PartitionLogMachine(RuleBasedStateMachine):
             assert found == expected, f"refused with {found}, the model says {expected}"
             return None
         if isinstance(expected, Batch):
+            epoch = expected.leader_epoch
             is_kept = expected.base_offset >= self.log.segments[0].base_offset
             timestamp = expected.timestamp if is_kept else found.log_append_time  # a snapshot knows another
-            wanted = (
-                expected.base_offset,
-                expected.last_offset,
-                timestamp,
-                self.model.log_start,
-                True,
-            )
+            wanted = expected.base_offset, expected.last_offset, timestamp, self.model.log_start
         else:
             assert expected == 0, f"taken, the model refuses with {expected}"
+            epoch = batch.leader_epoch
             appended = self.model.append(batch)
-            wanted = appended.base_offset, appended.last_offset, -1, self.model.log_start, False
-        assert found == wanted, (found, wanted)
+            wanted = appended.base_offset, appended.last_offset, -1, self.model.log_start
+        assert found[:5] == (*wanted, isinstance(expected, Batch))
+        assert found.durable_at == found.last_offset + 1
+        assert found.leader_epoch in (epoch, -1 if found.is_duplicate else epoch)
         return found
 
     def _append_to_log(self, batch: Batch, version: int) -> AppendInfo:

@@ -1,17 +1,21 @@
-"""Producer state of random histories against the slow model: from headers, an index, and any snapshot."""
+"""Replays of random histories against the slow model: from headers, from any snapshot, with anomalies."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.headers import ABORT, COMMIT, data, encode, marker
 from tests.models.producer_state import ProducerStateManager, write_snapshot
+from tests.models.record_batch import TRANSACTIONAL
+from tests.unit.core.producers import NEVER, Replayed
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.scan import BatchHeader, scan
-from txnkafka.storage.formats import parse_producer_snapshot
-from txnkafka.storage.log.producer_state import ProducerState
+from txnkafka.model import CompletedTxn
 
 sequences = st.one_of(st.integers(0, 20), st.integers(2**31 - 4, 2**31 - 1))
 
@@ -49,51 +53,80 @@ def modelled(batches: list[BatchHeader]) -> ProducerStateManager:
     return model
 
 
-def replayed(batches: list[BatchHeader]) -> ProducerState:
-    state = ProducerState()
-    state.replay(batches)
-    return state
-
-
 @given(histories())
 def test_replay_equals_the_model(batches: list[BatchHeader]) -> None:
-    state, model = replayed(batches), modelled(batches)
+    state, model = Replayed(*batches), modelled(batches)
     assert state.entries() == model.rows()
-    assert state.completed_transactions == model.completed
-    assert [transaction.first_offset for transaction in state.open_transactions] == sorted(model.ongoing)
-    assert state.first_unstable_offset(0) == min(model.ongoing, default=None)
-
-
-@given(histories())
-def test_an_index_gives_what_its_headers_give(batches: list[BatchHeader]) -> None:
-    index = scan(encode(batches))
-    assert len(index) == len(batches)
-    state, from_headers = ProducerState(), replayed(batches)
-    state.replay(index)
-    assert state.entries() == from_headers.entries()
-    assert state.completed_transactions == from_headers.completed_transactions
-    headers = replayed([index[i] for i in range(len(index))])
-    assert state.open_transactions == headers.open_transactions
+    assert state.completed == model.completed
+    assert [first for _, first in state.opened] == sorted(model.ongoing)
+    assert state.table.first_undecided_offset == min(model.ongoing, default=None)
 
 
 @given(histories(), st.integers(0, 25))
 def test_any_snapshot_and_the_rest_give_the_same_state(batches: list[BatchHeader], cut: int) -> None:
-    before, whole = batches[:cut], replayed(batches)
+    before, whole = batches[:cut], Replayed(*batches)
     end_offset = before[-1].last_offset + 1 if before else 0
-    state = ProducerState()
-    state.load(parse_producer_snapshot(write_snapshot(modelled(before).rows())))
+    state = Replayed()
+    state.table.load(write_snapshot(modelled(before).rows()), now_ms=0, expiration_ms=NEVER)
     state.replay(batches, end_offset)
     assert state.entries() == whole.entries()
-    ended_later = [each for each in whole.completed_transactions if each.last_offset >= end_offset]
-    assert state.completed_transactions == ended_later
-    assert state.first_unstable_offset(0) == whole.first_unstable_offset(0)
+    assert state.completed == [each for each in whole.completed if each.last_offset >= end_offset]
+    assert state.table.first_undecided_offset == whole.table.first_undecided_offset
 
 
 @given(histories(), st.lists(st.integers(0, 25), max_size=3))
 def test_segments_do_not_matter(batches: list[BatchHeader], cuts: list[int]) -> None:
-    state = ProducerState(lambda code, header, text: None)
-    for begin, end in pairwise([0, *sorted(cuts), len(batches)]):
-        state.replay(batches[begin:end])
-    whole = replayed(batches)
-    assert state.entries() == whole.entries()
-    assert state.open_transactions == whole.open_transactions
+    """Nor does it matter for the state whether anomalies are told."""
+    table, completed = ProducerTable(), list[CompletedTxn]()
+    anomalies, told_at_once = list[tuple[str, int, str]](), list[tuple[str, int, str]]()
+    for begin, end in pairwise([0, *sorted(min(cut, len(batches)) for cut in cuts), len(batches)]):
+        index, found = scan(encode(batches[begin:end])), list[tuple[str, int, str]]()
+        table.replay_checked(index, 0, len(index), completed, found)
+        anomalies += [(name, begin + number, text) for name, number, text in found]
+    whole = Replayed(*batches)
+    assert (table.entries(), completed) == (whole.entries(), whole.completed)
+    ProducerTable().replay_checked(scan(encode(batches)), 0, len(batches), [], told_at_once)
+    assert anomalies == told_at_once
+
+
+def expected_anomalies(batches: list[BatchHeader]) -> list[tuple[int, str]]:
+    """By what the model knows before each batch; the logs of ``histories`` have no holes."""
+    model, told = ProducerStateManager(), list[tuple[int, str]]()
+    begun: dict[int, int] = {}  # epoch of a producer whose sequences are known to begin with 0
+    for number, batch in enumerate(batches):
+        entry = model.entries.get(batch.producer_id)
+        if entry is not None:
+            told += [(number, name) for name in _anomalies(entry, batch, begun.get(batch.producer_id))]
+            if entry.producer_epoch != batch.producer_epoch:
+                begun[batch.producer_id] = batch.producer_epoch
+        model.update(batch)
+    return told
+
+
+def _anomalies(entry: Any, batch: BatchHeader, begun: int | None) -> Iterator[str]:
+    is_marker = batch.control_type >= 0
+    if batch.producer_epoch < entry.producer_epoch:
+        yield "marker_epoch_back" if is_marker else "producer_epoch_back"
+    if is_marker:
+        if batch.coordinator_epoch < entry.coordinator_epoch:
+            yield "coordinator_epoch_back"
+        return
+    if entry.current_txn_first_offset >= 0 and not batch.attributes & TRANSACTIONAL:
+        yield "non_transactional_in_transaction"
+    if batch.producer_epoch != entry.producer_epoch or (not entry.batches and begun is not None):
+        following = 0
+    elif entry.batches:
+        following = (entry.batches[-1].last_sequence + 1) % 2**31
+    else:
+        return
+    if batch.base_sequence != following:
+        ahead = (batch.base_sequence - following) % 2**31 < 2**30
+        yield "sequence_gap" if ahead else "sequence_back"
+
+
+@given(histories())
+def test_anomalies_are_what_a_leader_would_have_refused(batches: list[BatchHeader]) -> None:
+    found = list[tuple[str, int, str]]()
+    ProducerTable().replay_checked(scan(encode(batches)), 0, len(batches), [], found)
+    assert [(number, name) for name, number, _ in found] == expected_anomalies(batches)
+    assert all(text.startswith(f"producer {batches[number].producer_id}: ") for _, number, text in found)

@@ -14,12 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.models.headers import data, encode, marker
 from tests.models.producer_state import CachedBatch, ProducerStateManager, Request, write_snapshot
-from tests.property.test_producer_state import histories
+from tests.property.test_producer_state import histories, modelled
+from tests.unit.core.producers import Replayed
 from txnkafka._core.producer_rules import Checked
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, REPLICATION, ProducerTable
 from txnkafka._core.scan import BatchHeader, scan
+from txnkafka._core.validate import read_batch
 from txnkafka.model import CompletedTxn, ProducerStateEntry
-from txnkafka.storage.log.producer_state import ProducerState
 
 NEVER = 2**62
 LARGEST = 2**31 - 1
@@ -64,7 +65,7 @@ class Appends(RuleBasedStateMachine):
     def checked(self, batch: bytes, request: Request) -> Checked:
         origin, version, verified, lowest_sequence, bump = request
         return self.table.check(
-            batch, 0, origin=origin, transaction_version=version, verified=verified,
+            read_batch(batch), origin, version, verified=verified,
             lowest_sequence=lowest_sequence, supports_epoch_bump=bump,
         )  # fmt: skip
 
@@ -85,7 +86,7 @@ class Appends(RuleBasedStateMachine):
             self.end_offset += header.last_offset - header.base_offset + 1
             completed = len(self.model.completed)
             self.model.update(header)
-            assert [self.table.append(batch, 0)] == (self.model.completed[completed:] or [None])
+            assert [self.table.append(read_batch(batch))] == (self.model.completed[completed:] or [None])
 
     @rule(
         producer_id=producer_ids, epoch=epochs, behind=st.integers(-1, 7), records=st.integers(1, 3),
@@ -203,28 +204,16 @@ TestAppends = Appends.TestCase
 TestAppends.settings = settings(stateful_step_count=40)
 
 
-def same_as_the_reader(batches: list[BatchHeader]) -> None:
-    index = scan(encode(batches))
-    table, state, completed = ProducerTable(), ProducerState(), list[CompletedTxn]()
-    table.replay(index, 0, completed)
-    state.replay(index)
-    assert table.entries() == state.entries()
-    assert completed == state.completed_transactions
-    assert table.first_unstable_offset == state.first_unstable_offset(0, high_watermark=0)
-
-
-@given(histories())
-def test_a_replay_equals_that_of_the_reader(batches: list[BatchHeader]) -> None:
-    same_as_the_reader(batches)
-
-
 @given(histories(), st.data())
 def test_batches_that_were_emptied_open_nothing(batches: list[BatchHeader], drawn: st.DataObject) -> None:
     emptied = [
         each._replace(count=0) if each.control_type < 0 and drawn.draw(st.booleans()) else each
         for each in batches
     ]
-    same_as_the_reader(emptied)
+    state, model = Replayed(*emptied), modelled(emptied)
+    assert state.entries() == model.rows()
+    assert state.completed == model.completed
+    assert state.table.first_unstable_offset == model.first_unstable_offset(0)
 
 
 @given(histories(), st.integers(0, 40))
@@ -233,7 +222,7 @@ def test_appends_give_what_a_replay_gives(batches: list[BatchHeader], start_offs
     completed = list[CompletedTxn]()
     whole.replay(scan(encode(batches)), start_offset, completed)
     kept = [each for each in batches if each.last_offset >= start_offset]
-    ended = [one_by_one.append(encode([each]), 0) for each in kept]
+    ended = [one_by_one.append(read_batch(encode([each]))) for each in kept]
     assert [each for each in ended if each is not None] == completed
     assert one_by_one.snapshot() == whole.snapshot()
     assert one_by_one.first_unstable_offset == whole.first_unstable_offset

@@ -4,9 +4,7 @@ What comes out is, byte for byte, what Kafka's MemoryRecordsBuilder writes for t
 compression. The base timestamp is that of the first record (or the delete horizon), the largest timestamp
 that of any. Sizes are computed before memory is taken, so that a batch is allocated once.
 
-In place: base offset and leader epoch lie outside the CRC. What lies under it corrects the CRC from the
-changed header alone, because a CRC is linear: the payload is neither read nor trusted, and a batch whose
-bytes were damaged before stays one whose CRC is wrong.
+Changes in place are those of ``header_change.pxd``, which corrects the CRC without reading the payload.
 Source: org.apache.kafka.common.record.internal.DefaultRecordBatch, MemoryRecordsBuilder.
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
@@ -15,7 +13,7 @@ from cpython.bytearray cimport (
     PyByteArray_FromStringAndSize,
     PyByteArray_Resize,
 )
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from txnkafka._core.batch_header cimport (
@@ -31,7 +29,6 @@ from txnkafka._core.batch_header cimport (
     BATCH_LENGTH,
     CRC,
     HEADER_SIZE,
-    KNOWN_ATTRIBUTES,
     LAST_OFFSET_DELTA,
     LOG_OVERHEAD,
     MAGIC,
@@ -44,15 +41,19 @@ from txnkafka._core.batch_header cimport (
 )
 from txnkafka._core.bytes cimport (
     load_i16,
-    load_i32,
-    load_i64,
-    load_u32,
     store_i16,
     store_i32,
     store_i64,
     store_u32,
 )
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
+from txnkafka._core.header_change cimport (
+    batch_size,
+    correct_crc,
+    crc_fill_shifts,
+    put_max_timestamp,
+    put_place,
+)
 from txnkafka._core.gil cimport LARGE, MANY
 from txnkafka._core.record_input cimport InputColumns, InputRecords, RecordInput, encode_input
 
@@ -74,10 +75,6 @@ cdef extern from "encode.h" nogil:
     void choose_blocks()
     int records_size(const encode_input* input, encode_result* result)
     int put_records(uint8_t* p, const encode_input* input, encode_result* result, int64_t slack)
-
-cdef extern from "crc32c_shift.h" nogil:
-    void crc_fill_shifts()
-    uint32_t crc_of_change(const uint8_t* change, size_t size, uint32_t behind)
 
 crc_initialize()
 crc_fill_shifts()
@@ -289,10 +286,6 @@ cdef uint8_t* open_batch(Py_buffer* view, object batch, Py_ssize_t position, int
     raise InvalidRecordError(f"there is no whole batch of magic 2 at byte {position} of {length}")
 
 
-cdef int64_t batch_size(const uint8_t* p) noexcept:
-    return <int64_t>load_i32(p + BATCH_LENGTH) + LOG_OVERHEAD
-
-
 def assign(batch not None, Py_ssize_t position=0, *, int64_t base_offset, int32_t partition_leader_epoch):
     """Give the batch at ``position`` its place in a log: neither field is under the CRC.
 
@@ -301,8 +294,7 @@ def assign(batch not None, Py_ssize_t position=0, *, int64_t base_offset, int32_
     """
     cdef Py_buffer view
     cdef uint8_t* p = open_batch(&view, batch, position, PyBUF_WRITABLE)
-    store_i64(p + BASE_OFFSET, base_offset)
-    store_i32(p + PARTITION_LEADER_EPOCH, partition_leader_epoch)
+    put_place(p, base_offset, partition_leader_epoch)
     PyBuffer_Release(&view)
 
 
@@ -321,8 +313,10 @@ def set_producer(
     """
     cdef Py_buffer view
     cdef Header header
+    cdef uint8_t[HEADER_SIZE] before
     cdef uint8_t* p = open_batch(&view, batch, position, PyBUF_WRITABLE)
     try:
+        memcpy(before, p, HEADER_SIZE)
         header.attributes = load_i16(p + ATTRIBUTES)
         if transactional is not None:
             header.attributes &= ~<int16_t>ATTRIBUTE_TRANSACTIONAL
@@ -330,8 +324,11 @@ def set_producer(
         header.producer_id, header.producer_epoch = producer_id, producer_epoch
         header.base_sequence = base_sequence
         check_producer(&header)
-        header.max_timestamp = load_i64(p + MAX_TIMESTAMP)
-        change_covered(p, &header)
+        store_i16(p + ATTRIBUTES, header.attributes)
+        store_i64(p + PRODUCER_ID, producer_id)
+        store_i16(p + PRODUCER_EPOCH, producer_epoch)
+        store_i32(p + BASE_SEQUENCE, base_sequence)
+        correct_crc(p, before)
     finally:
         PyBuffer_Release(&view)
 
@@ -343,36 +340,11 @@ def set_max_timestamp(batch not None, Py_ssize_t position=0, *, int timestamp_ty
     are cleared where anything changes.
     """
     cdef Py_buffer view
-    cdef Header header
     if timestamp_type != 0 and timestamp_type != 1:
         raise ValueError(f"{timestamp_type} is not a timestamp type: 0 is CreateTime, 1 LogAppendTime")
     cdef uint8_t* p = open_batch(&view, batch, position, PyBUF_WRITABLE)
-    cdef int16_t old = load_i16(p + ATTRIBUTES)
-    cdef int16_t wanted = ATTRIBUTE_LOG_APPEND_TIME if timestamp_type else 0
-    if old & ATTRIBUTE_LOG_APPEND_TIME != wanted or load_i64(p + MAX_TIMESTAMP) != max_timestamp:
-        header.attributes = (old & KNOWN_ATTRIBUTES & ~<int16_t>ATTRIBUTE_LOG_APPEND_TIME) | wanted
-        header.max_timestamp = max_timestamp
-        header.producer_id = load_i64(p + PRODUCER_ID)
-        header.producer_epoch = load_i16(p + PRODUCER_EPOCH)
-        header.base_sequence = load_i32(p + BASE_SEQUENCE)
-        change_covered(p, &header)
+    put_max_timestamp(p, timestamp_type == 1, max_timestamp)
     PyBuffer_Release(&view)
-
-
-cdef void change_covered(uint8_t* p, const Header* header) noexcept:
-    """Write attributes, largest timestamp and producer, and correct the CRC by what that changes."""
-    cdef uint8_t[RECORDS_COUNT - ATTRIBUTES] change
-    cdef Py_ssize_t i
-    cdef uint32_t behind = <uint32_t>(batch_size(p) - RECORDS_COUNT)
-    memcpy(change, p + ATTRIBUTES, sizeof(change))
-    store_i16(p + ATTRIBUTES, header.attributes)
-    store_i64(p + MAX_TIMESTAMP, header.max_timestamp)
-    store_i64(p + PRODUCER_ID, header.producer_id)
-    store_i16(p + PRODUCER_EPOCH, header.producer_epoch)
-    store_i32(p + BASE_SEQUENCE, header.base_sequence)
-    for i in range(<Py_ssize_t>sizeof(change)):
-        change[i] ^= p[ATTRIBUTES + i]
-    store_u32(p + CRC, load_u32(p + CRC) ^ crc_of_change(change, sizeof(change), behind))
 
 
 def end_txn_marker(

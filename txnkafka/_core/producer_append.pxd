@@ -14,6 +14,8 @@ from txnkafka._core.producer_table cimport (
     ended_put,
     ended_reserve,
     ended_txn,
+    expect_cell,
+    expect_producer,
     forget_batches,
     know_batch,
     know_older_batch,
@@ -21,13 +23,18 @@ from txnkafka._core.producer_table cimport (
     known_batch,
     oldest_open,
     open_reserve,
+    place_by_hash,
     producer,
     producer_table,
     table_add,
     table_at,
+    table_hash,
     txn_close,
     txn_open,
 )
+
+cdef enum:
+    BLOCK = 32                  # batches that are looked at together: memory is asked for before it is needed
 
 cdef struct Ended:
     ended_txn txn
@@ -120,3 +127,29 @@ cdef inline void remember(producer* p, const BatchEntry* e) noexcept nogil:
         batch.last_offset = e.last_offset
         batch.timestamp = e.max_timestamp
         know_older_batch(p, batch)
+
+
+cdef inline int replay_block(
+    producer_table* t, const BatchEntry* entries, Py_ssize_t count, int64_t start_offset, Ended* ended
+) noexcept nogil:
+    """At most BLOCK batches. The number of transactions that ended, or -1 without memory."""
+    cdef uint32_t[BLOCK] hashes
+    cdef uint32_t place
+    cdef int found = 0, outcome
+    cdef Py_ssize_t i
+    for i in range(count):
+        hashes[i] = table_hash(t, entries[i].producer_id)
+        expect_cell(t, hashes[i])
+    for i in range(count):
+        expect_producer(t, hashes[i])
+    for i in range(count):
+        if entries[i].last_offset < start_offset or entries[i].producer_id < 0:
+            continue
+        place = place_by_hash(t, hashes[i], entries[i].producer_id)
+        outcome = apply(t, place, &entries[i], &ended[found].txn)
+        if outcome < 0:
+            return -1
+        if outcome:
+            tell(t, &entries[i], &ended[found])
+            found += 1
+    return found

@@ -9,11 +9,9 @@ from txnkafka._core.batch_header cimport (
     CONTROL_COMMIT,
 )
 from txnkafka._core.producer_table cimport find_batch, known_batch, newest_batch, producer
+from txnkafka._core.validate cimport FROM_CLIENT, FROM_REPLICATION
 
 cdef enum:
-    FROM_REPLICATION = 0            # who appends; AppendOrigin takes these numbers from producer_table.pyx
-    FROM_COORDINATOR = 1
-    FROM_CLIENT = 2
     LATEST_EPOCH = 32767
 
 cdef enum Verdict:
@@ -31,6 +29,18 @@ cdef enum Verdict:
     NO_VERSION
     OLD_MARKER
     OLD_COORDINATOR
+
+cdef enum Anomaly:              # what a log should not say, in the order in which one batch is told
+    PRODUCER_EPOCH_BACK
+    NON_TRANSACTIONAL
+    SEQUENCE_GAP
+    SEQUENCE_BACK
+    MARKER_EPOCH_BACK
+    COORDINATOR_EPOCH_BACK
+    UNKNOWN_CONTROL
+
+cdef enum:
+    MOST_ANOMALIES = 3          # of one batch
 
 cdef struct Request:
     int origin
@@ -54,6 +64,7 @@ cdef Checked duplicate(const known_batch batch)
 cdef Checked refusal(Verdict verdict, producer* p, const BatchEntry* e)
 cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept
 cdef object state_entry(producer* p)
+cdef tuple anomaly(Anomaly found, Py_ssize_t number, const producer* p, const BatchEntry* e)
 
 
 cdef inline int32_t last_sequence_of(const BatchEntry* e) noexcept nogil:
@@ -139,3 +150,61 @@ cdef inline Verdict judge(producer* p, const BatchEntry* e, const Request* r) no
     if control:
         return judge_marker(p, e, r) if e.count else FINE
     return judge_data(p, e, r)
+
+
+cdef inline int32_t next_sequence(const producer* p, int16_t epoch) noexcept nogil:
+    """The base sequence that comes next; -1 where any may come."""
+    cdef int32_t last
+    if epoch != p.epoch:
+        return -1 if p.epoch == -1 else 0
+    if not p.known:
+        return 0 if p.anew else -1
+    last = newest_batch(p).last_sequence
+    return -1 if last < 0 else <int32_t>((<int64_t>last + 1) & INT32_MAX)
+
+
+cdef inline int data_anomalies(
+    const producer* p, const BatchEntry* e, int64_t hole, Anomaly* found
+) noexcept nogil:
+    cdef int32_t expected = next_sequence(p, e.producer_epoch)
+    cdef int64_t last_offset = newest_batch(p).last_offset if p.known else -1
+    cdef int count = 0
+    if e.producer_epoch < p.epoch:
+        found[count] = PRODUCER_EPOCH_BACK
+        count += 1
+    if p.txn_first_offset >= 0 and not e.attributes & ATTRIBUTE_TRANSACTIONAL:
+        found[count] = NON_TRANSACTIONAL
+        count += 1
+    if e.base_sequence != expected and e.base_sequence != -1 and expected != -1:
+        # Sequences run in a circle of 2^31; the half of it ahead is a gap, the other half lies behind.
+        if (<int64_t>e.base_sequence - expected) & INT32_MAX >= 1 << 30:
+            found[count] = SEQUENCE_BACK
+            count += 1
+        elif hole <= last_offset:
+            found[count] = SEQUENCE_GAP
+            count += 1
+    return count
+
+
+cdef inline int find_anomalies(
+    const producer* p, const BatchEntry* e, int64_t hole, Anomaly* found
+) noexcept nogil:
+    """What the log should not say in this batch; how many. A leader refuses such batches, a broker that
+    replays its log mentions some of them (``ProducerAppendInfo``). ``p`` is NULL for an unknown producer.
+    A sequence may jump where offsets are missing between the producer's two batches, since compaction leaves
+    holes: ``hole`` is the first offset behind the last of them, -1 for none."""
+    cdef int count = 0
+    if not e.attributes & ATTRIBUTE_CONTROL:
+        return 0 if p == NULL else data_anomalies(p, e, hole, found)
+    if not e.count:                 # the cleaner emptied it
+        return 0
+    if e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT:
+        found[0] = UNKNOWN_CONTROL
+        return 1
+    if p != NULL and e.producer_epoch < p.epoch:
+        found[count] = MARKER_EPOCH_BACK
+        count += 1
+    if p != NULL and e.coordinator_epoch < p.coordinator_epoch:
+        found[count] = COORDINATOR_EPOCH_BACK
+        count += 1
+    return count

@@ -41,6 +41,20 @@ _TEXTS = (
     "coordinator epoch {coordinator_epoch} is older than {last_coordinator_epoch}, which came before",
 )
 
+# Name and text of each anomaly.
+_ANOMALIES = (
+    ("producer_epoch_back", "producer epoch {epoch} follows {last_epoch}"),
+    (
+        "non_transactional_in_transaction",
+        "plain data while its transaction from offset {txn_first_offset} is open",
+    ),
+    ("sequence_gap", "base sequence {sequence} where {next_sequence} is next"),
+    ("sequence_back", "base sequence {sequence} where {next_sequence} is next"),
+    ("marker_epoch_back", "producer epoch {epoch} follows {last_epoch}"),
+    ("coordinator_epoch_back", "coordinator epoch {coordinator_epoch} follows {last_coordinator_epoch}"),
+    ("unknown_control_type", "the control batch is no readable end marker"),
+)
+
 
 @cython.final
 cdef class Checked:
@@ -91,6 +105,18 @@ cdef Checked refusal(Verdict verdict, producer* p, const BatchEntry* e):
         last_coordinator_epoch=last.coordinator_epoch, txn_first_offset=last.current_txn_first_offset,
     )
     return checked
+
+
+cdef tuple anomaly(Anomaly found, Py_ssize_t number, const producer* p, const BatchEntry* e):
+    """Name, number of the batch, and text."""
+    name, text = _ANOMALIES[<int>found]
+    if p != NULL:
+        text = text.format(
+            sequence=e.base_sequence, epoch=e.producer_epoch, coordinator_epoch=e.coordinator_epoch,
+            next_sequence=next_sequence(p, e.producer_epoch), last_epoch=p.epoch,
+            last_coordinator_epoch=p.coordinator_epoch, txn_first_offset=p.txn_first_offset,
+        )
+    return name, number, f"producer {e.producer_id}: {text}"
 
 
 cdef object state_entry(producer* p):

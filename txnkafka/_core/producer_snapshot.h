@@ -82,6 +82,7 @@ static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
     if (table_find(t, producer_id)) return TWICE;
     producer *p = table_add(t, producer_id, epoch);
     if (!p) return NO_MEMORY_FOR_IT;
+    p->anew = 1; /* a broker that loaded an entry without a batch insists on sequence 0 */
     if (last.last_offset >= 0) {
         know_batch(p, last);
         p->partial = 1;

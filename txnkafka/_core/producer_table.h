@@ -42,7 +42,8 @@ typedef struct {
     int64_t producer_id;
     int16_t epoch;
     uint8_t newest;      /* slot of the last batch */
-    uint8_t known : 7;   /* number of batches */
+    uint8_t known : 6;   /* number of batches */
+    uint8_t anew : 1;    /* without any: the epoch begins here, with sequence 0; else nobody knows */
     uint8_t partial : 1; /* there may have been older ones: a snapshot holds only the last */
     int32_t coordinator_epoch;
     int64_t last_timestamp;
@@ -401,6 +402,7 @@ static inline void know_older_batch(producer *p, known_batch batch) {
 static inline void forget_batches(producer *p) {
     p->newest = KNOWN_BATCHES - 1;
     p->known = 0;
+    p->anew = 1;
     p->partial = 0;
 }
 

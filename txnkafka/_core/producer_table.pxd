@@ -20,6 +20,7 @@ cdef extern from "producer_table.h" nogil:
         int32_t coordinator_epoch
         int16_t epoch
         uint8_t known
+        uint8_t anew
         uint8_t partial
 
     ctypedef struct open_txn:
@@ -52,7 +53,6 @@ cdef extern from "producer_table.h" nogil:
     void expect_cell(const producer_table* t, uint32_t hash)
     void expect_producer(const producer_table* t, uint32_t hash)
     producer* table_add(producer_table* t, int64_t producer_id, int16_t epoch)
-    void table_remove(producer_table* t, uint32_t place)
     producer* oldest_open(const producer_table* t)
     void txn_open(producer_table* t, uint32_t place, int64_t first_offset)
     void txn_close(producer_table* t, producer* p)

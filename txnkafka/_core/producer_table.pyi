@@ -4,6 +4,7 @@ from typing_extensions import Buffer
 
 from txnkafka._core.producer_rules import Checked
 from txnkafka._core.scan import BatchIndex
+from txnkafka._core.validate import IncomingBatch
 from txnkafka.model import CompletedTxn, ProducerStateEntry
 
 REPLICATION: Final = 0
@@ -23,9 +24,7 @@ class ProducerTable:
     def clear(self) -> None: ...
     def check(
         self,
-        batch: Buffer,
-        position: int,
-        *,
+        batch: IncomingBatch,
         origin: int,
         transaction_version: int = -1,
         verified: bool = True,
@@ -33,8 +32,17 @@ class ProducerTable:
         supports_epoch_bump: bool = False,
     ) -> Checked: ...
     def reserve(self, batches: int) -> None: ...
-    def append(self, batch: Buffer, position: int) -> CompletedTxn | None: ...
+    def append(self, batch: IncomingBatch) -> CompletedTxn | None: ...
+    def adopt(self, other: ProducerTable, producer_id: int) -> None: ...
     def replay(self, batches: BatchIndex, start_offset: int, completed: list[CompletedTxn]) -> None: ...
+    def replay_checked(
+        self,
+        batches: BatchIndex,
+        start: int,
+        stop: int,
+        completed: list[CompletedTxn],
+        anomalies: list[tuple[str, int, str]],
+    ) -> None: ...
     def remember_older(self, batches: BatchIndex, producer_id: int) -> None: ...
     def misses_older(self, producer_id: int) -> bool: ...
     def end_search(self, producer_id: int) -> None: ...

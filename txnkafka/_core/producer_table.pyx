@@ -12,6 +12,16 @@ takes them from the log.
 
 Source: ``ProducerStateManager``, ``ProducerAppendInfo``, ``ProducerStateEntry``,
 ``UnifiedLog.analyzeAndValidateProducerState``; KIP-98, KIP-360, KIP-890.
+
+Which file has what:
+
+    producer_table.pyx     ProducerTable, which is Kafka's ProducerStateManager
+    producer_table.h       its memory: ProducerStateEntry, open and ended transactions (unreplicatedTxns)
+    producer_snapshot.h    read and write snapshots, expire and evict producers
+    producer_rules.pxd     ProducerAppendInfo's checks: what a leader refuses, and what a replay tells
+    producer_rules.pyx     their codes and words; Checked, the answer of ``check``
+    producer_append.pxd    ProducerAppendInfo.append and appendEndTxnMarker: what a batch in the log changes
+    producer_table.pxd     declares the two headers to Cython
 """
 from collections import namedtuple
 from os import urandom
@@ -21,21 +31,21 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from txnkafka._core.batch_entry cimport AT_END, BatchEntry, read_entry
+from txnkafka._core.batch_entry cimport BatchEntry
 from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32
 from txnkafka._core.crc32c cimport crc32c_of, crc_initialize
-from txnkafka._core.producer_append cimport Ended, apply, remember, tell
-from txnkafka._core.producer_blocks cimport BLOCK, replay_block
+from txnkafka._core.producer_append cimport BLOCK, Ended, apply, remember, replay_block, tell
 from txnkafka._core.producer_rules cimport (
     DAMAGED,
     FINE,
-    FROM_CLIENT,
-    FROM_COORDINATOR,
-    FROM_REPLICATION,
+    MOST_ANOMALIES,
+    Anomaly,
     Checked,
     Request,
     Verdict,
+    anomaly,
     duplicate,
+    find_anomalies,
     find_duplicate,
     first_sequence_of,
     judge,
@@ -45,6 +55,7 @@ from txnkafka._core.producer_rules cimport (
     state_entry,
 )
 from txnkafka._core.scan cimport BatchIndex, IndexHold
+from txnkafka._core.validate cimport FROM_CLIENT, FROM_COORDINATOR, FROM_REPLICATION, IncomingBatch
 
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import CompletedTxn
@@ -82,29 +93,22 @@ cdef object completed_txn(const Ended* ended):
     )
 
 
-cdef int read_batch(object batch, Py_ssize_t position, BatchEntry* e) except -1:
-    """Whether there is a whole batch."""
-    cdef Py_buffer view
-    cdef bint whole = False
-    PyObject_GetBuffer(batch, &view, PyBUF_SIMPLE)
-    if 0 <= position <= view.len:
-        whole = read_entry(<uint8_t*>view.buf + position, <uint8_t*>view.buf + view.len, e) == AT_END
-    PyBuffer_Release(&view)
-    return whole
-
-
 cdef class ProducerTable:
     """The producers of one partition. ``len(table)`` of them; see the module for the way of a batch."""
 
     cdef producer_table t
+    cdef int64_t end_offset         # of replay_checked: where the log goes on,
+    cdef int64_t hole               # and the first offset behind the last hole in it
 
     def __cinit__(self):
         table_start(&self.t, SEED)
+        self.end_offset = self.hole = -1
 
     def __dealloc__(self):
         table_free(&self.t)
 
     def __len__(self):
+        """Number of producers."""
         return self.t.count
 
     def __sizeof__(self):
@@ -118,22 +122,22 @@ cdef class ProducerTable:
         self.t.expired, self.t.evicted = expired, evicted
 
     def check(
-        self, batch, Py_ssize_t position, *, int origin, int transaction_version=-1, bint verified=True,
+        self, IncomingBatch batch not None, int origin, int transaction_version=-1, bint verified=True,
         lowest_sequence=None, bint supports_epoch_bump=False,
     ):
-        """What the log may do with the batch at ``position``, whose offsets do not matter yet.
+        """What the log may do with a batch, whose offsets do not matter yet.
 
         ``transaction_version`` is that of a request for markers. ``verified`` says that the request's guard
         is that of its producer's verification, or that verification is off; ``lowest_sequence`` and
         ``supports_epoch_bump`` are those of a pending verification (``storage.log.verification``).
         """
-        cdef BatchEntry e
+        cdef const BatchEntry* e = &batch.entry
         cdef Request r
         cdef producer* p
         cdef int same
         cdef Verdict verdict
         cdef Checked refused
-        if not read_batch(batch, position, &e):
+        if not batch.is_readable:
             return refusal(DAMAGED, NULL, NULL)
         if e.producer_id < 0:
             return may_be_written()
@@ -143,14 +147,14 @@ cdef class ProducerTable:
         r.supports_epoch_bump = supports_epoch_bump
         p = table_find(&self.t, e.producer_id)
         if origin == FROM_CLIENT and p != NULL:
-            same = find_duplicate(p, &e)
+            same = find_duplicate(p, e)
             if same >= 0:
                 return duplicate(known_at(p, <unsigned int>same))
-        verdict = judge(p, &e, &r)
+        verdict = judge(p, e, &r)
         if verdict != FINE:
-            refused = refusal(verdict, p, &e)
+            refused = refusal(verdict, p, e)
             if origin == FROM_CLIENT:
-                refused.search_below = older_may_match(p, &e)
+                refused.search_below = older_may_match(p, e)
             return refused
         self.reserve(1)
         return may_be_written()
@@ -164,20 +168,30 @@ cdef class ProducerTable:
         ):
             raise MemoryError("no memory for the producers of a partition")
 
-    def append(self, batch, Py_ssize_t position):
+    def append(self, IncomingBatch batch not None):
         """Take in a batch that was written, with its offsets; the transaction that it ended, or None."""
-        cdef BatchEntry e
         cdef Ended ended
         cdef int outcome
-        if not read_batch(batch, position, &e):
-            raise ValueError(f"there is no whole batch at position {position}")
-        outcome = apply(&self.t, table_place(&self.t, e.producer_id), &e, &ended.txn)
+        if not batch.is_readable:
+            raise ValueError("what was written is no whole batch")
+        outcome = apply(&self.t, table_place(&self.t, batch.entry.producer_id), &batch.entry, &ended.txn)
         if outcome < 0:
             raise MemoryError("no memory for the producers of a partition")
         if outcome == 0:
             return None
-        tell(&self.t, &e, &ended)
+        tell(&self.t, &batch.entry, &ended)
         return completed_txn(&ended)
+
+    def adopt(self, ProducerTable other not None, int64_t producer_id):
+        """Copy what ``other`` knows of a producer that is unknown here, its open transaction included."""
+        cdef producer* known = table_find(&other.t, producer_id)
+        if known == NULL or table_find(&self.t, producer_id) != NULL:
+            return
+        self.reserve(1)
+        cdef producer* copied = table_add(&self.t, producer_id, known.epoch)
+        copied[0] = known[0]
+        if copied.txn_first_offset >= 0:
+            txn_open(&self.t, self.t.count - 1, copied.txn_first_offset)
 
     def replay(self, BatchIndex batches not None, int64_t start_offset, list completed not None):
         """Take in the next batches of the log as they are, but for those that end below ``start_offset``.
@@ -200,6 +214,45 @@ cdef class ProducerTable:
                 raise MemoryError("no memory for the producers of a partition")
             for i in range(found):
                 completed.append(completed_txn(&ended[i]))
+
+    def replay_checked(
+        self, BatchIndex batches not None, Py_ssize_t start, Py_ssize_t stop, list completed not None,
+        list anomalies not None,
+    ):
+        """As ``replay``, of the batches number ``start`` to ``stop`` - 1. What the log should not say is
+        added to ``anomalies``, as (name, number of the batch, text), and changes nothing.
+
+        ``sequence_gap``: records of the producer are missing before this batch. ``sequence_back``: it
+        repeats sequences or goes back behind them. ``producer_epoch_back``, ``marker_epoch_back``: data, or
+        an end marker, of an incarnation that was fenced before. ``coordinator_epoch_back``: a marker of a
+        coordinator that was replaced before. ``non_transactional_in_transaction``: plain data of a producer
+        whose transaction is open. ``unknown_control_type``: a control batch that is no readable end marker.
+        """
+        cdef IndexHold _held = batches.hold()
+        cdef Anomaly[MOST_ANOMALIES] found
+        cdef const BatchEntry* e
+        cdef producer* p
+        cdef Ended ended
+        cdef Py_ssize_t number
+        cdef uint32_t place
+        cdef int outcome, i
+        for number in range(max(start, 0), min(stop, batches.count)):
+            e = &batches.entries[number]
+            if e.base_offset > self.end_offset != -1:
+                self.hole = e.base_offset
+            self.end_offset = e.last_offset + 1
+            if e.producer_id < 0:
+                continue
+            place = table_place(&self.t, e.producer_id)
+            p = NULL if place == NO_PLACE else table_at(&self.t, place)
+            for i in range(find_anomalies(p, e, self.hole, found)):
+                anomalies.append(anomaly(found[i], number, p, e))
+            outcome = apply(&self.t, place, e, &ended.txn)
+            if outcome < 0:
+                raise MemoryError("no memory for the producers of a partition")
+            if outcome:
+                tell(&self.t, e, &ended)
+                completed.append(completed_txn(&ended))
 
     def remember_older(self, BatchIndex batches not None, int64_t producer_id):
         """Fill up what is known of a producer that was loaded, from headers that lie below.

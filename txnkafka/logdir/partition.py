@@ -13,28 +13,30 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from txnkafka._core.columns import RecordColumns
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.read_committed import TransactionRange
+from txnkafka.config import LogConfig
 from txnkafka.errors import CorruptRecordError, OffsetOutOfRangeError
 from txnkafka.logdir.count import count_unit
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_point import HeaderPoint
 from txnkafka.logdir.located import located
 from txnkafka.logdir.log_end import LogEnd, end_of_log
-from txnkafka.logdir.partition_files import PartitionFiles, list_partition, newest_snapshot
+from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
 from txnkafka.logdir.read import read_unit
 from txnkafka.logdir.read_request import ReadRequest
+from txnkafka.logdir.snapshot_files import SnapshotFiles
 from txnkafka.logdir.survey import survey, transactions_between
 from txnkafka.logdir.timestamps import OffsetAndTimestamp, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
-from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
+from txnkafka.model import CompletedTxn, IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
-from txnkafka.storage.log.producer_state import ProducerState
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,9 +127,9 @@ class PartitionView:
 
     @cached_property
     def _undecided(self) -> Undecided:
-        snapshot = self._newest_snapshot()
-        if snapshot is not None:
-            snapshot = snapshot[0], (each for each in snapshot[1] if each.has_open_transaction)
+        table = ProducerTable()
+        offset = self._snapshots.load_newest(table)
+        snapshot = None if offset is None else (offset, table.open_transactions())
         seen = None if self.checkpoint is None else self.checkpoint.seen
         return find_undecided(self.segments, snapshot, self.log_start_offset, seen)
 
@@ -149,33 +151,31 @@ class PartitionView:
 
     def newest_snapshot(self) -> tuple[int, list[ProducerStateEntry]] | None:
         """(offset, producers) of the newest producer snapshot that is sound and not beyond the log end."""
-        found = self._newest_snapshot()
-        return None if found is None else (found[0], list(found[1]))
+        return self._snapshots.newest()
 
-    def _newest_snapshot(self) -> tuple[int, Iterator[ProducerStateEntry]] | None:
-        """The same with producers that are made one at a time."""
+    @property
+    def _snapshots(self) -> SnapshotFiles:
         offsets = range(self.log_start_offset, self.log_end_offset + 1)
-        return newest_snapshot(self.source.file_system, self.files.snapshots, offsets)
+        return SnapshotFiles(self.source.file_system, self.files.snapshots, offsets)
 
-    def producer_state(self) -> ProducerState:
+    def producer_state(self) -> ProducerTable:
         """What a broker would know of this partition's producers at the log end."""
-        state = ProducerState()
-        snapshot = self._newest_snapshot()
-        start = self.log_start_offset
-        if snapshot is not None:
-            start = snapshot[0]
-            state.load(snapshot[1])
+        table, completed = ProducerTable(), list[CompletedTxn]()
+        loaded = self._snapshots.load_newest(table)
+        start = self.log_start_offset if loaded is None else loaded
         for i, segment in enumerate(self.segments):
             if i + 1 == len(self.segments) or self.segments[i + 1].base_offset > start:
                 for index in segment.indexes():
-                    state.replay(index, start)
+                    table.replay(index, start, completed)
+                    completed.clear()
                 segment.close()
-        return state
+        return table
 
     def producers(self, *, now_ms: int) -> list[ProducerStateEntry]:
-        """The producers that DescribeProducers shows at ``now_ms``; the broker forgets idle ones after a
-        day."""
-        return self.producer_state().producers(now_ms)
+        """The producers that DescribeProducers shows at ``now_ms``: idle ones are forgotten after a day."""
+        table = self.producer_state()
+        table.expire(now_ms, LogConfig.producer_id_expiration_ms)
+        return table.entries()
 
     def transactions(
         self, start_offset: int | None = None, end_offset: int | None = None

@@ -6,18 +6,15 @@ recovery would leave them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from txnkafka.env import DirectoryEntry, FileSystem
-from txnkafka.errors import CorruptFileError, LogDirError
-from txnkafka.model import ProducerStateEntry
-from txnkafka.storage.formats import SegmentFile, iter_producer_snapshot, parse_segment_file
+from txnkafka.errors import LogDirError
+from txnkafka.storage.formats import SegmentFile, parse_segment_file
 from txnkafka.storage.formats.leftovers import leftovers, replaced_offsets
-from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["PartitionFiles", "list_partition", "newest_snapshot"]
+__all__ = ["PartitionFiles", "list_partition"]
 
 SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot")
 
@@ -67,21 +64,6 @@ def list_partition(file_system: FileSystem, path: str, only_base_offset: int | N
         ),
         leftovers,
     )
-
-
-def newest_snapshot(
-    file_system: FileSystem, snapshots: dict[int, str], offsets: range
-) -> tuple[int, Iterator[ProducerStateEntry]] | None:
-    """(offset, producers) of the newest of ``snapshots`` that is sound and whose offset is in ``offsets``;
-    producers are made one at a time."""
-    for offset in sorted(snapshots, reverse=True):
-        if offset in offsets:
-            try:
-                data = file_system.read(snapshots[offset], SNAPSHOT_LIMIT)
-                return offset, iter_producer_snapshot(data)
-            except (OSError, CorruptFileError):
-                continue
-    return None
 
 
 Files = dict[tuple[int, str], DirectoryEntry]

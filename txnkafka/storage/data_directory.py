@@ -38,6 +38,7 @@ from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import NamedPartition, concerns_one_partition, named_partitions
 from txnkafka.storage.identity import identify, make_identity, topic_id_of
 from txnkafka.storage.log import truncation
+from txnkafka.storage.log.log_validator import LogValidator
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.partition_work import Creation, Deletion, NewPartition
@@ -90,9 +91,8 @@ class DataDirectory:
         self._in_creation: dict[TopicPartition, str] = {}
         self._deletions: set[str] = set()
         self.broker_epoch = _NO_EPOCH
-        self._config = config
-        self._repair = repair
-        self._only = only
+        self._config, self._repair, self._only = config, repair, only
+        self._validator = LogValidator()  # shared by all logs: it has buffers
         self._owner = this_process()  # a child of a fork may read here, and change nothing
         self._lock = self._take_lock()
         try:
@@ -182,8 +182,9 @@ class DataDirectory:
         directory = self._file(str(partition))
         try:
             opened = open_log(
-                self.files, directory, partition, self._config(partition.topic), start, now_ms=now_ms
-            )
+                self.files, directory, partition, self._config(partition.topic), start,
+                now_ms=now_ms, validator=self._validator,
+            )  # fmt: skip
             is_unused = start.recovery_point == 0 and not (start.clean_shutdown or opened.log.log_end_offset)
             topic_id = topic_id_of(self.files, directory, may_be_torn=is_unused)
         except (KafkaError, OSError) as error:
@@ -227,8 +228,9 @@ class DataDirectory:
         first = self.checkpoints.work(self.logs) if stale else None
         self._in_creation = dict(topic_ids)
         return Creation(
-            self.files, self.path, wanted, first=first, on_finished=self._created, now_ms=now_ms
-        )
+            self.files, self.path, wanted, first=first, on_finished=self._created, now_ms=now_ms,
+            validator=self._validator,
+        )  # fmt: skip
 
     def _new(self, partition: TopicPartition, topic_id: str) -> NewPartition:
         validate_topic(partition.topic)

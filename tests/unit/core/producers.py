@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tests.models.headers import COMMIT, data, encode, marker
 from txnkafka._core.producer_rules import Checked
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, ProducerTable
-from txnkafka._core.scan import BatchHeader
+from txnkafka._core.scan import BatchHeader, scan
+from txnkafka._core.validate import read_batch
 from txnkafka.model import CompletedTxn, ProducerStateEntry
 
-__all__ = ["NEVER", "TIME", "Partition"]
+__all__ = ["NEVER", "TIME", "Partition", "Replayed"]
 
 NEVER = 2**62
 TIME = 1000  # of every batch that does not say another
@@ -24,16 +27,16 @@ class Partition:
 
     def check(self, header: BatchHeader, origin: int = CLIENT, **more: int) -> Checked:
         """What the table says of a batch."""
-        return self.table.check(encode([header]), 0, origin=origin, **more)  # type: ignore[arg-type]
+        return self.table.check(read_batch(encode([header])), origin, **more)  # type: ignore[arg-type]
 
     def append(self, header: BatchHeader, origin: int = CLIENT, **more: int) -> CompletedTxn | None:
         """The batch must be fine."""
         checked = self.check(header, origin, **more)
         assert (checked.code, checked.is_duplicate) == (0, False), checked
-        position = len(self.log)
-        self.log += encode([header])
+        batch = encode([header])
+        self.log += batch
         self.end_offset = header.last_offset + 1
-        return self.table.append(self.log, position)
+        return self.table.append(read_batch(batch))
 
     def data(
         self, sequence: int, *, epoch: int = 0, records: int = 1, producer_id: int = 1, **fields: int
@@ -66,3 +69,25 @@ class Partition:
         entry = self.table.entry(producer_id)
         assert entry is not None
         return entry
+
+
+class Replayed:
+    """A table that headers are replayed into, and the transactions that ended."""
+
+    def __init__(self, *batches: BatchHeader, start_offset: int = 0) -> None:
+        self.table = ProducerTable()
+        self.completed: list[CompletedTxn] = []
+        self.replay(batches, start_offset)
+
+    def replay(self, batches: Iterable[BatchHeader], start_offset: int = 0) -> None:
+        """The next batches of the log."""
+        self.table.replay(scan(encode(batches)), start_offset, self.completed)
+
+    def entries(self) -> list[ProducerStateEntry]:
+        """Every producer."""
+        return self.table.entries()
+
+    @property
+    def opened(self) -> list[tuple[int, int]]:
+        """Producers and first offsets of the open transactions."""
+        return [(each.producer_id, each.current_txn_first_offset) for each in self.table.open_transactions()]

@@ -14,7 +14,7 @@ from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.testing.memory_files import MemoryFiles
 
 SIZE = len(data(count=1))
-STATE = ("rolling_timestamp", "max_timestamp", "max_timestamp_offset", "_bytes_since_entry")
+STATE = ("rolling_timestamp", "max_timestamp", "max_timestamp_offset", "bytes_since_entry")
 
 
 def segment(base: int, interval: int) -> LogSegment:

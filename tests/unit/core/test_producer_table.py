@@ -15,6 +15,7 @@ from tests.models.headers import ABORT
 from tests.models.producer_state import write_snapshot
 from tests.unit.core.producers import NEVER, TIME, Partition
 from txnkafka._core.producer_table import COORDINATOR, REPLICATION, ProducerTable
+from txnkafka._core.validate import read_batch
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import CompletedTxn
 from txnkafka.storage.log.verification import NO_GUARD, VerificationState
@@ -149,8 +150,8 @@ def test_psm_19_empty_control_batch(partition: Partition) -> None:
     partition.append(partition.txn(0))
     before = partition.table.snapshot()
     emptied = Batch(producer_id=1, producer_epoch=3, control=True, last_offset_delta=0).encode()
-    assert partition.table.check(emptied, 0, origin=REPLICATION).code == 0
-    assert partition.table.append(emptied, 0) is None
+    assert partition.table.check(read_batch(emptied), REPLICATION).code == 0
+    assert partition.table.append(read_batch(emptied)) is None
     assert partition.table.snapshot() == before
 
 
@@ -283,10 +284,10 @@ def test_psm_33_the_same_verification_is_joined(partition: Partition) -> None:
     assert (pending.lowest_sequence, pending.producer_epoch) == (4, 1)
     assert start(0, 0) == guard
     assert (pending.lowest_sequence, pending.producer_epoch) == (4, 1)
-    assert state.matches(1, guard)
-    assert not state.matches(1, guard + 1)
-    assert not state.matches(2, guard)
-    assert not state.matches(1, NO_GUARD)
+    assert pending.matches(guard)
+    assert not pending.matches(guard + 1)
+    assert not pending.matches(NO_GUARD)
+    assert state.pending(2) is None
 
 
 def test_psm_34_nothing_overtakes_what_is_being_verified(partition: Partition) -> None:

@@ -12,6 +12,7 @@ from tests.models.headers import ABORT, encode
 from tests.unit.core.producers import TIME, Partition
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, REPLICATION, ProducerTable
 from txnkafka._core.scan import scan
+from txnkafka._core.validate import read_batch
 from txnkafka.errors import InvalidProducerEpochError
 from txnkafka.storage.log.verification import NO_GUARD, VerificationState
 
@@ -130,40 +131,32 @@ def test_a_marker_needs_the_version_of_its_request(partition: Partition) -> None
 )
 def test_a_control_batch_that_ends_nothing(partition: Partition, key: bytes, value: bytes) -> None:
     batch = control_batch(key, value, producer_id=1, producer_epoch=0, base_offset=0)
-    checked = partition.table.check(batch, 0, origin=COORDINATOR, transaction_version=1)
+    checked = partition.table.check(read_batch(batch), COORDINATOR, transaction_version=1)
     text = "producer 1: the control batch is no readable end marker"
     assert (checked.code, checked.text) == (INVALID_RECORD, text)
 
 
-@pytest.mark.parametrize("position", [-1, 1, 61, 10**6])
-def test_positions_without_a_batch(partition: Partition, position: int) -> None:
-    batch = encode([partition.data(0)])
-    checked = partition.table.check(batch, position, origin=CLIENT)
+@pytest.mark.parametrize("size", [0, 1, 60])
+def test_bytes_that_are_no_batch(partition: Partition, size: int) -> None:
+    batch = read_batch(encode([partition.data(0)])[:size])
+    checked = partition.table.check(batch, CLIENT)
     assert (checked.code, checked.text) == (2, "there is no whole batch here")
-    with pytest.raises(ValueError, match=f"no whole batch at position {position}"):
-        partition.table.append(batch, position)
+    with pytest.raises(ValueError, match="what was written is no whole batch"):
+        partition.table.append(batch)
     assert len(partition.table) == 0
 
 
 def test_a_marker_whose_checksum_is_wrong(partition: Partition) -> None:
     batch = bytearray(encode([partition.marker()]))
     batch[-1] ^= 1
-    assert partition.table.check(batch, 0, origin=COORDINATOR, transaction_version=1).code == 2
+    assert partition.table.check(read_batch(batch), COORDINATOR, transaction_version=1).code == 2
 
 
 def test_batches_without_a_producer(partition: Partition) -> None:
-    batch = Batch(records=[PlainRecord(None, b"v", 0)]).encode()
-    assert partition.table.check(batch, 0, origin=CLIENT).code == 0
-    assert partition.table.append(batch, 0) is None
+    batch = read_batch(Batch(records=[PlainRecord(None, b"v", 0)]).encode())
+    assert partition.table.check(batch, CLIENT).code == 0
+    assert partition.table.append(batch) is None
     assert len(partition.table) == 0
-
-
-def test_at_a_later_position(partition: Partition) -> None:
-    batches = encode([partition.data(0), partition.data(0, producer_id=2)])
-    assert partition.table.check(batches, len(batches) // 2, origin=CLIENT).code == 0
-    partition.table.append(batches, len(batches) // 2)
-    assert partition.table.is_active(2)
-    assert not partition.table.is_active(1)
 
 
 def test_the_number_of_idle_producers_is_bounded(partition: Partition) -> None:

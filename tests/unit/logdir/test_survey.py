@@ -314,7 +314,7 @@ def test_a_segment_with_very_many_batches_gives_the_same_answers(
             view.transactions(),
             view.open_transactions,
             (view.log_start_offset, view.last_stable_offset, view.log_end_offset),
-            view.producer_state().producers(0),
+            view.producers(now_ms=0),
             view.offset_for_timestamp(0, on_corrupt="skip"),
             remembered,
         ]

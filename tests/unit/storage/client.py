@@ -8,8 +8,9 @@ from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles, make_directories
 from txnkafka.model import TopicPartition
+from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.log_validator import AppendOrigin
-from txnkafka.storage.log.partition_log import AppendInfo, PartitionLog
+from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.recovery.log_loader import Start, open_log
 from txnkafka.testing.disk import Disk
 from txnkafka.testing.losses import ALL_KEPT, ALL_LOST, Losses

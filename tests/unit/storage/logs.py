@@ -6,8 +6,9 @@ from txnkafka import TopicPartition
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
+from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.log_validator import AppendOrigin
-from txnkafka.storage.log.partition_log import AppendInfo, PartitionLog
+from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.recovery.log_loader import Start, open_log
 from txnkafka.testing.memory_files import MemoryFiles
 

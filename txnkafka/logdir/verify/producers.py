@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.env import FileSystem
@@ -24,7 +25,6 @@ from txnkafka.record.batch_header import CONTROL_ABORT
 from txnkafka.storage.formats import AbortedTxn, TxnIndexProblem, iter_producer_snapshot, iter_txn_index
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT, TXN_INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
-from txnkafka.storage.log.producer_state import ProducerState
 
 __all__ = ["ProducerCheck"]
 
@@ -48,7 +48,8 @@ class ProducerCheck:
         self._order = order
         self._first_offset = order.intact_from
         self._scan = TransactionScan(self._first_offset)
-        self._state = ProducerState(self._anomaly)
+        self._producers = ProducerTable()
+        self._completed: list[CompletedTxn] = []
         self._paths = snapshots
         self._waiting = sorted(offset for offset in snapshots if offset >= self._first_offset)
         self._active = False
@@ -58,12 +59,12 @@ class ProducerCheck:
     @property
     def has_producers(self) -> bool:
         """Whether there is anything that a snapshot must hold; a broker replays from the log start on."""
-        return any(entry.last_offset >= self._first_offset for entry in self._state.entries())
+        return any(entry.last_offset >= self._first_offset for entry in self._producers.entries())
 
     @property
     def has_open_transactions(self) -> bool:
         """Whether the last stable offset depends on a snapshot."""
-        return bool(self._state.open_transactions)
+        return self._producers.open_count > 0
 
     def begin_segment(self, segment: SegmentReader, *, missing_before: bool) -> None:
         """Go on with the next segment."""
@@ -91,11 +92,12 @@ class ProducerCheck:
     def _replay(self, index: BatchIndex, excluded: list[int], start: int, stop: int) -> None:
         if not self._active or start == stop:
             return
-        if (start, stop) == (0, len(index)) and not excluded:
-            self._state.replay(index)
-        else:
-            left_out = set(excluded)
-            self._state.replay([index[i] for i in range(start, stop) if i not in left_out])
+        anomalies: list[tuple[str, int, str]] = []
+        for i in (*excluded, stop):
+            self._producers.replay_checked(index, start, min(i, stop), self._completed, anomalies)
+            start = max(start, i + 1)
+        for name, number, text in anomalies:
+            self._anomaly(name, index[number], text)
 
     def _transactions(self, index: BatchIndex, excluded: list[int]) -> None:
         start = 0
@@ -109,11 +111,11 @@ class ProducerCheck:
             elif transaction.outcome == "undecided":
                 self._undecided(transaction)
         self._scan.ended.clear()
-        for completed in self._state.completed_transactions:
+        for completed in self._completed:
             if completed.is_aborted:
                 key = completed.producer_id, completed.last_offset
                 self._ended.completed[key] = completed, self._order.intact_from
-        self._state.completed_transactions.clear()
+        self._completed.clear()
         columns = zip(index.control_type, index.producer_id, index.last_offset, strict=True)
         self._ended.markers.update(
             (producer_id, offset) for kind, producer_id, offset in columns if kind == CONTROL_ABORT
@@ -218,7 +220,7 @@ class ProducerCheck:
         entries = self._read_snapshot(path)
         if entries is None:
             return
-        producers = {entry.producer_id: entry for entry in self._state.entries()}
+        producers = {entry.producer_id: entry for entry in self._producers.entries()}
         replayed = Replayed(offset, producers, self._first_offset, self._order.intact_from)
         for problem in snapshot_problems(entries, replayed):
             if problem.lacking:

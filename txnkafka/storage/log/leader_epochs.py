@@ -5,8 +5,10 @@ Source: ``LeaderEpochFileCache``, ``LeaderEpochCheckpointFile``; KIP-101, KIP-27
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
+from txnkafka.model import NO_PARTITION_LEADER_EPOCH
 from txnkafka.storage.formats.checkpoint import EpochEntry
 
 __all__ = ["LeaderEpochs"]
@@ -24,6 +26,11 @@ class LeaderEpochs:
     def latest(self) -> int | None:
         """The newest epoch."""
         return self.entries[-1].epoch if self.entries else None
+
+    def epoch_of(self, offset: int) -> int:
+        """The epoch in which the record at ``offset`` was appended; -1 when it is not known."""
+        began = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
+        return self.entries[began - 1].epoch if began else NO_PARTITION_LEADER_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Note that ``epoch`` begins at ``start_offset`` unless it is known; True when something changed.

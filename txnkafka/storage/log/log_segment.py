@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.index_entries import index_entries
 from txnkafka.env import random_below
-from txnkafka.errors import CorruptFileError, CorruptRecordError
+from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.formats.index import OffsetIndex, OffsetPosition, TimeIndex
-from txnkafka.storage.formats.limits import INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 from txnkafka.storage.log.batch_position import BatchPosition, find_batch_in
 from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
+from txnkafka.storage.log.segment_indexes import SPARSE, read_indexes
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from txnkafka._core.scan import BatchIndex
+    from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFile, DataFiles
+    from txnkafka.env import Bytes, DataFile, DataFiles
     from txnkafka.storage.formats.layout import FileKind, FileSuffix
 
 __all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
-SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 OUT_OF_ORDER = "offsets go back in the log; 'txnkafka repair --full' says where"
 _INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
@@ -68,7 +68,7 @@ class LogSegment:
         self.unsynced_files: list[DataFile] = []  # that follow from the log
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self._loaded = True
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0  # of the offset index
 
     @property
     def is_named(self) -> bool:
@@ -89,14 +89,18 @@ class LogSegment:
 
     # Appending
 
-    def append(self, batch: bytearray, last_offset: int, max_timestamp: int) -> None:
+    def append(self, batch: IncomingBatch) -> None:
         """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
         it was, but for bytes behind ``size``."""
-        size = len(batch)
-        self.files.open("log").write(self.size, [batch])
+        self.files.open("log").write(self.size, batch.parts())
         self.has_unsynced_bytes = True
-        self.note(self.size, size, last_offset, max_timestamp)
-        self.size += size
+        self.note(self.size, batch.size, batch.last_offset, batch.max_timestamp)
+        self.size += batch.size
+
+    def write(self, position: int, parts: Sequence[Bytes]) -> None:
+        """Write batches that are indexed already. Raises OSError."""
+        self.files.open("log").write(position, parts)
+        self.has_unsynced_bytes = True
 
     def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Take the next batch of the log into the indexes: an entry for a batch when more than
@@ -105,11 +109,11 @@ class LogSegment:
             self.rolling_timestamp = max_timestamp
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
-        if self._bytes_since_entry > self.config.index_interval_bytes:
+        if self.bytes_since_entry > self.config.index_interval_bytes:
             self.offset_index.append(last_offset - self.base_offset, position)
             self._add_time_entry()
-            self._bytes_since_entry = 0
-        self._bytes_since_entry += size
+            self.bytes_since_entry = 0
+        self.bytes_since_entry += size
 
     def note_all(self, batches: BatchIndex) -> None:
         """Take batches of the log into the indexes that are there already."""
@@ -123,7 +127,7 @@ class LogSegment:
                 batches,
                 base_offset=self.base_offset,
                 interval_bytes=self.config.index_interval_bytes,
-                bytes_since_entry=self._bytes_since_entry,
+                bytes_since_entry=self.bytes_since_entry,
                 max_timestamp=self.max_timestamp,
                 max_timestamp_offset=self.max_timestamp_offset,
                 newest_entry=self._newest_time_entry(),
@@ -132,7 +136,7 @@ class LogSegment:
             raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
         self.offset_index.extend(grown[0])
         self.time_index.extend(grown[1])
-        self._bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
+        self.bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
 
     def _newest_time_entry(self) -> int:
         last = self.time_index.last()
@@ -268,19 +272,10 @@ class LogSegment:
 
     def _read_indexes(self) -> str:
         """What is wrong with the files; nothing when they can be taken."""
-        for kind in SPARSE:
-            if not self.files.exists(kind):
-                return f"{self.path(kind)} is not there"
-        try:
-            self.offset_index = OffsetIndex.owned(self.base_offset, self._content("index"))
-            self.time_index = TimeIndex.owned(self.base_offset, self._content("timeindex"))
-        except CorruptFileError as error:
-            return f"{error.file} is damaged, {error.reason}"
-        offsets = self.offset_index.problems(self.size)
-        times = self.time_index.problems()
-        for kind, problems in (("index", offsets), ("timeindex", times)):
-            if problems:
-                return f"{self.path(kind)} is damaged, {problems[0].text}"
+        indexes = read_indexes(self.files, self.base_offset, self.size)
+        if isinstance(indexes, str):
+            return indexes
+        self.offset_index, self.time_index = indexes
         if self.size and not len(self.time_index) and (self.first_timestamp() or 0) > 0:
             return f"{self.path('timeindex')} is empty"
         return ""
@@ -290,9 +285,6 @@ class LogSegment:
         if self._loaded and self.offset_index.is_saved and self.time_index.is_saved:
             self._loaded = False
             self._empty_indexes()
-
-    def _content(self, kind: FileKind) -> bytes:
-        return self.files.read(kind, INDEX_LIMIT)  # not kept open: they may be many
 
     def loaded_from(self, size: int, modified_ms: int) -> None:
         """The files are there already, with so many bytes of log that were written then."""
@@ -304,7 +296,7 @@ class LogSegment:
     def count_anew(self) -> None:
         """The segment was opened to be appended to: as in Kafka, the next entry of the index is that far from
         here."""
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0
 
     def begin_again(self) -> None:
         """The log is read from its beginning: ``note_all`` makes the indexes."""
@@ -347,7 +339,7 @@ class LogSegment:
         self.time_index.replaces_file()
         self.rolling_timestamp = None
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0
 
     def truncate(self, position: int, offset: int) -> None:
         """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises
@@ -361,7 +353,7 @@ class LogSegment:
         self.time_index.keep_below(offset)
         if self.txn_index is not None:
             self.txn_index.keep_below(offset)
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0
         self._find_max_timestamp()
         if position == 0:
             self.rolling_timestamp = None

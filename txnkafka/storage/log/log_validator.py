@@ -1,7 +1,8 @@
-"""What a leader takes: one batch, checked in Kafka's order with Kafka's errors, and made ready for the log.
+"""Validation of a batch that a leader is asked to append: Kafka's checks, their order, their errors.
 
-Nothing here knows the log. A batch that passes has its offsets, leader epoch and timestamps in place and can
-be written as it is; a batch that does not is left alone.
+Nothing here knows the log. The caller's bytes are never changed: what differs in the log (timestamps,
+offsets, leader epoch) is changed in a copy of the 61 bytes of the header, and records that the log
+compresses differently are new bytes.
 
 Better than Kafka: every record of a client's batch is read in full, compressed or not (length, offset delta,
 headers), and bytes behind the batch are refused.
@@ -12,33 +13,30 @@ Source: ``UnifiedLog.analyzeAndValidateRecords``, ``LogValidator``.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from txnkafka._core import producer_table
-from txnkafka._core.encode import replace_payload, set_max_timestamp
-from txnkafka._core.validate import read_batch, read_records
+from txnkafka._core.validate import FAULTS, BatchRules, read_batch
 from txnkafka.errors import (
     CorruptRecordError,
     InvalidRecordError,
     InvalidTimestampError,
+    KafkaError,
     MessageTooLargeError,
+    ProduceError,
 )
-from txnkafka.model import NO_PRODUCER_ID, NO_TIMESTAMP
-from txnkafka.record.batch_header import (
-    ATTRIBUTE_CODEC,
-    ATTRIBUTE_CONTROL,
-    ATTRIBUTE_LOG_APPEND_TIME,
-    HEADER_SIZE,
-    MAGIC_2,
-)
+from txnkafka.record.batch_header import HEADER_SIZE
 from txnkafka.record.compression import CompressionType, Compressor, Decompressor
 
 if TYPE_CHECKING:
-    from txnkafka._core.validate import BatchFields
+    from typing_extensions import Buffer
+
+    from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
 
-__all__ = ["AppendOrigin", "LogValidator", "ValidatedBatch"]
+__all__ = ["AppendOrigin", "LogValidator", "batch_rules"]
 
+MOST_RECORD_ERRORS = 100  # that one error lists
 _LEVELS = {"gzip": "compression_gzip_level", "lz4": "compression_lz4_level", "zstd": "compression_zstd_level"}
 
 
@@ -50,129 +48,154 @@ class AppendOrigin(enum.IntEnum):
     CLIENT = producer_table.CLIENT
 
 
-_CLIENT = AppendOrigin.CLIENT  # looked up in the class it takes half a microsecond
-_NOT_COMPRESSED = CompressionType.NONE
+# The error of each fault of _core/validate.pyx, and its words.
+_REFUSALS: dict[str, tuple[type[KafkaError], str]] = {
+    "fine": (KafkaError, ""),
+    "too short": (CorruptRecordError, "{batch.received} bytes are no record batch"),
+    "too small": (
+        CorruptRecordError,
+        "the batch says it has {batch.size} bytes, no format is as small as that",
+    ),
+    "unknown magic": (CorruptRecordError, "the magic byte is {batch.magic}, not 0, 1 or 2"),
+    "no header": (CorruptRecordError, "the batch says it has {batch.size} bytes, its header alone has 61"),
+    "cut off": (
+        CorruptRecordError,
+        "the batch says it has {batch.size} bytes, but {batch.received} came",
+    ),
+    "larger than any": (
+        CorruptRecordError,
+        "the batch says it has {batch.size} bytes, no batch is as large as that",
+    ),
+    "old format": (InvalidRecordError, "message format {batch.magic} is not written any more, only 2 is"),
+    "base offset": (InvalidRecordError, "the base offset of a new batch is 0, not {batch.base_offset}"),
+    "too large": (
+        MessageTooLargeError,
+        "the batch has {batch.size} bytes, max.message.bytes is {config.max_message_bytes}",
+    ),
+    "wrong CRC": (CorruptRecordError, "the CRC of the batch does not match its bytes"),
+    "bytes behind": (InvalidRecordError, "{behind} bytes follow the batch; one batch is appended"),
+    "last before first": (InvalidRecordError, "the last offset lies {before} before the first"),
+    "no records": (InvalidRecordError, "a batch of {batch.record_count} records cannot be appended"),
+    "count": (InvalidRecordError, "the batch says {batch.record_count} records for {offsets} offsets"),
+    "control": (InvalidRecordError, "control records are written by coordinators only"),
+    "no sequence": (
+        InvalidRecordError,
+        "producer {batch.producer_id} has sent the sequence {batch.base_sequence}",
+    ),
+    "bad record": (InvalidRecordError, "record {batch.bad_record} of the batch: {batch.record_problem}"),
+    "out of order": (InvalidRecordError, "the offset delta of record {number} is not its number"),
+    "timestamp type": (
+        InvalidTimestampError,
+        "a producer must not set the timestamp type LogAppendTime",
+    ),
+    "timestamp": (
+        InvalidTimestampError,
+        "the timestamp of record {number} is {timestamp}, outside of {oldest} to {newest}, which "
+        "message.timestamp.before.max.ms and after.max.ms allow",
+    ),
+    "no key": (InvalidRecordError, "record {number} has no key, which a compacted topic needs"),
+}
+_OF_FAULT = [_REFUSALS[fault] for fault in FAULTS]
+_OF_RECORDS = tuple(FAULTS.index(fault) for fault in ("out of order", "timestamp", "no key"))
 
 
-class ValidatedBatch(NamedTuple):
-    """A batch as it will be in the log, and what the log has to know of it. ``log_append_time`` is -1 for
-    CreateTime."""
-
-    batch: bytearray
-    fields: BatchFields
-    max_timestamp: int
-    log_append_time: int
+def batch_rules(config: LogConfig) -> BatchRules:
+    """What a log with these settings takes."""
+    return BatchRules(
+        max_message_bytes=config.max_message_bytes,
+        log_append_time=config.log_append_time,
+        compact=config.compact,
+        before_max_ms=config.message_timestamp_before_max_ms,
+        after_max_ms=config.message_timestamp_after_max_ms,
+    )
 
 
 class LogValidator:
-    """Checks batches for the logs of one topic; for one thread at a time."""
+    """Validates batches for any number of logs, for one thread at a time: it keeps up to 32 MiB to decompress
+    into."""
 
-    def __init__(self, config: LogConfig) -> None:
-        self.config = config
-        self._decompressor = Decompressor(max_bytes=max(64 << 20, config.max_message_bytes))
-        self._target = None if config.compression_type == "producer" else config.compression_type
+    def __init__(self) -> None:
+        self._decompressor = Decompressor()
 
-    def prepare(self, batch: bytearray, origin: AppendOrigin, now_ms: int) -> ValidatedBatch:
-        """The batch ready for the log but for its offsets. Raises ProduceError or CorruptRecordError."""
-        fields = read_batch(batch)
-        self._check_frame(fields, len(batch), origin)
-        records = self._records(batch, fields)
-        if fields.last_offset_delta < 0:
-            raise InvalidRecordError(f"the last offset lies {-fields.last_offset_delta} before the first")
-        if origin == _CLIENT:
-            _check_header(fields)
-            self._check_records(fields, now_ms)
-        return self._stored(batch, fields, records, now_ms)
+    def validate(
+        self, batch: Buffer, config: LogConfig, rules: BatchRules, origin: AppendOrigin, now_ms: int
+    ) -> IncomingBatch:
+        """The batch as it will be in the log, but for its place; ``rules`` are those of ``config``. Raises
+        ProduceError or CorruptRecordError."""
+        incoming = read_batch(batch)
+        fault = rules.frame_fault(incoming, origin)
+        if fault:
+            raise _refusal(fault, incoming, config)
+        records = self._decompressed(incoming, config) if incoming.codec else None
+        fault = rules.content_fault(incoming, origin, now_ms)
+        if fault:
+            raise _with_records(fault, incoming, config, records, now_ms)
+        if config.compression_type != "producer" and not incoming.is_control:
+            _recompress(incoming, config, records)
+        incoming.stamp(rules, now_ms)
+        return incoming
 
-    def _check_frame(self, fields: BatchFields, length: int, origin: AppendOrigin) -> None:
-        if fields.problem:
-            raise CorruptRecordError(fields.problem)
-        if fields.magic < MAGIC_2:
-            raise InvalidRecordError(f"message format {fields.magic} is not written any more, only 2 is")
-        if origin == _CLIENT and fields.base_offset != 0:
-            raise InvalidRecordError(f"the base offset of a new batch is 0, not {fields.base_offset}")
-        if fields.size > self.config.max_message_bytes:
-            limit = self.config.max_message_bytes
-            raise MessageTooLargeError(f"the batch has {fields.size} bytes, max.message.bytes is {limit}")
-        if not fields.crc_holds:
-            raise CorruptRecordError("the CRC of the batch does not match its bytes")
-        if fields.size != length:
-            raise InvalidRecordError(f"{length - fields.size} bytes follow the batch; one batch is appended")
-
-    def _records(self, batch: bytearray, fields: BatchFields) -> memoryview | None:
-        """The decompressed records, looked at; None when they are not compressed."""
-        codec = fields.attributes & ATTRIBUTE_CODEC
-        if codec == _NOT_COMPRESSED:
-            return None
-        self._decompressor.reset()
-        start, end = self._decompressor.append(codec, memoryview(batch)[HEADER_SIZE:])
-        records = self._decompressor.buffer[start:end]
-        read_records(fields, records)
+    def _decompressed(self, batch: IncomingBatch, config: LogConfig) -> memoryview:
+        """The records, which ``batch`` has read then."""
+        decompressor = self._decompressor
+        decompressor.max_bytes = max(64 << 20, config.max_message_bytes)
+        decompressor.reset()
+        start, end = decompressor.append(batch.codec, batch.payload)
+        records = decompressor.buffer[start:end]
+        batch.walk_decompressed(records)
         return records
 
-    def _check_records(self, fields: BatchFields, now_ms: int) -> None:
-        if fields.record_problem:
-            raise InvalidRecordError(f"record {fields.bad_record} of the batch: {fields.record_problem}")
-        if fields.out_of_order >= 0:
-            raise InvalidRecordError(f"the offset delta of record {fields.out_of_order} is not its number")
-        if not self.config.log_append_time:
-            self._check_timestamps(fields, now_ms)
-        if self.config.compact and fields.keyless >= 0:
-            raise InvalidRecordError(f"record {fields.keyless} has no key, which a compacted topic needs")
 
-    def _check_timestamps(self, fields: BatchFields, now_ms: int) -> None:
-        if fields.latest_timestamp == NO_TIMESTAMP and fields.attributes & ATTRIBUTE_LOG_APPEND_TIME:
-            raise InvalidTimestampError("a producer must not set the timestamp type LogAppendTime")
-        oldest = now_ms - self.config.message_timestamp_before_max_ms
-        newest = now_ms + self.config.message_timestamp_after_max_ms
-        for timestamp in (fields.earliest_timestamp, fields.latest_timestamp):
-            if timestamp != NO_TIMESTAMP and not oldest <= timestamp <= newest:
-                raise InvalidTimestampError(
-                    f"a record's timestamp is {timestamp}, outside of {oldest} to {newest}, which "
-                    "message.timestamp.before.max.ms and after.max.ms allow"
-                )
-
-    def _stored(
-        self, batch: bytearray, fields: BatchFields, records: memoryview | None, now_ms: int
-    ) -> ValidatedBatch:
-        if self._target and not fields.attributes & ATTRIBUTE_CONTROL:
-            batch = self._recompressed(batch, fields, records)
-        if self.config.log_append_time:
-            set_max_timestamp(batch, 0, timestamp_type=1, max_timestamp=now_ms)
-            return ValidatedBatch(batch, fields, now_ms, now_ms)
-        latest = fields.latest_timestamp
-        if latest != fields.max_timestamp or fields.attributes & ATTRIBUTE_LOG_APPEND_TIME:
-            set_max_timestamp(batch, 0, timestamp_type=0, max_timestamp=latest)
-        return ValidatedBatch(batch, fields, latest, NO_TIMESTAMP)
-
-    def _recompressed(
-        self, batch: bytearray, fields: BatchFields, records: memoryview | None
-    ) -> bytearray:
-        wanted = "none" if self._target == "uncompressed" else str(self._target)
-        if CompressionType(fields.attributes & ATTRIBUTE_CODEC).label == wanted:
-            return batch
-        plain = memoryview(batch)[HEADER_SIZE:] if records is None else records
-        level = getattr(self.config, _LEVELS[wanted]) if wanted in _LEVELS else None
-        payload = Compressor(wanted, level).compress(plain)
-        stored = replace_payload(batch, payload, codec=CompressionType[wanted.upper()])
-        limit = self.config.max_message_bytes
-        if len(stored) > limit:
-            raise MessageTooLargeError(
-                f"the batch has {len(stored)} bytes as {self._target}, max.message.bytes is {limit}"
-            )
-        return stored
-
-
-def _check_header(fields: BatchFields) -> None:
-    if fields.record_count <= 0:
-        raise InvalidRecordError(f"a batch of {fields.record_count} records cannot be appended")
-    if fields.last_offset_delta + 1 != fields.record_count:
-        raise InvalidRecordError(
-            f"the batch says {fields.record_count} records for {fields.last_offset_delta + 1} offsets"
+def _refusal(fault: int, batch: IncomingBatch, config: LogConfig, **facts: int) -> KafkaError:
+    kind, text = _OF_FAULT[fault]
+    return kind(
+        text.format(
+            batch=batch,
+            config=config,
+            behind=batch.received - batch.size,
+            before=-batch.last_offset_delta,
+            offsets=batch.last_offset_delta + 1,
+            **facts,
         )
-    if fields.attributes & ATTRIBUTE_CONTROL:
-        raise InvalidRecordError("control records are written by coordinators only")
-    if fields.producer_id > NO_PRODUCER_ID and fields.base_sequence < 0:
-        raise InvalidRecordError(
-            f"producer {fields.producer_id} has sent the sequence {fields.base_sequence}"
+    )
+
+
+def _with_records(
+    fault: int, batch: IncomingBatch, config: LogConfig, records: memoryview | None, now_ms: int
+) -> KafkaError:
+    """The error of a fault of header or records. Where single records are refused, it is the error of the
+    first record with this fault and lists all such records, as Kafka's ``ApiRecordError`` does."""
+    if fault not in _OF_RECORDS:
+        return _refusal(fault, batch, config)
+    limits = {
+        "oldest": now_ms - config.message_timestamp_before_max_ms,
+        "newest": now_ms + config.message_timestamp_after_max_ms,
+    }
+    plain = batch.payload if records is None else records
+    errors = [
+        (number, kind, _refusal(kind, batch, config, number=number, timestamp=timestamp, **limits))
+        for number, kind, timestamp in batch_rules(config).bad_records(
+            batch, plain, now_ms, MOST_RECORD_ERRORS
         )
+    ]
+    first = next((error for _, kind, error in errors if kind == fault), None)
+    if first is None:  # it lies behind a hundred others
+        first = _OF_FAULT[fault][0]("records of the batch are refused")
+    if isinstance(first, ProduceError):
+        first.record_errors = tuple((number, str(error)) for number, _, error in errors)
+    return first
+
+
+def _recompress(batch: IncomingBatch, config: LogConfig, records: memoryview | None) -> None:
+    """Store the records as ``compression.type`` has them."""
+    wanted = "none" if config.compression_type == "uncompressed" else config.compression_type
+    if CompressionType(batch.codec).label == wanted:
+        return
+    level = getattr(config, _LEVELS[wanted]) if wanted in _LEVELS else None
+    payload = bytes(Compressor(wanted, level).compress(batch.payload if records is None else records))
+    size, limit = HEADER_SIZE + len(payload), config.max_message_bytes
+    if size > limit:
+        raise MessageTooLargeError(
+            f"the batch has {size} bytes as {config.compression_type}, max.message.bytes is {limit}"
+        )
+    batch.replace_records(payload, CompressionType[wanted.upper()])

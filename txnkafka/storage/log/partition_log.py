@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from txnkafka._core.encode import assign
 from txnkafka.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -29,43 +28,36 @@ from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
 from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
-from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
+from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, batch_rules
 from txnkafka.storage.log.older_batches import search_older_batches
 from txnkafka.storage.log.producer_errors import as_refusal, refusal
 from txnkafka.storage.log.producer_history import keep_state, reload_state
+from txnkafka.storage.log.roll_rule import should_roll
 from txnkafka.storage.log.transactions import transactions_of
-from txnkafka.storage.log.verification import NO_GUARD, VerificationState
+from txnkafka.storage.log.verification import NO_GUARD, VerificationState, check_producer
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from txnkafka._core.producer_rules import Checked
+    from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.cut import Cut
     from txnkafka.storage.log.loaded_log import LoadedLog
     from txnkafka.storage.log.segment_deletion import SegmentDeletion
+    from txnkafka.storage.log.verification import PendingVerification
 
-__all__ = ["AppendInfo", "PartitionLog"]
+__all__ = ["PartitionLog"]
 
 LAST_OFFSET = 2**63 - 2  # the log end behind it is a number of 64 bits, too
 _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
-
-
-class AppendInfo(NamedTuple):
-    """What an append is answered with. A duplicate was appended before and has the offsets it got then;
-    ``log_append_time`` is -1 where the producer's timestamps count."""
-
-    first_offset: int
-    last_offset: int
-    log_append_time: int
-    log_start_offset: int
-    is_duplicate: bool
 
 
 class PartitionLog(LocalLog):
@@ -81,16 +73,24 @@ class PartitionLog(LocalLog):
         topic_partition: TopicPartition,
         config: LogConfig,
         loaded: LoadedLog,
+        *,
+        validator: LogValidator | None = None,  # shared by logs of one thread; it has buffers
     ) -> None:
         super().__init__(files, directory, topic_partition, config, loaded)
         self._move(loaded.log_start_offset, loaded.log_end_offset, loaded.log_end_offset)
         self.loaded_ms = loaded.loaded_ms
         self.epochs = loaded.epochs
-        if not loaded.epoch_file_is_current:
-            self.set_epochs(loaded.epochs)
+        self._epoch_file_is_current = loaded.epoch_file_is_current  # else the next append replaces it
         self.producers = loaded.producers
         self.verification = VerificationState()
-        self._validator = LogValidator(config)
+        self._validator = LogValidator() if validator is None else validator
+        self._rules = batch_rules(config)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Let the next append, roll and lookup go by other settings (``LocalLog.updateConfig``)."""
+        self.config, self._rules = config, batch_rules(config)
+        for segment in self.segments:
+            segment.config = config
 
     # Appending
 
@@ -104,131 +104,121 @@ class PartitionLog(LocalLog):
         transaction_version: int = -1,
         guard: int = NO_GUARD,
     ) -> AppendInfo:
-        """Append one batch as the leader. A ``bytearray`` is changed in place and written as it is.
+        """Append one batch as the leader. ``batch`` is any buffer of bytes, a view of a request too: it is
+        not changed, and behind its header not copied but to the file.
 
         ``transaction_version`` is that of a request for markers, ``guard`` what ``verification`` gave for a
         transaction's first batch here. Raises ProduceError or CorruptRecordError when the batch is refused,
         KafkaStorageError when it could not be written.
         """
         self.check_usable()
-        content = batch if type(batch) is bytearray else bytearray(batch)
-        prepared = self._prepare(content, origin, now_ms)
-        if prepared.fields.producer_id > NO_PRODUCER_ID:
-            checked = self._check(prepared, origin, transaction_version, guard)
+        incoming = self.validate(batch, origin, now_ms, self.log_end_offset)
+        if incoming.producer_id > NO_PRODUCER_ID:
+            checked = self.check(incoming, origin, transaction_version, guard)
             if checked.is_duplicate:
-                return AppendInfo(
-                    checked.first_offset, checked.last_offset, checked.timestamp, self.log_start_offset, True
-                )
+                epoch = self.epochs.epoch_of(checked.first_offset)
+                return AppendInfo.of_duplicate(checked, self.log_start_offset, epoch)
             if checked.code:
                 raise refusal(checked, self.topic_partition)
-        return self._write(prepared, leader_epoch, now_ms)
-
-    def _prepare(self, batch: bytearray, origin: AppendOrigin, now_ms: int) -> ValidatedBatch:
-        """The batch as it will be in the log; errors say which log that is."""
         try:
-            prepared = self._validator.prepare(batch, origin, now_ms)
+            self.make_room(incoming, now_ms)
+            incoming.place(self.log_end_offset, leader_epoch)
+            self.active.append(incoming)
+        except OSError as error:
+            self.failed(error)
+        self.take_in(incoming, self.active.size - incoming.size, leader_epoch, now_ms)
+        return AppendInfo.of_batch(incoming, self.log_start_offset, leader_epoch)
+
+    def validate(self, batch: Buffer, origin: AppendOrigin, now_ms: int, end_offset: int) -> IncomingBatch:
+        """The batch as it will be in the log from ``end_offset`` on; errors say which log that is."""
+        try:
+            incoming = self._validator.validate(batch, self.config, self._rules, origin, now_ms)
         except CorruptRecordError as error:
             raise as_refusal(error, self.topic_partition) from None
         except ProduceError as error:
-            raise type(error)(f"{self.topic_partition}: {error}") from error
-        if prepared.fields.last_offset_delta > LAST_OFFSET - self.log_end_offset:
+            refused = type(error)(f"{self.topic_partition}: {error}")
+            refused.record_errors = error.record_errors
+            raise refused from error
+        if incoming.last_offset_delta > LAST_OFFSET - end_offset:
             raise InvalidRecordError(
                 f"{self.topic_partition} has no offsets left for the batch: it ends at "
-                f"{self.log_end_offset}, the last offset there can be is {LAST_OFFSET}"
+                f"{end_offset}, the last offset there can be is {LAST_OFFSET}"
             )
-        if len(prepared.batch) > self.config.segment_bytes:
+        if incoming.size > self.config.segment_bytes:
             raise RecordListTooLargeError(
-                f"{self.topic_partition}: the batch has {len(prepared.batch)} bytes, segment.bytes is "
+                f"{self.topic_partition}: the batch has {incoming.size} bytes, segment.bytes is "
                 f"{self.config.segment_bytes}"
             )
-        return prepared
+        return incoming
 
-    def _check(
-        self, prepared: ValidatedBatch, origin: AppendOrigin, transaction_version: int, guard: int
+    def check(
+        self, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
     ) -> Checked:
         """What the producers' state has to say to the batch, older batches included where they decide."""
-        checked = self._ask_producers(prepared, origin, transaction_version, guard)
+        pending = self.verification.pending(batch.producer_id)
+        verified = self.is_verified(pending, guard)
+        checked = check_producer(
+            self.producers, batch, origin, transaction_version, pending, verified=verified
+        )
         if checked.code and checked.search_below != NO_OFFSET:
-            search_older_batches(self, self.producers, prepared.fields.producer_id, checked.search_below)
-            checked = self._ask_producers(prepared, origin, transaction_version, guard)
+            search_older_batches(self, self.producers, batch.producer_id, checked.search_below)
+            checked = check_producer(
+                self.producers, batch, origin, transaction_version, pending, verified=verified
+            )
         return checked
 
-    def _ask_producers(
-        self, prepared: ValidatedBatch, origin: AppendOrigin, transaction_version: int, guard: int
-    ) -> Checked:
-        producer_id = prepared.fields.producer_id
-        pending = self.verification.pending(producer_id)
-        return self.producers.check(
-            prepared.batch,
-            0,
-            origin=origin,
-            transaction_version=transaction_version,
-            verified=not self.config.transaction_partition_verification_enable
-            or self.verification.matches(producer_id, guard),
-            lowest_sequence=None if pending is None else pending.lowest_sequence,
-            supports_epoch_bump=pending is not None and pending.supports_epoch_bump,
-        )
+    def is_verified(self, pending: PendingVerification | None, guard: int) -> bool:
+        """Whether a transactional batch that comes with this guard may begin a transaction."""
+        if not self.config.transaction_partition_verification_enable:
+            return True
+        return pending is not None and pending.matches(guard)
 
-    def _write(self, prepared: ValidatedBatch, leader_epoch: int, now_ms: int) -> AppendInfo:
-        batch, fields = prepared.batch, prepared.fields
-        first_offset = self.log_end_offset
-        last_offset = first_offset + fields.last_offset_delta
-        try:
-            if self._should_roll(len(batch), last_offset, prepared.max_timestamp, now_ms):
-                self.roll(now_ms)
-            if fields.attributes & ATTRIBUTE_CONTROL:
-                transactions_of(self, self.active)  # from a log that does not have the marker yet
-            assign(batch, base_offset=first_offset, partition_leader_epoch=leader_epoch)
-            self.active.append(batch, last_offset, prepared.max_timestamp)
-            self.active.modified_ms = now_ms
-        except OSError as error:
-            self._failed(error)
-        self.log_end_offset = last_offset + 1
-        if leader_epoch not in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH):
-            self.epochs.assign(leader_epoch, first_offset)
+    def make_room(self, batch: IncomingBatch, now_ms: int) -> None:
+        """Do what must be done before the batch is written: roll, load what a marker adds to. Raises
+        OSError."""
+        if should_roll(self.active, batch, self.log_end_offset, now_ms):
+            self.roll(now_ms)
+        if batch.is_control:
+            transactions_of(self, self.active)  # from a log that does not have the marker yet
+
+    def take_in(self, batch: IncomingBatch, position: int, leader_epoch: int, now_ms: int) -> None:
+        """The batch was written to the active segment at ``position``: move the log end behind it, and its
+        producer on."""
+        self.active.modified_ms = now_ms
+        self.log_end_offset = batch.last_offset + 1
+        known = leader_epoch in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH)
+        if not (known and self._epoch_file_is_current):
+            self.epochs.assign(leader_epoch, batch.base_offset)
             self.set_epochs(self.epochs)
         if self._oldest_unflushed_ms is None:
             self._oldest_unflushed_ms = now_ms
-        if fields.producer_id > NO_PRODUCER_ID:
-            self._note_producer(prepared)
-        return AppendInfo(first_offset, last_offset, prepared.log_append_time, self.log_start_offset, False)
+        if batch.producer_id > NO_PRODUCER_ID:
+            if batch.attributes & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL):
+                self._note_transaction(batch, position)
+            else:
+                self.producers.append(batch)
 
-    def _note_producer(self, prepared: ValidatedBatch) -> None:
-        """Take the batch that was appended last into the state of producers."""
-        fields, active = prepared.fields, self.active
-        if fields.attributes & ATTRIBUTE_TRANSACTIONAL:
+    def _note_transaction(self, batch: IncomingBatch, position: int) -> None:
+        """Take a batch of a transaction, or its end, into the state of its producer."""
+        if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
             self.verification.on_append(
-                fields.producer_id,
-                fields.producer_epoch,
-                is_control=bool(fields.attributes & ATTRIBUTE_CONTROL),
+                batch.producer_id, batch.producer_epoch, is_control=batch.is_control
             )
         open_before = self.producers.open_count
-        completed = self.producers.append(prepared.batch, 0)
+        completed = self.producers.append(batch)
         if completed is not None:
             self.positions.on_completed(completed)
             if completed.is_aborted:
-                transactions_of(self, active).add([completed])
+                transactions_of(self, self.active).add([completed])
         elif self.producers.open_count > open_before:
-            begin = self.log_end_offset - 1 - fields.last_offset_delta
-            position = active.size - len(prepared.batch)
-            self.positions.on_transaction(LogOffsetMetadata(begin, active.base_offset, position))
-
-    def _should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
-        """``LogSegment.shouldRoll``: size, age by the records' clock, full indexes, offsets too far."""
-        active = self.active
-        if active.size > self.config.segment_bytes - size or not active.fits(last_offset):
-            return True
-        if active.size == 0:
-            return False
-        first = active.first_timestamp()
-        # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
-        waited = now_ms - active.created_ms if first is None or first < 0 else max_timestamp - first
-        return waited > self.config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()
+            self.positions.on_transaction(
+                LogOffsetMetadata(batch.base_offset, self.active.base_offset, position)
+            )
 
     def set_epochs(self, epochs: LeaderEpochs) -> None:
         """Let these be the epochs. The next flush writes the file: until then recovery takes the epochs of
         what is not durable from the batches."""
-        self.epochs = epochs
+        self.epochs, self._epoch_file_is_current = epochs, True
         self._unsaved[LEADER_EPOCH_CHECKPOINT] = format_leader_epoch_checkpoint(epochs.entries)
 
     def roll(self, now_ms: int) -> None:
@@ -349,7 +339,7 @@ class PartitionLog(LocalLog):
 
     # Failing
 
-    def _failed(self, error: OSError) -> NoReturn:
+    def failed(self, error: OSError) -> NoReturn:
         """A write failed. When the disk is full and what was written of it can be taken back, the log goes
         on; else it is fenced."""
         if error.errno in _DISK_FULL and self.fenced is None:

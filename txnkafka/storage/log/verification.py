@@ -13,11 +13,17 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import InvalidProducerEpochError
 
-__all__ = ["NO_GUARD", "PendingVerification", "VerificationState"]
+if TYPE_CHECKING:
+    from txnkafka._core.producer_rules import Checked
+    from txnkafka._core.validate import IncomingBatch
+    from txnkafka.storage.log.log_validator import AppendOrigin
+
+__all__ = ["NO_GUARD", "PendingVerification", "VerificationState", "check_producer"]
 
 NO_GUARD = 0  # of a request that needs no verification; matches nothing
 _guards = itertools.count(1)
@@ -33,12 +39,33 @@ class PendingVerification:
     producer_epoch: int
     supports_epoch_bump: bool
 
+    def matches(self, guard: int) -> bool:
+        """Whether a batch that comes with this guard is verified."""
+        return guard != NO_GUARD and guard == self.guard
+
     def join(self, sequence: int, producer_epoch: int) -> None:
         """Another request of the producer waits for the same answer, perhaps in a new epoch."""
         if producer_epoch > self.producer_epoch:
             self.producer_epoch, self.lowest_sequence = producer_epoch, sequence
         elif producer_epoch == self.producer_epoch:
             self.lowest_sequence = min(self.lowest_sequence, sequence)
+
+
+def check_producer(
+    producers: ProducerTable,
+    batch: IncomingBatch,
+    origin: AppendOrigin,
+    transaction_version: int,
+    pending: PendingVerification | None,
+    *,
+    verified: bool,
+) -> Checked:
+    """What the table says of a batch whose producer may have a verification."""
+    if pending is None:
+        return producers.check(batch, origin, transaction_version, verified)
+    return producers.check(
+        batch, origin, transaction_version, verified, pending.lowest_sequence, pending.supports_epoch_bump
+    )
 
 
 class VerificationState:
@@ -82,23 +109,22 @@ class VerificationState:
         """The producer's verification, whose last two fields ``ProducerTable.check`` wants to know."""
         return self._pending.get(producer_id)
 
-    def matches(self, producer_id: int, guard: int) -> bool:
-        """Whether a batch that comes with this guard is verified."""
-        pending = self._pending.get(producer_id)
-        return pending is not None and guard != NO_GUARD and pending.guard == guard
-
     def on_append(self, producer_id: int, producer_epoch: int, *, is_control: bool) -> None:
-        """A transactional batch is in the log: the transaction is open, or over.
+        """A transactional batch is in the log: the transaction is open, or over."""
+        if self.ends_with(producer_id, producer_epoch, is_control=is_control):
+            del self._pending[producer_id]
 
-        A marker of transaction version 2 with the epoch of the entry ended the transaction before the one
-        that is being verified.
+    def ends_with(self, producer_id: int, producer_epoch: int, *, is_control: bool) -> bool:
+        """Whether a transactional batch ends the verification of its producer.
+
+        A marker of transaction version 2 with the epoch of the entry does not: it ended the transaction
+        before the one that is being verified.
         """
         pending = self._pending.get(producer_id)
         if pending is None:
-            return
+            return False
         is_next = pending.supports_epoch_bump and producer_epoch == pending.producer_epoch
-        if not (is_control and is_next):
-            del self._pending[producer_id]
+        return not (is_control and is_next)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget verifications that nobody came back for."""

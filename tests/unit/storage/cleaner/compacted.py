@@ -111,7 +111,10 @@ class CompactedLog:
         for batch in batches:
             (header,) = scan_log(batch)[0]
             assert header.last_offset >= self.log.log_end_offset
-            self.log.active.append(batch, header.last_offset, header.max_timestamp)
+            active, size = self.log.active, len(batch)
+            active.write(active.size, [batch])
+            active.note(active.size, size, header.last_offset, header.max_timestamp)
+            active.size += size
             self.log.log_end_offset = header.last_offset + 1
 
     # Cleaning

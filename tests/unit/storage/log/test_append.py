@@ -13,11 +13,12 @@ from tests.models.fetch_filter import decode_any
 from tests.unit.storage.client import NOW, data, marker
 from txnkafka._core.encode import replace_payload
 from txnkafka._core.scan import scan
+from txnkafka._core.validate import IncomingBatch
 from txnkafka.config import LogConfig
-from txnkafka.errors import KafkaError
+from txnkafka.errors import InvalidRecordError, InvalidTimestampError, KafkaError
 from txnkafka.record.builder import build_batch
 from txnkafka.record.compression import CompressionType, Compressor
-from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, ValidatedBatch
+from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, batch_rules
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS = [(b"key", b"value" * 20, NOW + i) for i in range(3)]
@@ -41,15 +42,21 @@ def sealed(batch: bytearray) -> bytearray:
     return batch
 
 
-def prepare(batch: bytes | bytearray, origin: AppendOrigin = CLIENT, **configs: Any) -> ValidatedBatch:
-    return LogValidator(LogConfig(**configs)).prepare(bytearray(batch), origin, NOW)
+def validate(batch: bytes | bytearray, origin: AppendOrigin = CLIENT, **configs: Any) -> IncomingBatch:
+    config = LogConfig(**configs)
+    return LogValidator().validate(batch, config, batch_rules(config), origin, NOW)
+
+
+def stored(batch: IncomingBatch) -> bytes:
+    """What is written of it."""
+    return b"".join(batch.parts())
 
 
 def refusal(batch: bytes | bytearray, origin: AppendOrigin = CLIENT, **configs: Any) -> int:
     """Code of the error; the batch is left alone."""
     content = bytearray(batch)
     with pytest.raises(KafkaError) as caught:
-        LogValidator(LogConfig(**configs)).prepare(content, origin, NOW)
+        validate(content, origin, **configs)
     assert content == batch
     assert str(caught.value)
     return caught.value.code
@@ -125,8 +132,8 @@ def test_records_are_read_in_full(codec: str, position: int, value: int) -> None
 @pytest.mark.parametrize("codec", CODECS)
 def test_all_codecs_are_taken_as_they_are(codec: str) -> None:
     batch = build_batch(RECORDS, compression=codec)
-    prepared = prepare(batch)
-    assert prepared.batch == batch
+    prepared = validate(batch)
+    assert stored(prepared) == batch
     assert (prepared.max_timestamp, prepared.log_append_time) == (NOW + 2, -1)
 
 
@@ -138,16 +145,16 @@ def test_damaged_compression_is_refused() -> None:
         assert refusal(sealed(batch)) in (2, 87), codec
 
 
-@pytest.mark.parametrize("stored", CODECS)
+@pytest.mark.parametrize("kept", CODECS)
 @pytest.mark.parametrize("sent", CODECS)
-def test_lv_129_another_codec_is_recompressed(sent: str, stored: str) -> None:
+def test_lv_129_another_codec_is_recompressed(sent: str, kept: str) -> None:
     batch = build_batch(RECORDS, compression=sent)
-    wanted = "uncompressed" if stored == "none" else stored
-    found = prepare(batch, compression_type=wanted).batch
-    assert scan(found)[0].attributes & 7 == CODECS.index(stored)
+    wanted = "uncompressed" if kept == "none" else kept
+    found = bytearray(stored(validate(batch, compression_type=wanted)))
+    assert scan(found)[0].attributes & 7 == CODECS.index(kept)
     assert decode_any(bytes(found)) == decode_any(bytes(batch))
     assert found[17:21] == crc32c(bytes(found[21:])).to_bytes(4, "big")
-    if sent == stored:
+    if sent == kept:
         assert found == batch
 
 
@@ -160,11 +167,12 @@ def test_lv_127_log_append_time() -> None:
     """The type bit and the largest timestamp; nothing else of the batch."""
     for codec in CODECS:
         batch = build_batch(RECORDS, compression=codec)
-        prepared = prepare(batch, message_timestamp_type="LogAppendTime")
+        prepared = validate(batch, message_timestamp_type="LogAppendTime")
+        content = stored(prepared)
         assert (prepared.max_timestamp, prepared.log_append_time) == (NOW, NOW)
-        assert [record.timestamp for record in decode_any(bytes(prepared.batch))] == [NOW] * 3
-        assert prepared.batch[61:] == batch[61:]
-        assert prepared.batch[17:21] == crc32c(bytes(prepared.batch[21:])).to_bytes(4, "big")
+        assert [record.timestamp for record in decode_any(content)] == [NOW] * 3
+        assert content[61:] == batch[61:]
+        assert content[17:21] == crc32c(content[21:]).to_bytes(4, "big")
 
 
 @pytest.mark.parametrize(
@@ -184,37 +192,71 @@ def test_lv_125_timestamps_too_old_or_too_new(timestamps: list[int], code: int) 
         if code:
             assert refusal(batch, **configs) == code
         else:
-            assert prepare(batch, **configs).max_timestamp == max(timestamps)
-    assert prepare(batch, **configs, message_timestamp_type="LogAppendTime").max_timestamp == NOW
+            assert validate(batch, **configs).max_timestamp == max(timestamps)
+    assert validate(batch, **configs, message_timestamp_type="LogAppendTime").max_timestamp == NOW
 
 
 def test_a_batch_that_says_log_append_time_itself() -> None:
     """Its timestamps count, and the bit goes; without timestamps it is refused."""
     batch = data(timestamp=NOW - 5, log_append_time=NOW - 5)
-    prepared = prepare(batch)
-    assert scan(prepared.batch)[0].attributes & 8 == 0
+    assert scan(stored(validate(batch)))[0].attributes & 8 == 0
     assert refusal(data(timestamp=-1, log_append_time=-1)) == 32
 
 
 def test_lv_126_a_compacted_topic_needs_keys() -> None:
     batch = build_batch([(b"key", b"", NOW), (None, b"", NOW)])
     assert refusal(batch, cleanup_policy="compact") == 87
-    assert prepare(batch).fields.record_count == 2
+    assert validate(batch).record_count == 2
     assert refusal(build_batch([(None, b"", NOW)], compression="lz4"), cleanup_policy="compact,delete") == 87
 
 
 def test_lv_121_control_batches_come_from_coordinators() -> None:
     content = marker(7)
     assert refusal(content) == 87
-    assert prepare(content, COORDINATOR).batch == content
-    assert prepare(content, COORDINATOR, compression_type="zstd").batch == content
+    assert stored(validate(content, COORDINATOR)) == content
+    assert stored(validate(content, COORDINATOR, compression_type="zstd")) == content
 
 
 def test_what_is_wrong_with_old_headers_is_nobodys_business() -> None:
     """Producer id without epoch, transactional without producer: the broker does not ask."""
     lonely = data()
     put(21, 2, 0x10)(lonely)
-    assert prepare(sealed(lonely)).fields.attributes == 0x10
+    assert validate(sealed(lonely)).attributes == 0x10
     epochless = data(7, 0)
     put(51, 2, -1)(epochless)
-    assert prepare(sealed(epochless)).fields.producer_epoch == -1
+    assert validate(sealed(epochless)).producer_epoch == -1
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_record_that_is_refused_is_listed(codec: str) -> None:
+    """Up to a hundred, whatever is wrong with each; the error is that of the first check that fails."""
+    times = [NOW, NOW - 2000, NOW, NOW + 900]
+    batch = build_batch(
+        [(None if number == 2 else b"key", b"", timestamp) for number, timestamp in enumerate(times)],
+        compression=codec,
+    )
+    configs = {"message_timestamp_before_max_ms": 1000, "message_timestamp_after_max_ms": 500}
+    with pytest.raises(InvalidTimestampError, match="record 1 is 1699999998000, outside") as refused:
+        validate(batch, cleanup_policy="compact", **configs)
+    assert [number for number, _ in refused.value.record_errors] == [1, 2, 3]
+    assert refused.value.record_errors[1][1] == "record 2 has no key, which a compacted topic needs"
+    keyless = build_batch([(None, b"", NOW)] * 101, compression=codec)
+    with pytest.raises(InvalidRecordError, match="record 0 has no key") as listed:
+        validate(keyless, cleanup_policy="compact")
+    assert [number for number, _ in listed.value.record_errors] == list(range(100))
+
+
+def test_the_first_refused_record_of_a_kind_behind_a_hundred_others() -> None:
+    batch = build_batch([(None, b"", NOW)] * 100 + [(b"key", b"", NOW - 2000)])
+    with pytest.raises(InvalidTimestampError, match="records of the batch are refused") as refused:
+        validate(batch, cleanup_policy="compact", message_timestamp_before_max_ms=1000)
+    assert len(refused.value.record_errors) == 100
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_buffer_that_is_cut_before_it_is_written(count: int) -> None:
+    batch = data(count=count)
+    incoming = validate(batch)
+    del batch[-1]
+    with pytest.raises(BufferError, match="was cut while it was appended"):
+        incoming.parts()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.storage.client import NOW, PATH, data
+from txnkafka._core.validate import read_batch
 from txnkafka.config import LogConfig
 from txnkafka.env import make_directories
 from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
@@ -26,8 +27,7 @@ def segment(count: int = 0, *, interval: int = 100, base: int = 0, step: int = 1
 
 
 def append(to: LogSegment, offset: int, timestamp: int) -> None:
-    batch = data(count=1, timestamp=timestamp, base_offset=offset)
-    to.append(batch, offset, timestamp)
+    to.append(read_batch(data(count=1, timestamp=timestamp, base_offset=offset)))
 
 
 def offsets(of: LogSegment) -> list[tuple[int, int]]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from tests.models.fetch_filter import decode_any
 from tests.unit.storage.client import NOW, Log, data, marker
 from txnkafka._core.scan import scan
+from txnkafka.config import LogConfig
 from txnkafka.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
+    MessageTooLargeError,
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
@@ -19,22 +25,66 @@ BATCH = len(data())  # bytes of two records
 
 def test_offsets_and_bytes() -> None:
     log = Log()
-    assert log.plain(3) == (0, 2, -1, 0, False)
-    assert log.plain(1) == (3, 3, -1, 0, False)
+    assert log.plain(3) == (0, 2, -1, 0, False, 0, 3)
+    assert log.plain(1) == (3, 3, -1, 0, False, 0, 4)
     found = scan(log.log.active.read(0, log.log.active.size))
     assert [(each.base_offset, each.last_offset) for each in found] == [(0, 2), (3, 3)]
     assert (log.log.log_end_offset, log.log.high_watermark) == (4, 0)
 
 
-def test_the_batch_of_a_caller_is_written_as_it_is() -> None:
-    """A bytearray is changed in place, bytes are copied."""
-    log, batch = Log(), data()
-    content = bytes(batch)
-    log.append(content, leader_epoch=4)
-    log.append(batch, leader_epoch=4)
-    assert content == bytes(data())
-    assert scan(batch)[0].base_offset == 2
-    assert scan(batch)[0].partition_leader_epoch == 4
+@pytest.mark.parametrize("count", [1, 60], ids=["written as one buffer", "as two"])
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_the_bytes_of_a_caller_are_not_changed(kind: Callable[[bytes], Any], count: int) -> None:
+    """Offsets, epoch and timestamps are those of the log; the rest is written as it came."""
+    log, sent = Log(message_timestamp_type="LogAppendTime"), bytes(data(count=count, timestamp=NOW - 9))
+    batch = kind(sent)
+    for _ in range(2):
+        log.append(batch, leader_epoch=4)
+    assert bytes(batch) == sent
+    stored = log.log.active.read(0, log.log.active.size)
+    assert [stored[61 : len(sent)], stored[len(sent) + 61 :]] == [sent[61:]] * 2
+    found = scan(stored)
+    assert list(found.base_offset) == [0, count]
+    assert [each.partition_leader_epoch for each in found] == [4, 4]
+    assert [each.max_timestamp for each in found] == [NOW, NOW]
+    assert decode_any(bytes(stored[: len(sent)]))[0].timestamp == NOW
+
+
+def test_a_batch_inside_of_a_request() -> None:
+    log, batch = Log(), bytes(data(count=50))
+    request = memoryview(b"before" + batch + b"behind")
+    log.append(request[6:-6])
+    assert log.log.active.read(0, len(batch))[61:] == batch[61:]
+    with pytest.raises(ValueError, match="single bytes"):
+        log.append(memoryview(batch + bytes(-len(batch) % 4)).cast("i"))
+
+
+def test_what_is_durable_when() -> None:
+    """``durable_at`` is what the recovery point must reach; a duplicate may be there already, and has the
+    epoch in which it was appended."""
+    log = Log()
+    first = log.append(data(7, 0), leader_epoch=3)
+    second = log.append(data(7, 2), leader_epoch=5)
+    assert (first.leader_epoch, first.durable_at, second.leader_epoch, second.durable_at) == (3, 2, 5, 4)
+    log.log.flush()
+    assert log.log.recovery_point >= second.durable_at
+    again = log.append(data(7, 0), leader_epoch=6)
+    assert (again.is_duplicate, again.leader_epoch, again.durable_at) == (True, 3, 2)
+    assert log.log.recovery_point >= again.durable_at
+    third = log.append(data(7, 4), leader_epoch=5)
+    assert log.log.recovery_point < third.durable_at
+
+
+def test_other_settings_count_at_once() -> None:
+    log, size = Log(), len(data())
+    log.plain()
+    log.log.update_config(LogConfig(max_message_bytes=size - 1, segment_bytes=size))
+    with pytest.raises(MessageTooLargeError):
+        log.plain()
+    log.log.update_config(LogConfig(segment_bytes=size, message_timestamp_type="LogAppendTime"))
+    assert log.plain(timestamp=NOW - 5).log_append_time == NOW
+    assert log.bases == [0, 2]
+    assert {segment.config for segment in log.log.segments} == {log.log.config}
 
 
 def test_ul_71_leader_epochs() -> None:
@@ -57,7 +107,9 @@ def test_ul_56_a_retry_of_any_of_five_batches_gets_its_offsets() -> None:
         log.idempotent(7, 2 * number)
     size = log.log.active.size
     for number in range(1, 6):
-        assert log.idempotent(7, 2 * number) == (2 * number, 2 * number + 1, NOW, 0, True)
+        assert log.idempotent(7, 2 * number) == (
+            2 * number, 2 * number + 1, NOW, 0, True, 0, 2 * number + 2,
+        )  # fmt: skip
     with pytest.raises(OutOfOrderSequenceError):
         log.idempotent(7, 0)
     assert (log.log.log_end_offset, log.log.active.size) == (12, size)
@@ -138,7 +190,8 @@ def test_ul_52_a_marker_clears_the_guard(version: int) -> None:
         producers, 7, version // 2, 0, supports_epoch_bump=version == 2, now_ms=NOW
     )
     log.end(7, commit=False, version=version, producer_epoch=version // 2)
-    assert verification.matches(7, guard) == (version == 2)
+    pending = verification.pending(7)
+    assert (pending is not None and pending.matches(guard)) == (version == 2)
 
 
 def test_ul_53_verification_can_be_switched_off() -> None:

@@ -8,6 +8,7 @@ from tests.unit.storage.client import NOW, PARTITION, Log, data, marker, opened
 from tests.unit.storage.log.test_append import put, sealed
 from txnkafka._core import producer_rules
 from txnkafka._core.producer_table import CLIENT, ProducerTable
+from txnkafka._core.validate import read_batch
 from txnkafka.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -68,7 +69,7 @@ def test_every_code_of_the_producer_rules_has_its_error(code: int) -> None:
 
 
 def test_bytes_that_are_no_batch_are_refused_without_advice_for_readers() -> None:
-    checked = ProducerTable().check(b"nothing", 0, origin=CLIENT)
+    checked = ProducerTable().check(read_batch(b"nothing"), CLIENT)
     error = refusal(checked, PARTITION)
     assert isinstance(error, CorruptRecordError)
     assert str(error) == "there is no whole batch here (t-0). Nothing of it was appended"

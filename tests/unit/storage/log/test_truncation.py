@@ -188,7 +188,7 @@ def test_a_retry_of_what_was_deleted_is_still_a_duplicate(clean: bool) -> None:
     log.log.flush()
     delete_records(log.log, 4)
     log.restart(clean=clean)
-    assert log.idempotent(7, 0) == (0, 1, NOW, 4, True)
+    assert log.idempotent(7, 0) == (0, 1, NOW, 4, True, -1, 2)
 
 
 # Retention

@@ -34,14 +34,14 @@ def test_a_restart_changes_nothing(clean: bool) -> None:
     """No file but those of the active segment, and nothing that is known: snapshots are kept, so that a start
     does not take long."""
     log = busy()
-    log = restarted(log)
-    before = content(log.files)
-    again = restarted(log, clean=clean)
+    once = restarted(log)
+    before = content(once.files)
+    again = restarted(once, clean=clean)
     assert content(again.files) == before
     for name in ("log_end_offset", "high_watermark", "last_stable_offset", "recovery_point"):
         assert getattr(again, name) == getattr(log, name), name
-    assert again.producers.snapshot() == log.producers.snapshot()
-    assert again.snapshots.offsets == log.snapshots.offsets
+    assert again.producers.snapshot() == once.producers.snapshot()
+    assert again.snapshots.offsets == once.snapshots.offsets
 
 
 @pytest.mark.parametrize("restart", ["none", "clean", "unclean"])

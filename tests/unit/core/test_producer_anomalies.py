@@ -1,27 +1,32 @@
-"""What is told while producer state is replayed, and what is not."""
+"""Anomalies that a replay of the producers tells of, and what it does not."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.models.headers import ABORT, COMMIT, data, encode, marker
+from tests.models.producer_state import write_snapshot
+from tests.unit.core.producers import NEVER
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.scan import BatchHeader, scan
-from txnkafka.model import ProducerStateEntry
-from txnkafka.storage.log.producer_state import ProducerState
+from txnkafka.model import CompletedTxn, ProducerStateEntry
 
 Told = list[tuple[str, int, str]]
 
 
 def told(*segments: list[BatchHeader], loaded: ProducerStateEntry | None = None) -> Told:
-    """Code, base offset and text of each anomaly."""
+    """Name, base offset and text of each anomaly. They change nothing."""
     found: Told = []
-    state = ProducerState(lambda code, header, text: found.append((code, header.base_offset, text)))
-    silent = ProducerState()
-    for each in (state, silent):
-        each.load([loaded] if loaded else [])
-        for segment in segments:
-            each.replay(segment)
-    assert state.entries() == silent.entries()
+    table, silent = ProducerTable(), ProducerTable()
+    completed, silently = list[CompletedTxn](), list[CompletedTxn]()
+    for each in (table, silent):
+        each.load(write_snapshot([loaded] if loaded else []), now_ms=0, expiration_ms=NEVER)
+    for segment in segments:
+        index, anomalies = scan(encode(segment)), list[tuple[str, int, str]]()
+        table.replay_checked(index, 0, len(index), completed, anomalies)
+        silent.replay(index, 0, silently)
+        found += [(name, index[number].base_offset, text) for name, number, text in anomalies]
+    assert (table.entries(), completed) == (silent.entries(), silently)
     return found
 
 
@@ -119,9 +124,11 @@ def test_a_control_batch_of_another_type() -> None:
     assert found == [("unknown_control_type", 7, "producer 5: the control batch is no readable end marker")]
 
 
-def test_headers_come_from_the_index() -> None:
-    headers: list[BatchHeader] = []
-    state = ProducerState(lambda code, header, text: headers.append(header))
-    index = scan(encode([data(-1, -1, 0), data(5, 0, 1), data(5, 0, 2, sequence=5)]))
-    state.replay(index)
-    assert headers == [index[2]]
+def test_a_part_of_an_index() -> None:
+    """What is left out changes no producer and is no part of the log; the number is that in the index."""
+    batches = [data(5, 0, 0), data(5, 0, 1, sequence=7), data(5, 0, 2, sequence=1), data(5, 0, 3, sequence=5)]
+    index, table, found = scan(encode(batches)), ProducerTable(), list[tuple[str, int, str]]()
+    table.replay_checked(index, 0, 1, [], found)
+    table.replay_checked(index, 2, 10, [], found)
+    assert [each[:2] for each in found] == [("sequence_gap", 3)]
+    assert table.entries()[0].last_sequence == 5

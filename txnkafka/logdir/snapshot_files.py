@@ -1,0 +1,52 @@
+"""The producer snapshots of a partition directory, of which a damaged one costs nothing but itself: the next
+older one is tried."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.errors import CorruptFileError
+from txnkafka.storage.formats import parse_producer_snapshot
+from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT
+
+if TYPE_CHECKING:
+    from txnkafka._core.producer_table import ProducerTable
+    from txnkafka.env import FileSystem
+    from txnkafka.model import ProducerStateEntry
+
+__all__ = ["SnapshotFiles"]
+
+_BEFORE_ALL_TIME = -(2**63)
+
+
+class SnapshotFiles(NamedTuple):
+    """``paths`` of snapshots by offset; those whose offset is not in ``offsets`` do not count."""
+
+    file_system: FileSystem
+    paths: Mapping[int, str]
+    offsets: range
+
+    def newest(self) -> tuple[int, list[ProducerStateEntry]] | None:
+        """(offset, producers) of the newest one that is sound; None when none is."""
+        for offset, content in self._contents():
+            with contextlib.suppress(CorruptFileError):
+                return offset, parse_producer_snapshot(content)
+        return None
+
+    def load_newest(self, table: ProducerTable) -> int | None:
+        """Load the newest one that is sound into ``table``; returns its offset, or None when none is."""
+        for offset, content in self._contents():
+            with contextlib.suppress(CorruptFileError):
+                table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1)  # no producer is expired
+                return offset
+        return None
+
+    def _contents(self) -> Iterator[tuple[int, bytes]]:
+        """(offset, content) of those that can be read, the newest first."""
+        for offset in sorted(self.paths, reverse=True):
+            if offset in self.offsets:
+                with contextlib.suppress(OSError, CorruptFileError):
+                    content = self.file_system.read(self.paths[offset], SNAPSHOT_LIMIT)
+                    yield offset, content

@@ -1,0 +1,192 @@
+"""Several batches appended to one log in one call, written with one gathered write per segment.
+
+Every batch is validated and checked as if those before it in the call were in the log, and answered as if it
+had been appended alone: a batch that is refused does not take the others with it. Until the write nothing of
+the log is changed but the tail of the active segment, which a failed write restores; what the waiting batches
+change about their producers is kept in a table of its own, as in Kafka's ``ProducerAppendInfo``.
+
+A crash leaves what it leaves of single appends: a prefix of the batches, of which the last may be torn.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from txnkafka._core.producer_table import ProducerTable
+from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, ProduceError
+from txnkafka.model import NO_OFFSET, NO_PRODUCER_ID
+from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
+from txnkafka.storage.log.append_info import AppendInfo
+from txnkafka.storage.log.producer_errors import refusal
+from txnkafka.storage.log.roll_rule import should_roll
+from txnkafka.storage.log.segment_tail import SegmentTail
+from txnkafka.storage.log.verification import check_producer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from txnkafka._core.producer_rules import Checked
+    from txnkafka._core.validate import IncomingBatch
+    from txnkafka.env import Bytes
+    from txnkafka.storage.log.append_info import AppendRequest
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["append_all"]
+
+
+def append_all(
+    log: PartitionLog, requests: Iterable[AppendRequest], *, now_ms: int, leader_epoch: int = 0
+) -> list[AppendInfo | KafkaError]:
+    """Append batches as the leader; returns an answer for each of them, in their order.
+
+    An answer is an AppendInfo, or the error that ``PartitionLog.append`` would raise. When a write fails, all
+    batches answered since the write before get its KafkaStorageError, refused ones and duplicates too: their
+    answers may have depended on batches that are not in the log. The callers' buffers must not change until
+    this returns.
+    """
+    waiting = _WaitingBatches(log, now_ms, leader_epoch)
+    try:
+        for request in requests:
+            waiting.append(request)
+        waiting.write()
+    except BaseException:
+        waiting.give_up()
+        raise
+    return waiting.answers
+
+
+class _WaitingBatches:
+    """Batches that have offsets and answers and are not written yet."""
+
+    def __init__(self, log: PartitionLog, now_ms: int, leader_epoch: int) -> None:
+        self.answers: list[AppendInfo | KafkaError] = []
+        self._log = log
+        self._now_ms = now_ms
+        self._leader_epoch = leader_epoch
+        self._begin()
+
+    def _begin(self) -> None:
+        self._undecided = len(self.answers)  # the first answer that the next write decides
+        self._batches: list[IncomingBatch] = []
+        self._parts: list[Bytes] = []
+        self._tail: SegmentTail | None = None
+        self._end_offset = self._log.log_end_offset
+        self._producers = ProducerTable()  # of the batches that wait, as they will be
+        self._verified: set[int] = set()  # producers whose verification ends with a batch that waits
+
+    def append(self, request: AppendRequest) -> None:
+        """Decide about the next batch. What waits is written first where the decision needs it."""
+        try:
+            self.answers.append(self._decide(request))
+        except (CorruptRecordError, KafkaStorageError, ProduceError) as error:
+            self.answers.append(error)
+
+    def _decide(self, request: AppendRequest) -> AppendInfo:
+        log = self._log
+        log.check_usable()
+        batch = log.validate(request.batch, request.origin, self._now_ms, self._end_offset)
+        if batch.producer_id > NO_PRODUCER_ID:
+            checked = self._check(batch, request)
+            if checked is None:
+                self.write()
+                return self._decide(request)
+            if checked.is_duplicate:
+                waits = checked.first_offset >= log.log_end_offset
+                epoch = self._leader_epoch if waits else log.epochs.epoch_of(checked.first_offset)
+                return AppendInfo.of_duplicate(checked, log.log_start_offset, epoch)
+            if checked.code:
+                raise refusal(checked, log.topic_partition)
+        if self._batches and self._must_be_last(batch):
+            self.write()
+            return self._decide(request)
+        self._add(batch)
+        return AppendInfo.of_batch(batch, log.log_start_offset, self._leader_epoch)
+
+    def _check(self, batch: IncomingBatch, request: AppendRequest) -> Checked | None:
+        """What the producers' state says to the batch; None when older batches of the log must be searched:
+        those that wait are written first."""
+        log, producer_id = self._log, batch.producer_id
+        if not self._batches:
+            return log.check(batch, request.origin, request.transaction_version, request.guard)
+        waits = self._producers.is_active(producer_id)
+        pending = None if producer_id in self._verified else log.verification.pending(producer_id)
+        checked = check_producer(
+            self._producers if waits else log.producers,
+            batch,
+            request.origin,
+            request.transaction_version,
+            pending,
+            verified=log.is_verified(pending, request.guard),
+        )
+        return None if checked.code and checked.search_below != NO_OFFSET else checked
+
+    def _must_be_last(self, batch: IncomingBatch) -> bool:
+        """Whether the batches that wait must be in the log before anything is done for this one."""
+        log = self._log
+        return should_roll(log.active, batch, self._end_offset, self._now_ms) or (
+            batch.is_control and log.active.txn_index is None  # it is made of what the file has
+        )
+
+    def _add(self, batch: IncomingBatch) -> None:
+        log = self._log
+        if not self._batches:
+            try:
+                log.make_room(batch, self._now_ms)
+            except OSError as error:
+                log.failed(error)
+            self._tail = SegmentTail.of(log.active)
+        batch.place(self._end_offset, self._leader_epoch)
+        self._note_producer(batch)
+        self._batches.append(batch)
+        self._parts += batch.parts()
+        self._end_offset = batch.last_offset + 1
+        log.active.note(log.active.size, batch.size, batch.last_offset, batch.max_timestamp)
+        log.active.size += batch.size
+
+    def _note_producer(self, batch: IncomingBatch) -> None:
+        log, producer_id = self._log, batch.producer_id
+        if producer_id <= NO_PRODUCER_ID:
+            return
+        self._producers.adopt(log.producers, producer_id)
+        self._producers.append(batch)
+        if batch.attributes & ATTRIBUTE_TRANSACTIONAL and log.verification.ends_with(
+            producer_id, batch.producer_epoch, is_control=batch.is_control
+        ):
+            self._verified.add(producer_id)
+
+    def write(self) -> None:
+        """Write what waits. A failure becomes the answer of everything that was decided since the last
+        write."""
+        log = self._log
+        if self._tail is not None:
+            try:
+                log.producers.reserve(len(self._batches))
+                log.active.write(self._tail.size, self._parts)
+            except OSError as error:
+                self.give_up()
+                try:
+                    log.failed(error)
+                except KafkaStorageError as failure:
+                    self.answers[self._undecided :] = [failure] * (len(self.answers) - self._undecided)
+                self._begin()
+                return
+            position, self._tail = self._tail.size, None
+            self._take_in(position)
+        self._begin()
+
+    def _take_in(self, position: int) -> None:
+        """The batches that wait are in the active segment from ``position`` on."""
+        try:
+            for batch in self._batches:
+                self._log.take_in(batch, position, self._leader_epoch, self._now_ms)
+                position += batch.size
+        except BaseException:  # by a signal, too: part of what was written has no offsets
+            self._log.fence(OSError(errno.EIO, "appending several batches was interrupted"))
+            raise
+
+    def give_up(self) -> None:
+        """Let the log be what it was before the batches that wait."""
+        if self._tail is not None:
+            self._tail.restore(self._log.active)
+            self._tail = None

@@ -1,0 +1,34 @@
+"""The two sparse indexes of a segment as its files have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.errors import CorruptFileError
+from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
+from txnkafka.storage.formats.limits import INDEX_LIMIT
+
+if TYPE_CHECKING:
+    from txnkafka.storage.formats.layout import FileKind
+    from txnkafka.storage.log.segment_files import SegmentFiles
+
+__all__ = ["SPARSE", "read_indexes"]
+
+SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
+
+
+def read_indexes(files: SegmentFiles, base_offset: int, size: int) -> tuple[OffsetIndex, TimeIndex] | str:
+    """Both indexes of a segment with ``size`` bytes of log; or what is wrong with the files. These are not
+    kept open: they may be many. Raises OSError."""
+    for kind in SPARSE:
+        if not files.exists(kind):
+            return f"{files.path(kind)} is not there"
+    try:
+        offset_index = OffsetIndex.owned(base_offset, files.read("index", INDEX_LIMIT))
+        time_index = TimeIndex.owned(base_offset, files.read("timeindex", INDEX_LIMIT))
+    except CorruptFileError as error:
+        return f"{error.file} is damaged, {error.reason}"
+    for kind, problems in (("index", offset_index.problems(size)), ("timeindex", time_index.problems())):
+        if problems:
+            return f"{files.path(kind)} is damaged, {problems[0].text}"
+    return offset_index, time_index

@@ -1,0 +1,38 @@
+"""The end of a segment, its indexes included: what appends change, and what a failed write restores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from txnkafka.storage.log.log_segment import LogSegment
+
+__all__ = ["SegmentTail"]
+
+
+class SegmentTail(NamedTuple):
+    """Fields of ``LogSegment``, and how many entries its indexes have."""
+
+    size: int
+    rolling_timestamp: int | None
+    max_timestamp: int
+    max_timestamp_offset: int
+    bytes_since_entry: int
+    offset_entries: int
+    time_entries: int
+
+    @classmethod
+    def of(cls, segment: LogSegment) -> SegmentTail:
+        """What an append to the segment changes."""
+        return cls(
+            segment.size, segment.rolling_timestamp, segment.max_timestamp, segment.max_timestamp_offset,
+            segment.bytes_since_entry, len(segment.offset_index), len(segment.time_index),
+        )  # fmt: skip
+
+    def restore(self, segment: LogSegment) -> None:
+        """Make the segment what it was when this was taken: what came since was not written."""
+        segment.size, segment.rolling_timestamp = self.size, self.rolling_timestamp
+        segment.max_timestamp, segment.max_timestamp_offset = self.max_timestamp, self.max_timestamp_offset
+        segment.bytes_since_entry = self.bytes_since_entry
+        segment.offset_index.keep(self.offset_entries)
+        segment.time_index.keep(self.time_entries)
