@@ -47,6 +47,7 @@ _MAX_PROBLEMS = 100
 OFFSET_ENTRY = struct.Struct(">ii")  # last offset relative to the segment's base, position
 TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
 _OFFSET_SIZE = OFFSET_ENTRY.size
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # of a timestamp
 _PIECE = 1 << 20  # of zeros that are looked at in one go
 
 
@@ -123,7 +124,11 @@ class _SparseIndex:
         return (base + slot[field] for slot in self.slots())
 
     def count_not_above(self, value: int, field: int = 0) -> int:
-        """How many entries have a ``field``, as the file has it, of at most ``value``."""
+        """How many entries have a ``field``, as the file has it, of at most ``value``, a number of any
+        size."""
+        if value < _SMALLEST:
+            return 0
+        value = min(value, _LARGEST)
         return count_not_above(
             self.content, count=self._count, entry_size=self.entry.size, value=value, second=field == 1
         )

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from txnkafka.storage.formats import OffsetIndex, TimeIndex
+from txnkafka.storage.formats.index import TIME_ENTRY
 
 BASE = 5_000_000_000
 OFFSET_ENTRIES = [(8, 490), (9, 924), (14, 1363)]
@@ -145,3 +146,9 @@ def test_every_problem_is_named_and_nothing_else() -> None:
         (2, f"offset {BASE + 9} follows {BASE + 9}"),
         (2, "position 1544 follows 1544"),
     ]
+
+
+@pytest.mark.parametrize("timestamp", [2**63, 2**64, -(2**63) - 1, -(2**70)])
+def test_a_timestamp_beyond_64_bits_is_looked_up(timestamp: int) -> None:
+    index = TimeIndex(TIME_ENTRY.pack(5, 1) + TIME_ENTRY.pack(7, 2), 100)
+    assert index.lookup(timestamp) == ((7, 102) if timestamp > 0 else (-1, 100))
