@@ -362,7 +362,9 @@ def shorten(directory: LogManager, author: Author) -> None:
 
 
 def killed(directory: LogManager) -> None:
-    """Nothing is closed; the system gives back the lock of a process that ends."""
+    """Nothing is closed; the system gives back the lock of a process that ends. What was appended is durable:
+    a segment that no flush has named would be lost (DIVERGENCES.md)."""
+    directory.flush()
     for log in directory.logs.values():
         log.close_files()
     directory.data._lock.close()
