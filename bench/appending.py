@@ -169,7 +169,7 @@ class AppendSide(_OverLogs):
     def _give_back(self) -> None:
         """Leave the logs of a round as they are: what is not on the disk yet shall not get there."""
         for log in self._logs:
-            log.close_files()
+            log.local.close_files()
 
     def digest(self) -> object:
         for log in self._logs:

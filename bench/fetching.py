@@ -111,7 +111,7 @@ class SliceSide(_FetchSide):
         return digest.hexdigest()
 
     def close(self) -> None:
-        self._log.close_files()
+        self._log.local.close_files()
         super().close()
 
 

@@ -366,7 +366,7 @@ def killed(directory: LogManager) -> None:
     a segment that no flush has named would be lost (DIVERGENCES.md)."""
     directory.flush()
     for log in directory.logs.values():
-        log.close_files()
+        log.local.close_files()
     directory.data._lock.close()
 
 

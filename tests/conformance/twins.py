@@ -188,13 +188,13 @@ class Twins:
 
     def advance_high_watermark(self, offset: int) -> None:
         """Readers see what is below."""
-        self.ours.advance_high_watermark(offset)
+        self.ours.offsets.advance_high_watermark(offset)
         self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
         self._agree("high watermark")
 
     def truncate(self, offset: int) -> None:
         """Cut the end, at the beginning of a batch: Kafka would leave a gap."""
-        place = self.ours.find(self.ours.segment_of(offset), offset)
+        place = self.ours.segments.find(self.ours.segments.number_of(offset), offset)
         offset = offset if place is None else min(place[2], offset)
         self._directory.truncate(PARTITION, offset, now_ms=self.now_ms)
         self.theirs = self._kafka.ask("truncate", offset=offset, now=self.now_ms)
@@ -249,7 +249,7 @@ class Twins:
         """Time passes."""
         self.now_ms += ms
         self.theirs = self._kafka.ask("wait", now=self.now_ms)
-        self.ours.remove_deleted(self.now_ms)
+        self.ours.local.remove_deleted(self.now_ms)
 
     def restart(self) -> None:
         """Stop cleanly, compare the files, start again."""
@@ -272,7 +272,7 @@ class Twins:
         shutil.copytree(self._ours_at, target)
         self._ours_at = target
         for log in killed.logs.values():
-            log.close_files()
+            log.local.close_files()
         checkpoint = target / RECOVERY_POINT_CHECKPOINT
         if lose_recovery_point:
             checkpoint.unlink()
@@ -282,7 +282,7 @@ class Twins:
     def close(self) -> None:
         """Stop both cleanly and compare the files."""
         directory = self._directory
-        self.ours.remove_deleted(1 << 62)
+        self.ours.local.remove_deleted(1 << 62)
         directory.close()
         assert self._kafka.ask("close")["code"] == 0
         found = differences(

@@ -218,7 +218,7 @@ def delayed_deletions(files: DataFiles, clock: Clock, promises: Promises) -> Non
     partition.flush()
     partition.delete_records(5)
     partition.delete_old_segments()
-    partition.log.remove_deleted(NOW + 1000)
+    partition.log.local.remove_deleted(NOW + 1000)
     partition.delete_records(12)
     partition.delete_old_segments()
     directory = killed(directory, files, DELAYED)

@@ -179,7 +179,7 @@ class Partition:
     def delete_old_segments(self, now_ms: int = NOW) -> None:
         self._promises.attempt(("start", self.key, self.log.log_end_offset))
         delete_old_segments(self.log, now_ms)
-        self.log.remove_deleted(now_ms)
+        self.log.local.remove_deleted(now_ms)
 
     def delete(self) -> None:
         self._promises.attempt(("delete", self.key, 0))

@@ -44,7 +44,7 @@ def check_positions(log: PartitionLog) -> None:
                     return offset, segment.base_offset, header.position
         return offset, log.active.base_offset, log.active.size
 
-    known = log.last_stable_offset_metadata, log.high_watermark_metadata, log.log_end_metadata
+    known = log.offsets.last_stable_metadata, log.offsets.high_watermark_metadata, log.log_end_metadata
     assert known == tuple(map(scanned, (log.last_stable_offset, log.high_watermark, log.log_end_offset)))
     sizes = {segment.base_offset: segment.size for segment in log.segments}
     start = log.segments[0].base_offset

@@ -123,13 +123,13 @@ def state(log: PartitionLog) -> tuple[object, ...]:
     files = {name: log.files.read(f"/data/t-0/{name}", 1 << 20) for name in names}
     producers = [log.producers.known_batches(each.producer_id) for each in log.producers.entries()]
     unstable = log.producers.first_unstable_offset
-    position = None if unstable is None else log.positions.first_unstable(unstable)
+    position = None if unstable is None else log.offsets.positions.first_unstable(unstable)
     waiting = [log.verification.pending(producer_id) is None for producer_id in range(4)]
     return (
         log.log_end_offset, log.last_stable_offset, unstable, files, producers,
         log.producers.snapshot(), waiting, log.epochs.entries,
         [SegmentTail.of(segment) for segment in log.segments],
-        log.log_end_metadata, log.high_watermark_metadata, position,
+        log.log_end_metadata, log.offsets.high_watermark_metadata, position,
         [None if each.txn_index is None else each.txn_index.entries for each in log.segments],
     )  # fmt: skip
 

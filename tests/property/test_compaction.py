@@ -98,7 +98,7 @@ def test_a_compacted_directory_is_sound(steps: list[tuple[object, ...]], segment
         getattr(run, str(name))(*arguments)
     run.roll()
     run.clean(1000, True)
-    run.log.log.remove_deleted(1 << 60)
+    run.log.log.local.remove_deleted(1 << 60)
     run.log.log.close()
     assert findings(run.log.files) == []
 

@@ -140,7 +140,7 @@ class LogManager:
             self.tickets.want(log)  # the segment that was active goes when the new one has its name
         if deletion is not None:
             yield deletion
-        removal = log.removal(now_ms)
+        removal = log.local.removal(now_ms)
         if removal is not None:
             yield removal
 

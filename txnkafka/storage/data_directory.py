@@ -38,7 +38,7 @@ from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import NamedPartition, concerns_one_partition, named_partitions
 from txnkafka.storage.identity import identify, make_identity, topic_id_of
 from txnkafka.storage.log import truncation
-from txnkafka.storage.log.log_validator import LogValidator
+from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.partition_work import Creation, Deletion, NewPartition
@@ -92,7 +92,7 @@ class DataDirectory:
         self._deletions: set[str] = set()
         self.broker_epoch = _NO_EPOCH
         self._config, self._repair, self._only = config, repair, only
-        self._validator = LogValidator()  # shared by all logs: it has buffers
+        self._resources = LogResources()
         self._owner = this_process()  # a child of a fork may read here, and change nothing
         self._lock = self._take_lock()
         try:
@@ -183,7 +183,7 @@ class DataDirectory:
         try:
             opened = open_log(
                 self.files, directory, partition, self._config(partition.topic), start,
-                now_ms=now_ms, validator=self._validator,
+                now_ms=now_ms, resources=self._resources,
             )  # fmt: skip
             is_unused = start.recovery_point == 0 and not (start.clean_shutdown or opened.log.log_end_offset)
             topic_id = topic_id_of(self.files, directory, may_be_torn=is_unused)
@@ -222,14 +222,14 @@ class DataDirectory:
         for partition in topic_ids:
             log = self.logs.pop(partition, None)
             if log is not None:
-                log.close_files()
+                log.local.close_files()
             self.checkpoints.forget(partition)  # a crash may have left what was said of one of this name
         stale = any(map(self.checkpoints.mentions, topic_ids))
         first = self.checkpoints.work(self.logs) if stale else None
         self._in_creation = dict(topic_ids)
         return Creation(
             self.files, self.path, wanted, first=first, on_finished=self._created, now_ms=now_ms,
-            validator=self._validator,
+            resources=self._resources,
         )  # fmt: skip
 
     def _new(self, partition: TopicPartition, topic_id: str) -> NewPartition:
@@ -259,7 +259,7 @@ class DataDirectory:
         self.files.rename(self._file(str(partition)), target)
         log = self.logs.pop(partition, None)
         if log is not None:
-            log.close_files()
+            log.local.close_files()
         for known in (self.topic_ids, self.refused):
             known.pop(partition, None)
         self.checkpoints.forget(partition)
@@ -351,7 +351,7 @@ class DataDirectory:
 
     def _give_back(self) -> None:
         for log in self.logs.values():
-            log.close_files()
+            log.local.close_files()
         self._lock.close()
 
     def check_owner(self) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
-    from txnkafka.storage.log.log_validator import LogValidator
+    from txnkafka.storage.log.log_resources import LogResources
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
@@ -37,7 +37,7 @@ class NewPartition(NamedTuple):
 
 class Creation:
     """Work that creates partitions in the data directory ``path``, after ``first``, all of them or none.
-    ``on_finished`` gets their logs, which share ``validator``, none when it failed."""
+    ``on_finished`` gets their logs, which share ``resources``, none when it failed."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Creation:
         first: Work | None,
         on_finished: Callable[[Mapping[TopicPartition, PartitionLog]], None],
         now_ms: int,
-        validator: LogValidator,
+        resources: LogResources,
     ) -> None:
         self._files = files
         self._path = path
@@ -56,7 +56,7 @@ class Creation:
         self._first = first
         self._on_finished = on_finished
         self._now_ms = now_ms
-        self._validator = validator
+        self._resources = resources
         self._logs: dict[TopicPartition, PartitionLog] = {}
 
     def run(self) -> None:
@@ -78,10 +78,10 @@ class Creation:
     def _create(self, partition: NewPartition) -> PartitionLog:
         named = self._files, partition.directory, partition.topic_partition, partition.config
         if partition.is_there:
-            log = open_log(*named, Start(), now_ms=self._now_ms, validator=self._validator).log
+            log = open_log(*named, Start(), now_ms=self._now_ms, resources=self._resources).log
         else:
             self._files.make_directory(partition.directory)
-            log = new_log(*named, now_ms=self._now_ms, validator=self._validator)
+            log = new_log(*named, now_ms=self._now_ms, resources=self._resources)
         path = self._files.join(partition.directory, PARTITION_METADATA)
         replace_file(self._files, path, partition.metadata, is_synced=False)
         return log
@@ -92,7 +92,7 @@ class Creation:
             self._first.finish(error)
         if error is not None:
             for log in self._logs.values():
-                log.close_files()
+                log.local.close_files()
         self._on_finished({} if error is not None else self._logs)
 
 

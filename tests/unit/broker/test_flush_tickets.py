@@ -65,7 +65,7 @@ def test_a_flush_syncs_what_was_written_and_then_names() -> None:
     log.log.flush()
     for _ in range(4):
         log.plain()
-    log.log.has_unsynced_names = True
+    log.log.local.flushing.has_unsynced_names = True
     files = log.log.files
     assert isinstance(files, MemoryFiles)
     before = len(files.journal)

@@ -162,7 +162,7 @@ def test_files_that_cannot_be_opened_fence_their_log_and_no_other() -> None:
     plan = FaultPlan()
     host = Host(FaultyFiles(MemoryFiles(), plan))
     failed, sound = host.append(), host.append(SECOND)
-    host.directory.logs[FIRST].close_files()
+    host.directory.logs[FIRST].local.close_files()
     plan.__init__(1, errno.EMFILE, "open_to_write")
     host.finish(host.begin())
     assert list(host.told) == [failed, sound]
@@ -254,7 +254,7 @@ def test_reading_creates_no_file() -> None:
     host = Host()
     host.append()
     log = host.directory.logs[FIRST]
-    log.close_files()
+    log.local.close_files()
     path = log.active.path("log")
     host.files.remove(path)
     for access in (lambda: log.active.read(0, 10), log.active.sync, log.active.trim):

@@ -99,7 +99,7 @@ class Log:
         if clean and not power_cut:
             log.close()
         else:
-            log.close_files()
+            log.local.close_files()
         if power_cut:
             assert isinstance(log.files, MemoryFiles)
             log.files = MemoryFiles(base=what_is_synced(log.files))

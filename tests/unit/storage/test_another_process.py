@@ -59,8 +59,8 @@ for number, log in enumerate((closed, written)):
         f"truncate_to {number}": lambda log=log: truncate_to(log, 0, now_ms=NOW),
         f"delete_records {number}": lambda log=log: delete_records(log, 0),
         f"delete_old_segments {number}": lambda log=log: delete_old_segments(log, NOW),
-        f"delete_files {number}": lambda log=log: log.delete_files(log.active, NOW),
-        f"remove_deleted {number}": lambda log=log: log.remove_deleted(NOW + 10**12),
+        f"delete_files {number}": lambda log=log: log.local.delete(log.active, NOW),
+        f"remove_deleted {number}": lambda log=log: log.local.remove_deleted(NOW + 10**12),
         f"close {number}": log.close,
     }
 
@@ -115,7 +115,7 @@ print("append:", log.append(data(), now_ms=NOW).first_offset)
 log.flush()
 if "checkpoint" in sys.argv:
     directory.data.checkpoint()
-log.close_files()
+log.local.close_files()
 directory.data._lock.close()  # as if the process had ended
 again = opened()
 print("again:", again.logs[PARTITION].log_end_offset, again.data.refused)

@@ -82,7 +82,7 @@ class LogToClean(NamedTuple):
         if not log.log_start_offset <= dirty <= log.log_end_offset:
             dirty = log.log_start_offset
         bounds = [log.last_stable_offset, log.active.base_offset, *_young_segments(log, dirty, now_ms)]
-        uncleanable = log.segments[log.segment_of(max(dirty, min(bounds)))].base_offset
+        uncleanable = log.segments[log.segments.number_of(max(dirty, min(bounds)))].base_offset
         ends = [segment.base_offset for segment in log.segments[1:]]
         closed = [(each, end) for each, end in zip(log.segments, ends, strict=False) if end <= uncleanable]
         return cls(
@@ -96,7 +96,7 @@ class LogToClean(NamedTuple):
 
 
 def _dirty_segments(log: PartitionLog, dirty: int) -> list[LogSegment]:
-    return log.segments[log.segment_of(dirty) : -1]
+    return log.segments[log.segments.number_of(dirty) : -1]
 
 
 def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]:

@@ -31,7 +31,7 @@ def swap_segments(
         cleaned.files.become(".swap")
         log.files.sync_directory(log.directory)
         for segment in replaced:
-            log.delete_files(segment, now_ms)
+            log.local.delete(segment, now_ms + log.config.file_delete_delay_ms)
         cleaned.files.become("")
         log.files.sync_directory(log.directory)
         log.replace_segments(replaced, cleaned)

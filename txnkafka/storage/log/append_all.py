@@ -17,6 +17,7 @@ from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, ProduceError
 from txnkafka.model import NO_OFFSET, NO_PRODUCER_ID
 from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
+from txnkafka.storage.log.append_check import check, is_verified, validate, write_failed
 from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.producer_errors import refusal
 from txnkafka.storage.log.roll_rule import should_roll
@@ -85,7 +86,7 @@ class _WaitingBatches:
     def _decide(self, request: AppendRequest) -> AppendInfo:
         log = self._log
         log.check_usable()
-        batch = log.validate(request.batch, request.origin, self._now_ms, self._end_offset)
+        batch = validate(log, request.batch, request.origin, self._now_ms, self._end_offset)
         if batch.producer_id > NO_PRODUCER_ID:
             checked = self._check(batch, request)
             if checked is None:
@@ -108,7 +109,7 @@ class _WaitingBatches:
         those that wait are written first."""
         log, producer_id = self._log, batch.producer_id
         if not self._batches:
-            return log.check(batch, request.origin, request.transaction_version, request.guard)
+            return check(log, batch, request.origin, request.transaction_version, request.guard)
         waits = self._producers.is_active(producer_id)
         pending = None if producer_id in self._verified else log.verification.pending(producer_id)
         checked = check_producer(
@@ -117,7 +118,7 @@ class _WaitingBatches:
             request.origin,
             request.transaction_version,
             pending,
-            verified=log.is_verified(pending, request.guard),
+            verified=is_verified(log, pending, request.guard),
         )
         return None if checked.code and checked.search_below != NO_OFFSET else checked
 
@@ -134,7 +135,7 @@ class _WaitingBatches:
             try:
                 log.make_room(batch, self._now_ms)
             except OSError as error:
-                log.failed(error)
+                write_failed(log, error)
             self._tail = SegmentTail.of(log.active)
         batch.place(self._end_offset, self._leader_epoch)
         self._note_producer(batch)
@@ -166,7 +167,7 @@ class _WaitingBatches:
             except OSError as error:
                 self.give_up()
                 try:
-                    log.failed(error)
+                    write_failed(log, error)
                 except KafkaStorageError as failure:
                     self.answers[self._undecided :] = [failure] * (len(self.answers) - self._undecided)
                 self._begin()

@@ -14,11 +14,11 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from txnkafka.model import CompletedTxn
-    from txnkafka.storage.log.batch_position import BatchPosition
     from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.log_segments import LogSegments
 
 __all__ = ["LogOffsetMetadata", "OffsetPositions", "bytes_between"]
 
@@ -33,14 +33,13 @@ class LogOffsetMetadata(NamedTuple):
 
 
 class OffsetPositions:
-    """The positions of one log that are known. The log says what moves; ``locate`` finds the segment and the
-    batch of an offset for the others: the first batch that ends at the offset or behind it, with its segment,
-    or the last segment and None. Methods that return a position raise what ``locate`` raises."""
+    """The positions in ``segments`` that are known. The log says what moves; the others are looked up.
+    Methods that return a position raise CorruptRecordError and OSError."""
 
-    __slots__ = ("_begun", "_ended", "_flush_end", "_high_watermark", "_locate", "_log_start", "_unstable")
+    __slots__ = ("_begun", "_ended", "_flush_end", "_high_watermark", "_log_start", "_segments", "_unstable")
 
-    def __init__(self, locate: Callable[[int], tuple[LogSegment, BatchPosition | None]]) -> None:
-        self._locate = locate
+    def __init__(self, segments: LogSegments) -> None:
+        self._segments = segments
         self.clear()
 
     def clear(self) -> None:
@@ -107,7 +106,7 @@ class OffsetPositions:
         it, the offset is the log start itself."""
         known = self._log_start
         if known is None or known[0] != offset:
-            segment, batch = self._locate(offset)
+            _, segment, batch = self._segments.locate(offset)
             position = segment.size if batch is None else batch.position
             base_offset = offset if batch is None else min(batch.base_offset, offset)
             known = self._log_start = offset, LogOffsetMetadata(base_offset, segment.base_offset, position)
@@ -115,7 +114,7 @@ class OffsetPositions:
 
     def look_up(self, offset: int) -> LogOffsetMetadata:
         """Where an offset is that is not kept: looked up in the log."""
-        segment, batch = self._locate(offset)
+        _, segment, batch = self._segments.locate(offset)
         return LogOffsetMetadata(
             offset, segment.base_offset, segment.size if batch is None else batch.position
         )

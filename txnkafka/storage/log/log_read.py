@@ -67,10 +67,10 @@ def read(
         )
     committed = isolation_level is _READ_COMMITTED
     if committed:
-        limit = log.last_stable_offset_metadata
+        limit = log.offsets.last_stable_metadata
         stable = limit.offset
     else:
-        limit = log.log_end_metadata if isolation_level is None else log.high_watermark_metadata
+        limit = log.log_end_metadata if isolation_level is None else log.offsets.high_watermark_metadata
         stable = log.last_stable_offset
     records, end_offset, number = _slice(log, offset, limit, max_bytes, at_least_one=at_least_one)
     aborted = aborted_transactions(log, number, offset, end_offset) if committed and records.size else []
@@ -84,10 +84,9 @@ def _slice(
     ``offset`` is or will be."""
     if offset >= limit.offset:
         if offset > limit.offset:
-            limit = log.positions.look_up(offset)
+            limit = log.offsets.positions.look_up(offset)
         return LogSlice(None, limit.segment_base_offset, limit.position, 0), offset, 0
-    number, first = log.locate(offset)
-    segment = log.segments[number]
+    number, segment, first = log.segments.locate(offset)
     if first is None or segment.base_offset > limit.segment_base_offset:
         return LogSlice(None, limit.segment_base_offset, limit.position, 0), offset, number
     position, first_size, _, last_offset = first

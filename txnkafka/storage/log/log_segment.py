@@ -93,14 +93,20 @@ class LogSegment:
         """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
         it was, but for bytes behind ``size``."""
         self.files.open("log").write(self.size, batch.parts())
-        self.has_unsynced_bytes = True
+        if not self.has_unsynced_bytes:
+            self.note_unsynced()
         self.note(self.size, batch.size, batch.last_offset, batch.max_timestamp)
         self.size += batch.size
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         """Write batches that are indexed already. Raises OSError."""
         self.files.open("log").write(position, parts)
+        self.note_unsynced()
+
+    def note_unsynced(self) -> None:
+        """The log was written: its file stays open until it is synced, so that no error of it is missed."""
         self.has_unsynced_bytes = True
+        self.files.pin()
 
     def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Take the next batch of the log into the indexes: an entry for a batch when more than
@@ -347,7 +353,7 @@ class LogSegment:
         self.load()
         self.files.cut_slices(position)
         self.file("log").truncate(position)
-        self.has_unsynced_bytes = True
+        self.note_unsynced()
         self.size = position
         self.offset_index.keep_below(offset)
         self.time_index.keep_below(offset)
@@ -375,6 +381,7 @@ class LogSegment:
         for file in self.unsynced_files:
             file.sync()
         self.has_unsynced_bytes, self.unsynced_files = False, []
+        self.files.rest()
 
     def cut_tail(self, position: int) -> None:
         """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
@@ -388,4 +395,4 @@ class LogSegment:
     def trim(self) -> None:
         """Make the file as large as the log in it: it was preallocated, or a write failed. Raises OSError."""
         self.file("log").truncate(self.size)
-        self.has_unsynced_bytes = True  # else a power cut brings back what was cut off
+        self.note_unsynced()  # else a power cut brings back what was cut off

@@ -1,4 +1,4 @@
-"""Segments of one log, ascending.
+"""The segments of one open log: their order, and where an offset is in them.
 
 Source: ``LogSegments``.
 """
@@ -6,14 +6,105 @@ Source: ``LogSegments``.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator
 
+    from txnkafka.storage.log.batch_position import BatchPosition
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["segment_number"]
+__all__ = ["LogSegments", "segment_number"]
+
+_KEPT_INDEXES = 8  # of closed segments, in memory
+
+
+class LogSegments(Sequence["LogSegment"]):
+    """One segment at least, ascending by base offset. ``active``, the last one, is appended to."""
+
+    __slots__ = ("_looked_up", "_segments", "active")
+
+    def __init__(self, segments: Iterable[LogSegment]) -> None:
+        self._segments = list(segments)
+        self.active = self._segments[-1]
+        self._looked_up: list[LogSegment] = []  # closed segments whose indexes are in memory
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    @overload
+    def __getitem__(self, number: int) -> LogSegment: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[LogSegment]: ...
+    def __getitem__(self, number: int | slice) -> LogSegment | list[LogSegment]:
+        return self._segments[number]
+
+    def __iter__(self) -> Iterator[LogSegment]:
+        return iter(self._segments)
+
+    # Looking up
+
+    def number_of(self, offset: int) -> int:
+        """Number of the segment that would contain ``offset``; 0 for an offset below all of them."""
+        return segment_number(self._segments, offset)
+
+    def locate(self, offset: int) -> tuple[int, LogSegment, BatchPosition | None]:
+        """The first batch that ends at ``offset`` or behind it, with the number of its segment and the
+        segment; at the log end the active segment and None. Raises CorruptRecordError and OSError."""
+        active = self.active
+        last = len(self._segments) - 1
+        if offset < active.base_offset:
+            for number in range(self.number_of(offset), last):
+                batch = self.find(number, offset)
+                if batch is not None:
+                    return number, self._segments[number], batch
+        return last, active, active.find(offset)
+
+    def find(self, number: int, offset: int) -> BatchPosition | None:
+        """The first batch in a segment that ends at ``offset`` or behind it. Of closed segments, the indexes
+        of the eight that were asked last stay in memory. Raises CorruptRecordError and OSError."""
+        segment = self._segments[number]
+        if segment is not self.active and segment not in self._looked_up:
+            self._looked_up.append(segment)
+            oldest = self._looked_up.pop(0) if len(self._looked_up) > _KEPT_INDEXES else self.active
+            if oldest is not self.active:  # a truncation may have made it active
+                oldest.unload()
+        return segment.find(offset)
+
+    # Changing
+
+    def append(self, segment: LogSegment) -> None:
+        """Add the segment that is active from now on."""
+        self._segments.append(segment)
+        self.active = segment
+
+    def take_first(self, count: int) -> list[LogSegment]:
+        """Remove the first ``count`` segments, not all, and return them."""
+        taken = self._segments[:count]
+        self._forget(taken)
+        del self._segments[:count]
+        return taken
+
+    def take_from(self, number: int, *, then: LogSegment | None = None) -> list[LogSegment]:
+        """Remove the segments from ``number`` on, put ``then`` behind the rest, and return them; the last one
+        is active. Raises ValueError when none would be left."""
+        taken = self._segments[number:]
+        left = self._segments[:number] if then is None else [*self._segments[:number], then]
+        if not left:
+            raise ValueError("a log has one segment at least")
+        self._forget(taken)
+        self._segments, self.active = left, left[-1]
+        return taken
+
+    def replace(self, replaced: Sequence[LogSegment], by: LogSegment) -> None:
+        """Put one closed segment in the place of ``replaced``, which follow each other."""
+        first = self._segments.index(replaced[0])
+        self._forget(replaced)
+        self._segments[first : first + len(replaced)] = [by]
+
+    def _forget(self, removed: Sequence[LogSegment]) -> None:
+        self._looked_up = [segment for segment in self._looked_up if segment not in removed]
 
 
 def segment_number(segments: Sequence[LogSegment], offset: int) -> int:

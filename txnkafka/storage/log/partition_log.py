@@ -13,57 +13,59 @@ Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
 
 from __future__ import annotations
 
-import contextlib
-import errno
-from typing import TYPE_CHECKING, NoReturn
+import logging
+from typing import TYPE_CHECKING
 
-from txnkafka.errors import (
-    CorruptRecordError,
-    InvalidRecordError,
-    KafkaStorageError,
-    ProduceError,
-    RecordListTooLargeError,
-)
-from txnkafka.model import NO_OFFSET, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
+from txnkafka.errors import FlushUnderWayError
+from txnkafka.model import NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.storage.log.append_check import check, validate, write_failed
 from txnkafka.storage.log.append_info import AppendInfo
+from txnkafka.storage.log.fence import Fence
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
+from txnkafka.storage.log.log_flush import run_flush
 from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
-from txnkafka.storage.log.log_validator import AppendOrigin, LogValidator, batch_rules
-from txnkafka.storage.log.older_batches import search_older_batches
-from txnkafka.storage.log.producer_errors import as_refusal, refusal
-from txnkafka.storage.log.producer_history import keep_state, reload_state
+from txnkafka.storage.log.log_offsets import LogOffsets
+from txnkafka.storage.log.log_resources import LogResources
+from txnkafka.storage.log.log_validator import AppendOrigin, batch_rules
+from txnkafka.storage.log.producer_errors import refusal
+from txnkafka.storage.log.producer_history import reload_state
+from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.log.roll_rule import should_roll
+from txnkafka.storage.log.segment_deletion import begin_deletion
 from txnkafka.storage.log.transactions import transactions_of
-from txnkafka.storage.log.verification import NO_GUARD, VerificationState, check_producer
+from txnkafka.storage.log.verification import NO_GUARD, VerificationState
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Buffer
 
-    from txnkafka._core.producer_rules import Checked
     from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
+    from txnkafka.errors import KafkaError
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.cut import Cut
     from txnkafka.storage.log.loaded_log import LoadedLog
-    from txnkafka.storage.log.segment_deletion import SegmentDeletion
-    from txnkafka.storage.log.verification import PendingVerification
+    from txnkafka.storage.log.log_flush import LogFlush
+    from txnkafka.storage.log.log_segment import LogSegment
 
 __all__ = ["PartitionLog"]
 
-LAST_OFFSET = 2**63 - 2  # the log end behind it is a number of 64 bits, too
-_DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+LOG = logging.getLogger("txnkafka.storage")
 
 
-class PartitionLog(LocalLog):
+class PartitionLog:
     """The log in ``directory``, made of what ``storage.recovery.log_loader`` has ``loaded`` there.
 
-    ``recovery_point`` is where the durable part ends. ``fenced`` is the error after which nothing is taken.
+    ``segments`` are ascending, ``active`` the one that is appended to. Everything below ``recovery_point`` is
+    durable. ``fenced`` is the error after which nothing is appended. Only the process that opened the log
+    changes it: a child of a fork reads what it has in memory.
     """
 
     def __init__(
@@ -74,21 +76,43 @@ class PartitionLog(LocalLog):
         config: LogConfig,
         loaded: LoadedLog,
         *,
-        validator: LogValidator | None = None,  # shared by logs of one thread; it has buffers
+        resources: LogResources | None = None,
     ) -> None:
-        super().__init__(files, directory, topic_partition, config, loaded)
-        self._move(loaded.log_start_offset, loaded.log_end_offset, loaded.log_end_offset)
+        self.files = files
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.config = config
+        self.rules = batch_rules(config)
+        self.resources = LogResources() if resources is None else resources
+        self._fence = Fence(topic_partition, directory)
+        self.repairs = list(loaded.repairs)  # what was not as it should be, and is now
+        self.snapshots = loaded.snapshots
+        self.local = LocalLog(
+            files, directory, loaded,
+            fence=self._fence, open_files=self.resources.open_files, on_repair=self.note,
+        )  # fmt: skip
+        self.segments = self.local.segments
+        self._flushing = self.local.flushing
         self.loaded_ms = loaded.loaded_ms
         self.epochs = loaded.epochs
         self._epoch_file_is_current = loaded.epoch_file_is_current  # else the next append replaces it
         self.producers = loaded.producers
+        self.offsets = LogOffsets(
+            self.segments,
+            loaded.producers,
+            log_start=loaded.log_start_offset,
+            log_end=loaded.log_end_offset,
+        )
         self.verification = VerificationState()
-        self._validator = LogValidator() if validator is None else validator
-        self._rules = batch_rules(config)
+
+    @property
+    def active(self) -> LogSegment:
+        """The segment that is appended to."""
+        return self.segments.active
 
     def update_config(self, config: LogConfig) -> None:
         """Let the next append, roll and lookup go by other settings (``LocalLog.updateConfig``)."""
-        self.config, self._rules = config, batch_rules(config)
+        self.config, self.rules = config, batch_rules(config)
         for segment in self.segments:
             segment.config = config
 
@@ -112,9 +136,9 @@ class PartitionLog(LocalLog):
         KafkaStorageError when it could not be written.
         """
         self.check_usable()
-        incoming = self.validate(batch, origin, now_ms, self.log_end_offset)
+        incoming = validate(self, batch, origin, now_ms, self.log_end_offset)
         if incoming.producer_id > NO_PRODUCER_ID:
-            checked = self.check(incoming, origin, transaction_version, guard)
+            checked = check(self, incoming, origin, transaction_version, guard)
             if checked.is_duplicate:
                 epoch = self.epochs.epoch_of(checked.first_offset)
                 return AppendInfo.of_duplicate(checked, self.log_start_offset, epoch)
@@ -123,75 +147,31 @@ class PartitionLog(LocalLog):
         try:
             self.make_room(incoming, now_ms)
             incoming.place(self.log_end_offset, leader_epoch)
-            self.active.append(incoming)
+            active = self.segments.active
+            active.append(incoming)
         except OSError as error:
-            self.failed(error)
-        self.take_in(incoming, self.active.size - incoming.size, leader_epoch, now_ms)
+            write_failed(self, error)
+        self.take_in(incoming, active.size - incoming.size, leader_epoch, now_ms)
         return AppendInfo.of_batch(incoming, self.log_start_offset, leader_epoch)
-
-    def validate(self, batch: Buffer, origin: AppendOrigin, now_ms: int, end_offset: int) -> IncomingBatch:
-        """The batch as it will be in the log from ``end_offset`` on; errors say which log that is."""
-        try:
-            incoming = self._validator.validate(batch, self.config, self._rules, origin, now_ms)
-        except CorruptRecordError as error:
-            raise as_refusal(error, self.topic_partition) from None
-        except ProduceError as error:
-            refused = type(error)(f"{self.topic_partition}: {error}")
-            refused.record_errors = error.record_errors
-            raise refused from error
-        if incoming.last_offset_delta > LAST_OFFSET - end_offset:
-            raise InvalidRecordError(
-                f"{self.topic_partition} has no offsets left for the batch: it ends at "
-                f"{end_offset}, the last offset there can be is {LAST_OFFSET}"
-            )
-        if incoming.size > self.config.segment_bytes:
-            raise RecordListTooLargeError(
-                f"{self.topic_partition}: the batch has {incoming.size} bytes, segment.bytes is "
-                f"{self.config.segment_bytes}"
-            )
-        return incoming
-
-    def check(
-        self, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
-    ) -> Checked:
-        """What the producers' state has to say to the batch, older batches included where they decide."""
-        pending = self.verification.pending(batch.producer_id)
-        verified = self.is_verified(pending, guard)
-        checked = check_producer(
-            self.producers, batch, origin, transaction_version, pending, verified=verified
-        )
-        if checked.code and checked.search_below != NO_OFFSET:
-            search_older_batches(self, self.producers, batch.producer_id, checked.search_below)
-            checked = check_producer(
-                self.producers, batch, origin, transaction_version, pending, verified=verified
-            )
-        return checked
-
-    def is_verified(self, pending: PendingVerification | None, guard: int) -> bool:
-        """Whether a transactional batch that comes with this guard may begin a transaction."""
-        if not self.config.transaction_partition_verification_enable:
-            return True
-        return pending is not None and pending.matches(guard)
 
     def make_room(self, batch: IncomingBatch, now_ms: int) -> None:
         """Do what must be done before the batch is written: roll, load what a marker adds to. Raises
         OSError."""
-        if should_roll(self.active, batch, self.log_end_offset, now_ms):
+        if should_roll(self.segments.active, batch, self.log_end_offset, now_ms):
             self.roll(now_ms)
         if batch.is_control:
-            transactions_of(self, self.active)  # from a log that does not have the marker yet
+            transactions_of(self, self.segments.active)  # from a log that does not have the marker yet
 
     def take_in(self, batch: IncomingBatch, position: int, leader_epoch: int, now_ms: int) -> None:
         """The batch was written to the active segment at ``position``: move the log end behind it, and its
         producer on."""
-        self.active.modified_ms = now_ms
-        self.log_end_offset = batch.last_offset + 1
+        self.segments.active.modified_ms = now_ms
+        self.offsets.on_append(batch.last_offset + 1)
         known = leader_epoch in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH)
         if not (known and self._epoch_file_is_current):
             self.epochs.assign(leader_epoch, batch.base_offset)
             self.set_epochs(self.epochs)
-        if self._oldest_unflushed_ms is None:
-            self._oldest_unflushed_ms = now_ms
+        self._flushing.on_append(now_ms)
         if batch.producer_id > NO_PRODUCER_ID:
             if batch.attributes & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL):
                 self._note_transaction(batch, position)
@@ -207,11 +187,11 @@ class PartitionLog(LocalLog):
         open_before = self.producers.open_count
         completed = self.producers.append(batch)
         if completed is not None:
-            self.positions.on_completed(completed)
+            self.offsets.positions.on_completed(completed)
             if completed.is_aborted:
                 transactions_of(self, self.active).add([completed])
         elif self.producers.open_count > open_before:
-            self.positions.on_transaction(
+            self.offsets.positions.on_transaction(
                 LogOffsetMetadata(batch.base_offset, self.active.base_offset, position)
             )
 
@@ -219,25 +199,87 @@ class PartitionLog(LocalLog):
         """Let these be the epochs. The next flush writes the file: until then recovery takes the epochs of
         what is not durable from the batches."""
         self.epochs, self._epoch_file_is_current = epochs, True
-        self._unsaved[LEADER_EPOCH_CHECKPOINT] = format_leader_epoch_checkpoint(epochs.entries)
+        self._flushing.write_later(LEADER_EPOCH_CHECKPOINT, format_leader_epoch_checkpoint(epochs.entries))
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin another one at the log end, which counts once the closed one is
         durable. Nothing here waits for the disk. Raises OSError; then the log is what it was."""
-        self.owner.check(self.directory)
+        self._fence.check_owner()
         active, base_offset = self.active, self.log_end_offset
         if active.size == 0 and active.base_offset == base_offset:
             return  # KAFKA-6388: there is nothing to close
-        active.seal()
-        if self.config.preallocate:
-            active.trim()
-        active.save()
+        self.local.seal(self.config)
         self.snapshots.write(base_offset, self.producers.snapshot())
-        fresh = self._begun_segment(base_offset, now_ms)
-        self._rolled.append(active)
-        self.segments.append(fresh)
-        self.positions.on_roll(base_offset)
-        self.has_unsynced_names = True
+        self.local.roll(base_offset, self.config, now_ms)
+        self.offsets.positions.on_roll(base_offset)
+
+    # Flushing
+
+    @property
+    def recovery_point(self) -> int:
+        """The offset below which everything is durable."""
+        return self._flushing.recovery_point
+
+    @property
+    def has_unsynced_names(self) -> bool:
+        """Whether a file was created or renamed since the last flush began."""
+        return self._flushing.has_unsynced_names
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether something that was appended is not durable."""
+        return self.recovery_point < self.log_end_offset or self.has_unsynced_names
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether a flush was begun and is not finished."""
+        return self._flushing.is_flushing
+
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
+        age_ms = self._flushing.age_ms(now_ms)
+        records = self.log_end_offset - self.recovery_point
+        return age_ms is not None and (
+            records >= self.config.flush_messages or age_ms >= self.config.flush_ms
+        )
+
+    def begin_flush(self) -> LogFlush:
+        """What makes durable what was appended so far, up to the first segment without a name: that one gets
+        its name when this flush is finished, and is durable with the next one. ``finish_flush`` must follow
+        before the next flush; until then FlushUnderWayError is raised. When a file cannot be opened, the log
+        is fenced."""
+        self._fence.check_owner()
+        if self.is_flushing:
+            raise FlushUnderWayError(
+                f"a flush of {self.topic_partition} is under way: finish it before the next one"
+            )
+        if self.fenced is None:
+            try:
+                flush, end = self._flushing.begin(self.log_end_metadata)
+            except OSError as error:
+                self.fence(error)
+            else:
+                self.offsets.positions.on_flush(end)
+                return flush
+        return self._flushing.begin_nothing()
+
+    def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
+        """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
+        self._flushing.finish()
+        if error is not None:
+            self.fence(error)
+        elif self.fenced is None:
+            end_offset = min(flush.end_offset, self.log_end_offset)
+            self.offsets.advance_high_watermark(end_offset)
+            try:
+                self._flushing.on_durable(end_offset)
+            except OSError as failed:
+                self.fence(failed)
+
+    def flush(self) -> None:
+        """Make everything durable, now. Raises KafkaStorageError, and FlushUnderWayError between
+        ``begin_flush`` and ``finish_flush``."""
+        run_flush(self)
 
     # Cutting
 
@@ -245,10 +287,10 @@ class PartitionLog(LocalLog):
         """Cut the log, durably; producers and transactions are then what they were when it ended there.
         Raises OSError and KafkaError, after which the log may be half cut, and has to be fenced."""
         if cut.log_end_offset < self.log_end_offset:
-            self._sync_segments()
+            self._flushing.sync_segments()
             self._cut_end(cut, now_ms)
         elif cut.first:
-            perform(self.begin_deletion(cut, now_ms))
+            perform(begin_deletion(self, cut, now_ms))
         else:
             self.begin_at(cut)
 
@@ -256,101 +298,80 @@ class PartitionLog(LocalLog):
         """Let the log begin where ``cut`` says, its segments stay."""
         if cut.epochs.entries != self.epochs.entries:
             self.set_epochs(cut.epochs)
-        self._move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
-
-    def begin_deletion(self, cut: Cut, now_ms: int) -> SegmentDeletion:
-        """Take the first segments, not all, out of service: the log begins behind them. Returns the work that
-        deletes their files. Raises CorruptRecordError and OSError; then nothing has changed."""
-        base_offset = self.segments[cut.first].base_offset
-        keep_state(self, base_offset)
-        self.begin_at(cut)
-        return self._without_oldest(cut.first, self.snapshots.take_unsynced(base_offset), now_ms)
+        self.offsets.move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
 
     def _cut_end(self, cut: Cut, now_ms: int) -> None:
         end = cut.log_end_offset
         # what is cut must not come back after a crash as if it had been acknowledged
-        self.lower_recovery_point(end)
-        self.positions.clear()
+        self._flushing.lower_recovery_point(end)
+        self.offsets.positions.clear()
         if cut.last:
             transactions_of(self, self.segments[cut.last - 1])
-        self._drop_from(cut, now_ms)
-        self._move(cut.log_start_offset, min(self.high_watermark, end), end)
+        self.local.drop_from(cut, self.config, now_ms)
+        self.offsets.move(cut.log_start_offset, min(self.high_watermark, end), end)
         self.begin_at(cut)
         self.snapshots.remove_above(end)
         self.loaded_ms = now_ms
         reload_state(self, self.producers, self.high_watermark, self.config.producer_id_expiration_ms)
-        self._sync_cut()
+        self._flushing.sync_cut(end)
+
+    def lower_recovery_point(self, offset: int) -> None:
+        """Let the recovery point be ``offset`` unless it is below."""
+        self._flushing.lower_recovery_point(offset)
+
+    def replace_segments(self, replaced: Sequence[LogSegment], by: LogSegment) -> None:
+        """Let a segment whose files are durable take the place of ``replaced``, which follow each other."""
+        self.local.replace(replaced, by)
+        self.offsets.positions.clear()
 
     # Offsets
 
-    def _move(self, log_start_offset: int, high_watermark: int, log_end_offset: int) -> None:
-        """Set the offsets; an append alone moves the log end up without it. Raises ValueError when they are
-        not in order."""
-        if not 0 <= log_start_offset <= high_watermark <= log_end_offset:
-            raise ValueError(
-                f"{self.topic_partition}: log start {log_start_offset}, high watermark {high_watermark} and "
-                f"log end {log_end_offset} are not in order"
-            )
-        self.log_start_offset, self.high_watermark = log_start_offset, high_watermark
-        self.log_end_offset = log_end_offset
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that readers may ask for."""
+        return self.offsets.log_start
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset below which readers see batches: these are durable."""
+        return self.offsets.high_watermark
 
     @property
     def last_stable_offset(self) -> int:
         """Where the oldest undecided transaction begins, or the high watermark."""
-        first = self.producers.first_unstable_offset
-        if first is None or first >= self.high_watermark:
-            return self.high_watermark
-        if first < self.log_start_offset:
-            first = self.positions.log_start(self.log_start_offset).offset
-        return min(first, self.high_watermark)
+        return self.offsets.last_stable
 
     @property
-    def high_watermark_metadata(self) -> LogOffsetMetadata:
-        """The high watermark and its position. Raises CorruptRecordError and OSError where it has to be
-        looked up."""
-        return self.positions.high_watermark(self.high_watermark)
+    def log_end_offset(self) -> int:
+        """The offset of the next record."""
+        return self.offsets.log_end
 
     @property
-    def last_stable_offset_metadata(self) -> LogOffsetMetadata:
-        """The last stable offset and its position. Raises CorruptRecordError and OSError where it has to be
-        looked up."""
-        first, end = self.producers.first_unstable_offset, self.high_watermark
-        if first is not None and first < end:
-            begins_below = first < self.log_start_offset
-            stable = (
-                self.positions.log_start(self.log_start_offset)
-                if begins_below
-                else self.positions.first_unstable(first)
-            )
-            if stable.offset < end:
-                return stable
-        return self.positions.high_watermark(end)
-
-    def on_durable(self, end_offset: int) -> None:
-        self.advance_high_watermark(end_offset)
-
-    def advance_high_watermark(self, offset: int) -> None:
-        """Readers may see what is below ``offset``."""
-        offset = min(offset, self.log_end_offset)
-        if offset > self.high_watermark:
-            self._move(self.log_start_offset, offset, self.log_end_offset)
-            self.positions.on_high_watermark(offset)
-            self.producers.on_high_watermark(offset)
+    def log_end_metadata(self) -> LogOffsetMetadata:
+        """The log end and its position."""
+        active = self.segments.active
+        return LogOffsetMetadata(self.offsets.log_end, active.base_offset, active.size)
 
     # Failing
 
-    def failed(self, error: OSError) -> NoReturn:
-        """A write failed. When the disk is full and what was written of it can be taken back, the log goes
-        on; else it is fenced."""
-        if error.errno in _DISK_FULL and self.fenced is None:
-            with contextlib.suppress(OSError):
-                self.active.trim()
-                raise KafkaStorageError(
-                    f"the disk of {self.directory} is full: nothing was appended to {self.topic_partition}"
-                ) from error
-        self.fence(error)
-        self.check_usable()
-        raise AssertionError("a fenced log is not usable")
+    def note(self, what: str, action: str = "", why: str = "") -> None:
+        """Something was not as it should be, and is now; see ``RepairStep``."""
+        done = RepairStep(what, action, why)
+        LOG.warning("%s: %s", self.topic_partition, done)
+        self.repairs.append(done)
+
+    @property
+    def fenced(self) -> OSError | None:
+        """The error after which nothing is appended; None while the log takes appends."""
+        return self._fence.error
+
+    def fence(self, error: OSError | KafkaError) -> None:
+        """Let nothing be appended or acknowledged any more."""
+        self._fence.close(error)
+
+    def check_usable(self) -> None:
+        """Raises KafkaStorageError when the log is fenced, LogDirError when another process owns it."""
+        self._fence.check()
 
     # Closing
 
@@ -359,29 +380,14 @@ class PartitionLog(LocalLog):
         KafkaStorageError, and the files are given back all the same."""
         try:
             self.check_usable()
-            if self.needs_flush or self._unsaved:
+            if self.needs_flush or self._flushing.has_contents:
                 self.flush()
-            self._save()
+            self.local.save(self.config)
+            if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
+                self.snapshots.write(self.log_end_offset, self.producers.snapshot())
+            self._flushing.sync_derived()
         except OSError as error:
             self.fence(error)
             self.check_usable()
         finally:
-            self.close_files()
-
-    def _save(self) -> None:
-        """Make durable what follows from the log, whose batches are. Raises OSError."""
-        self.active.seal()
-        for segment in self.segments:
-            segment.save()
-        if self.config.preallocate:
-            self.active.trim()
-        if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
-            self.snapshots.write(self.log_end_offset, self.producers.snapshot())
-        # of ten thousand partitions most have nothing new, and then nothing is synced
-        changed = [each for each in self.segments if each.unsynced_files or each.has_unsynced_bytes]
-        names = bool(changed or self.snapshots.unsynced)
-        for segment in changed:
-            segment.sync()
-        self.snapshots.sync()
-        if names:
-            self.files.sync_directory(self.directory)
+            self.local.close_files()

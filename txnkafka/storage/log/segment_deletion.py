@@ -10,14 +10,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from txnkafka.storage.log.log_flush import sync_file
+from txnkafka.storage.log.producer_history import keep_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from txnkafka.env import DataFiles
+    from txnkafka.storage.log.cut import Cut
     from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["FileRemoval", "SegmentDeletion"]
+__all__ = ["DeletedFiles", "FileRemoval", "SegmentDeletion", "begin_deletion"]
 
 
 class SegmentDeletion:
@@ -55,6 +58,25 @@ class SegmentDeletion:
         self._on_finished(self._renamed, error)
 
 
+def begin_deletion(log: PartitionLog, cut: Cut, now_ms: int) -> SegmentDeletion:
+    """Take the first segments of a log, not all, out of service: the log begins behind them. Returns the work
+    that deletes their files. Raises CorruptRecordError and OSError; then nothing has changed."""
+    base_offset = log.segments[cut.first].base_offset
+    keep_state(log, base_offset)
+    log.begin_at(cut)
+    doomed = log.local.take_first(cut.first)
+    snapshots = log.snapshots.take_unsynced(base_offset)
+    for segment in doomed:
+        log.snapshots.remove(segment.base_offset)
+
+    def finished(renamed: list[str], error: Exception | None) -> None:
+        log.local.deleted.add(renamed, now_ms + log.config.file_delete_delay_ms)
+        if error is not None:
+            log.fence(error if isinstance(error, OSError) else OSError(str(error)))
+
+    return SegmentDeletion(log.files, log.directory, doomed, snapshots, finished)
+
+
 class FileRemoval:
     """Work that removes files whose ``file.delete.delay.ms`` is over. ``on_failed`` gets those that are left
     when it fails."""
@@ -77,3 +99,25 @@ class FileRemoval:
         """Keep what is left for the next try."""
         if self._left:
             self._on_failed(self._left)
+
+
+class DeletedFiles:
+    """The ``.deleted`` files of one log, which are there until ``file.delete.delay.ms`` is over."""
+
+    __slots__ = ("_due", "_files")
+
+    def __init__(self, files: DataFiles) -> None:
+        self._files = files
+        self._due: list[tuple[int, list[str]]] = []  # when to remove which paths
+
+    def add(self, paths: list[str], remove_at_ms: int) -> None:
+        """Let ``removal`` remove these files from ``remove_at_ms`` on."""
+        self._due.append((remove_at_ms, paths))
+
+    def removal(self, now_ms: int) -> FileRemoval | None:
+        """The work that removes the files whose time is up; None when there are none."""
+        due = [path for time_ms, paths in self._due if time_ms <= now_ms for path in paths]
+        if not due:
+            return None
+        self._due = [entry for entry in self._due if entry[0] > now_ms]
+        return FileRemoval(self._files, due, lambda left: self._due.insert(0, (now_ms, left)))

@@ -15,6 +15,7 @@ from txnkafka.storage.log.log_slice import LogSlice, SlicedFile
 if TYPE_CHECKING:
     from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.formats.layout import FileKind, FileSuffix
+    from txnkafka.storage.log.open_files import OpenFiles
 
 __all__ = ["DELETED", "KINDS", "UNNAMED", "SegmentFiles"]
 
@@ -28,7 +29,9 @@ KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 class SegmentFiles:
     """The files of the segment that begins at ``base_offset``, below ``directory``, all with one suffix."""
 
-    __slots__ = ("_base_offset", "_directory", "_open", "_sliced", "data_files", "suffix")
+    __slots__ = (
+        "_base_offset", "_directory", "_open", "_open_files", "_sliced", "data_files", "suffix", "was_used",
+    )  # fmt: skip
 
     def __init__(
         self, data_files: DataFiles, directory: str, base_offset: int, suffix: FileSuffix = ""
@@ -39,6 +42,8 @@ class SegmentFiles:
         self._base_offset = base_offset
         self._open: dict[FileKind, DataFile] = {}
         self._sliced: SlicedFile | None = None  # the open log, once a slice of it was handed out
+        self._open_files: OpenFiles | None = None
+        self.was_used = False  # the log, since it was opened
 
     def path(self, kind: FileKind) -> str:
         """Where a file of the segment is, or would be."""
@@ -57,7 +62,8 @@ class SegmentFiles:
         """The file, open. Raises OSError, FileNotFoundError when it is not there."""
         file = self._open.get(kind)
         if file is None:
-            file = self._open[kind] = self.data_files.open_to_write(self.path(kind))
+            return self._opened(kind, self.data_files.open_to_write(self.path(kind)))
+        self.was_used = True
         return file
 
     def open_or_create(self, kind: FileKind) -> DataFile:
@@ -68,7 +74,13 @@ class SegmentFiles:
 
     def create(self, kind: FileKind) -> DataFile:
         """A new file, open. Raises OSError, FileExistsError when it is there."""
-        file = self._open[kind] = self.data_files.create(self.path(kind))
+        return self._opened(kind, self.data_files.create(self.path(kind)))
+
+    def _opened(self, kind: FileKind, file: DataFile) -> DataFile:
+        self._open[kind] = file
+        if kind == "log" and self._open_files is not None:
+            self.was_used = False
+            self._open_files.opened(self)
         return file
 
     def become(self, suffix: FileSuffix) -> None:
@@ -84,6 +96,45 @@ class SegmentFiles:
         """Whether this is one of the segment's files."""
         return any(file is each for each in self._open.values())
 
+    # Keeping the log open
+
+    def limit_by(self, open_files: OpenFiles) -> None:
+        """Let ``open_files`` close the log when too many are open."""
+        self._open_files = open_files
+        if "log" in self._open:
+            open_files.opened(self)
+
+    def pin(self) -> None:
+        """Keep the log open, its bytes are not synced."""
+        if self._open_files is not None:
+            self._open_files.pin(self)
+
+    def rest(self) -> None:
+        """Let the log be closed when too many are open, its bytes are synced."""
+        if self._open_files is not None and "log" in self._open:
+            self._open_files.rest(self)
+
+    def close_log(self) -> None:
+        """Close the log, or leave it to the last slice of it; it is opened again when it is needed."""
+        file = self._open.pop("log", None)
+        if file is None:
+            return
+        sliced, self._sliced = self._sliced, None
+        if sliced is None:
+            file.close()
+        else:
+            sliced.release()
+        if self._open_files is not None:
+            self._open_files.closed(self)
+
+    def close(self) -> None:
+        """Close the files, the log when its last slice is released; they are opened again when they are
+        needed."""
+        self.close_log()
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
     def slice(self, position: int, size: int) -> LogSlice:
         """A part of the log, whose file stays open until the slice is released. Raises OSError."""
         sliced = self._sliced
@@ -96,21 +147,8 @@ class SegmentFiles:
         """Let the slices that are not released end at ``position``, where the log is about to be truncated.
         They keep the open file, the segment opens the log again."""
         if self._sliced is not None and self._sliced.is_shared:
-            sliced, self._sliced = self._sliced, None
-            sliced.end = position
-            del self._open["log"]
-            sliced.release()
-
-    def close(self) -> None:
-        """Close the files, the log when its last slice is released; they are opened again when they are
-        needed."""
-        sliced, self._sliced = self._sliced, None
-        for file in self._open.values():
-            if sliced is None or file is not sliced.file:
-                file.close()
-        self._open.clear()
-        if sliced is not None:
-            sliced.release()
+            self._sliced.end = position
+            self.close_log()
 
     def remove(self) -> None:
         """Remove the files, the log first. Raises OSError."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from txnkafka.errors import FlushUnderWayError, KafkaError, OffsetOutOfRangeError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.log.cut import Cut
+from txnkafka.storage.log.segment_deletion import begin_deletion
 
 if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
@@ -114,7 +115,7 @@ def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
     if count == len(log.segments):
         log.roll(now_ms)
         count -= 1
-    return log.begin_deletion(Cut.at_beginning(log, count), now_ms) if count else None
+    return begin_deletion(log, Cut.at_beginning(log, count), now_ms) if count else None
 
 
 def _count_deletable(log: PartitionLog, now_ms: int) -> int:

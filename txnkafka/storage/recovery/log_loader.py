@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
-    from txnkafka.storage.log.log_validator import LogValidator
+    from txnkafka.storage.log.log_resources import LogResources
     from txnkafka.storage.log.repair_step import RepairStep
 
 __all__ = ["OpenedLog", "Repair", "Start", "load_log", "new_log", "open_log"]
@@ -64,17 +64,17 @@ def open_log(
     start: Start,
     *,
     now_ms: int,
-    validator: LogValidator | None = None,
+    resources: LogResources | None = None,
 ) -> OpenedLog:
     """Open the log in ``directory``, which is made when it is not there, and make what it has durable. Logs
-    of one thread share a ``validator``.
+    of one thread share ``resources``.
 
     Raises CorruptRecordError when something below the recovery point is damaged, LogDirError when a file
     cannot be read or is a link, KafkaStorageError when a sync fails, and OSError.
     """
     found = FoundLog(files, directory, topic_partition, config, now_ms)
     loaded = load_log(found, start)
-    log = PartitionLog(files, directory, topic_partition, config, loaded, validator=validator)
+    log = PartitionLog(files, directory, topic_partition, config, loaded, resources=resources)
     return OpenedLog(log, list(loaded.repairs))
 
 
@@ -85,7 +85,7 @@ def new_log(
     config: LogConfig,
     *,
     now_ms: int,
-    validator: LogValidator | None = None,
+    resources: LogResources | None = None,
 ) -> PartitionLog:
     """Begin a log in ``directory``, which is empty; the caller makes its file durable. Raises OSError."""
     segment = LogSegment(files, directory, 0, config, created_ms=now_ms)
@@ -102,7 +102,7 @@ def new_log(
         loaded_ms=now_ms,
         repairs=[],
     )
-    return PartitionLog(files, directory, topic_partition, config, loaded, validator=validator)
+    return PartitionLog(files, directory, topic_partition, config, loaded, resources=resources)
 
 
 def load_log(found: FoundLog, start: Start) -> LoadedLog:

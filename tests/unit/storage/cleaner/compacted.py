@@ -115,7 +115,7 @@ class CompactedLog:
             active.write(active.size, [batch])
             active.note(active.size, size, header.last_offset, header.max_timestamp)
             active.size += size
-            self.log.log_end_offset = header.last_offset + 1
+            self.log.offsets.on_append(header.last_offset + 1)
 
     # Cleaning
 
@@ -133,7 +133,7 @@ class CompactedLog:
             self.log.close()
         else:
             self.log.flush()
-            self.log.close_files()
+            self.log.local.close_files()
         if not snapshots:
             for entry in self.files.list(DIRECTORY):
                 if entry.name.endswith((".snapshot", ".txnindex", "index")):

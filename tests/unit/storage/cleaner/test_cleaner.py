@@ -331,7 +331,7 @@ def test_segments_become_one_with_one_transaction_index() -> None:
     assert [segment.base_offset for segment in log.log.segments] == [0, bases[-1]]
     assert [entry.last_offset for entry in log.aborted()] == [1, 4, 7, 10]
     assert log.names(".snapshot") == [f"{bases[-1]:020d}.snapshot"]
-    log.log.remove_deleted(1 << 60)
+    log.log.local.remove_deleted(1 << 60)
     assert len(log.names("")) == 4 + 1 + 2  # the new segment, the active one's log, a snapshot, the epochs
 
 

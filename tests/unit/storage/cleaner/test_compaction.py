@@ -82,7 +82,7 @@ def test_an_offset_that_the_log_has_not_means_all_is_dirty() -> None:
     fill(log, 2)
     for wrong in (5, -1):
         assert LogToClean.of(log, wrong, NOW).first_dirty_offset == 0
-    log.log_start_offset = 2
+    log.offsets.move(2, log.high_watermark, log.log_end_offset)
     assert LogToClean.of(log, 1, NOW).first_dirty_offset == 2
 
 
@@ -131,7 +131,7 @@ def test_offsets_of_a_group_fit_into_its_index() -> None:
     log = CompactedLog()
     for base_offset in (1, 2**31 - 1, 2**31, 2**31 + 5):
         log.data(-1, (b"a", b"x"))
-        log.log.log_end_offset = base_offset
+        log.log.offsets.move(0, 0, base_offset)
         log.roll()
     bases = [[each.base_offset for each in group] for group in group_segments(log.log, 1 << 40)]
     assert bases == [[0, 1, 2**31 - 1], [2**31]]

@@ -58,13 +58,13 @@ def test_where_transactions_begin_in_one_write() -> None:
     log = opened(segment_bytes=4 * SIZE, transaction_partition_verification_enable=False)
     append(log, data(7, 0), data(8, 0, transactional=True), data(7, 2), data(9, 0, transactional=True))
     log.flush()
-    assert log.last_stable_offset_metadata == LogOffsetMetadata(2, 0, SIZE)
+    assert log.offsets.last_stable_metadata == LogOffsetMetadata(2, 0, SIZE)
     ends = [AppendRequest(marker(each), AppendOrigin.COORDINATOR, 0) for each in (8, 9)]
     append_all(log, ends, now_ms=NOW)
     append(log, data(7, 4), data(8, 2, transactional=True))
     log.flush()
     position = log.active.size - SIZE
-    assert log.last_stable_offset_metadata == LogOffsetMetadata(12, log.active.base_offset, position)
+    assert log.offsets.last_stable_metadata == LogOffsetMetadata(12, log.active.base_offset, position)
     assert log.active.base_offset == 8
 
 

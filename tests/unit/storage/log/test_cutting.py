@@ -114,12 +114,12 @@ def test_a_segment_that_was_looked_up_and_became_active_keeps_its_index() -> Non
     log = opened()
     for _ in range(60):
         append(log, size=1)
-    log.advance_high_watermark(log.log_end_offset)
+    log.offsets.advance_high_watermark(log.log_end_offset)
     number = len(log.segments) - 2
-    log.find(number, log.segments[number].base_offset)
+    log.segments.find(number, log.segments[number].base_offset)
     truncate_to(log, log.segments[number].base_offset + 2, now_ms=NOW)
     entries = len(log.active.offset_index)
     assert entries
     for other in range(len(log.segments) - 1):
-        log.find(other, log.segments[other].base_offset)
+        log.segments.find(other, log.segments[other].base_offset)
     assert len(log.active.offset_index) == entries

@@ -40,7 +40,8 @@ def names(files: MemoryFiles) -> list[str]:
 def on(files: MemoryFiles, log: Log) -> Log:
     """What is on these files, opened after a crash."""
     again = Log(log.log)
-    again.log.files, again.log.recovery_point = files, log.log.recovery_point
+    again.log.files = files
+    again.log.local.flushing.recovery_point = log.log.recovery_point
     again.restart(clean=False)
     return again
 

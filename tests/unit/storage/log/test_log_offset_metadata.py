@@ -39,8 +39,8 @@ def test_the_high_watermark_is_where_the_log_ended_when_its_flush_began() -> Non
     log.plain()
     log.log.finish_flush(flush, None)
     with no_lookups():
-        assert log.log.high_watermark_metadata == (2, 0, SIZE)
-        assert log.log.last_stable_offset_metadata == (2, 0, SIZE)
+        assert log.log.offsets.high_watermark_metadata == (2, 0, SIZE)
+        assert log.log.offsets.last_stable_metadata == (2, 0, SIZE)
         assert log.log.log_end_metadata == (4, 0, 2 * SIZE)
 
 
@@ -52,7 +52,7 @@ def test_a_roll_while_a_flush_is_under_way() -> None:
     log.plain()
     log.log.finish_flush(flush, None)
     with no_lookups():
-        assert log.log.high_watermark_metadata == (2, 2, 0)
+        assert log.log.offsets.high_watermark_metadata == (2, 2, 0)
     log.log.roll(NOW)
     assert log.log.log_end_metadata == (4, 4, 0)
 
@@ -67,20 +67,20 @@ def test_the_first_unstable_offset_is_where_its_transaction_began() -> None:
     log.plain()
     log.log.flush()
     with no_lookups():
-        assert log.log.last_stable_offset_metadata == (2, 0, SIZE)
+        assert log.log.offsets.last_stable_metadata == (2, 0, SIZE)
         log.end(2)
         log.end(1)
-        assert log.log.last_stable_offset_metadata == (2, 0, SIZE)
+        assert log.log.offsets.last_stable_metadata == (2, 0, SIZE)
     log.transactional(3, 0)
     flush = log.log.begin_flush()
     log.log.finish_flush(flush, None)
     assert log.log.last_stable_offset == log.log.log_end_offset - 2
     log.transactional(4, 0)
     with no_lookups():
-        third = log.log.last_stable_offset_metadata
+        third = log.log.offsets.last_stable_metadata
         log.end(3)
-        log.log.advance_high_watermark(log.log.log_end_offset)
-        fourth = log.log.last_stable_offset_metadata
+        log.log.offsets.advance_high_watermark(log.log.log_end_offset)
+        fourth = log.log.offsets.last_stable_metadata
     assert (third.offset + 2, third.position + first) == (fourth.offset, fourth.position)
 
 
@@ -94,7 +94,7 @@ def test_a_transaction_that_ended_is_unstable_until_its_marker_is_durable() -> N
     log.end(2)
     log.log.finish_flush(flush, None)
     with no_lookups():
-        assert log.log.last_stable_offset_metadata == (2, 0, first)
+        assert log.log.offsets.last_stable_metadata == (2, 0, first)
 
 
 def test_what_recovery_finds_is_looked_up_once() -> None:
@@ -103,15 +103,15 @@ def test_what_recovery_finds_is_looked_up_once() -> None:
     log.transactional(1, 0)
     log.plain()
     log.restart()
-    assert log.log.last_stable_offset_metadata == (2, 0, SIZE)
-    assert log.log.high_watermark_metadata.offset == 6
+    assert log.log.offsets.last_stable_metadata == (2, 0, SIZE)
+    assert log.log.offsets.high_watermark_metadata.offset == 6
     with no_lookups():
-        assert log.log.last_stable_offset_metadata == (2, 0, SIZE)
-        assert log.log.high_watermark_metadata.position == log.log.active.size
+        assert log.log.offsets.last_stable_metadata == (2, 0, SIZE)
+        assert log.log.offsets.high_watermark_metadata.position == log.log.active.size
     log.end(1)
     log.log.flush()
     with no_lookups():
-        assert log.log.last_stable_offset_metadata == log.log.log_end_metadata
+        assert log.log.offsets.last_stable_metadata == log.log.log_end_metadata
 
 
 def test_a_log_start_in_the_first_unstable_batch_is_looked_up_once() -> None:
@@ -124,9 +124,9 @@ def test_a_log_start_in_the_first_unstable_batch_is_looked_up_once() -> None:
     assert log.log.last_stable_offset == 2
     with no_lookups():
         assert log.log.last_stable_offset == 2
-        assert log.log.last_stable_offset_metadata == (2, 0, SIZE)
+        assert log.log.offsets.last_stable_metadata == (2, 0, SIZE)
     delete_records(log.log, 4)
-    assert log.log.last_stable_offset_metadata.offset == 4
+    assert log.log.offsets.last_stable_metadata.offset == 4
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -136,13 +136,13 @@ def test_a_truncation_forgets_positions(count: int) -> None:
     log.plain(4)
     log.transactional(1, 0)
     log.log.flush()
-    before = log.log.last_stable_offset_metadata, log.log.high_watermark_metadata
+    before = log.log.offsets.last_stable_metadata, log.log.offsets.high_watermark_metadata
     truncate_to(log.log, 0, now_ms=NOW)
     log.plain(count)
     log.plain(4 - count)
     log.transactional(1, 0)
     log.log.flush()
-    after = log.log.last_stable_offset_metadata, log.log.high_watermark_metadata
+    after = log.log.offsets.last_stable_metadata, log.log.offsets.high_watermark_metadata
     assert [each.offset for each in before] == [each.offset for each in after] == [4, 6]
     assert all(old.position < new.position for old, new in zip(before, after, strict=True))
 
@@ -153,14 +153,15 @@ def test_bytes_between_two_positions_in_several_segments() -> None:
         log.plain()
     log.log.flush()
     segments = log.log.segments
-    positions = [log.log.positions.look_up(2 * i) for i in range(8)]
+    positions = [log.log.offsets.positions.look_up(2 * i) for i in range(8)]
     with no_lookups():
         for i, begin in enumerate(positions):
             for j, end in enumerate(positions):
                 assert bytes_between(segments, begin, end) == max(0, j - i) * SIZE
     # what is deleted is not counted
     assert bytes_between(segments[2:], positions[1], positions[6]) == 2 * SIZE
-    assert bytes_between(segments, LogOffsetMetadata(0, 0, 0), log.log.high_watermark_metadata) == 7 * SIZE
+    end = log.log.offsets.high_watermark_metadata
+    assert bytes_between(segments, LogOffsetMetadata(0, 0, 0), end) == 7 * SIZE
 
 
 def test_a_parked_fetch_needs_no_lookup() -> None:
@@ -172,11 +173,11 @@ def test_a_parked_fetch_needs_no_lookup() -> None:
         with no_lookups(), read(log.log, 2, max_bytes=100, isolation_level=level).records as records:
             assert records.size == 0
         waits_at = LogOffsetMetadata(2, records.base_offset, records.position)
-        assert bytes_between(log.log.segments, waits_at, log.log.high_watermark_metadata) == 0
+        assert bytes_between(log.log.segments, waits_at, log.log.offsets.high_watermark_metadata) == 0
     log.plain()
     log.log.flush()
     with no_lookups():
-        assert bytes_between(log.log.segments, waits_at, log.log.high_watermark_metadata) == SIZE
+        assert bytes_between(log.log.segments, waits_at, log.log.offsets.high_watermark_metadata) == SIZE
 
 
 def test_an_empty_read_above_the_high_watermark_says_where_its_offset_is() -> None:

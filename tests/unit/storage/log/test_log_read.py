@@ -35,7 +35,7 @@ def test_ul_41_where_each_kind_of_reader_stops() -> None:
 
 def test_ul_68_gaps_and_ends() -> None:
     log = Log()
-    log.log.log_end_offset = 2  # as after compaction
+    log.log.offsets.on_append(2)  # as after compaction
     log.plain()
     log.log.flush()
     assert offsets(read(log.log, 0, max_bytes=100)) == [(2, 3)]

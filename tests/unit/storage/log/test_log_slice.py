@@ -57,7 +57,7 @@ def delete(log: Log) -> None:
     log.log.roll(NOW)
     delete_records(log.log, log.log.high_watermark)
     delete_old_segments(log.log, NOW)
-    log.log.remove_deleted(NOW + 10_000)
+    log.log.local.remove_deleted(NOW + 10_000)
 
 
 def compact(log: Log) -> None:
@@ -65,12 +65,12 @@ def compact(log: Log) -> None:
     log.plain()
     log.log.flush()
     clean(log.log, now_ms=NOW + 10_000, dirty_from=0)
-    log.log.remove_deleted(NOW + 20_000)
+    log.log.local.remove_deleted(NOW + 20_000)
 
 
 def close_idle_files(log: Log) -> None:
     """As a limit on open files does."""
-    log.log.close_files()
+    log.log.local.close_files()
 
 
 def delete_under_a_flush(log: Log) -> None:
@@ -79,7 +79,7 @@ def delete_under_a_flush(log: Log) -> None:
     flush = log.log.begin_flush()
     delete_records(log.log, log.log.high_watermark)
     delete_old_segments(log.log, NOW)
-    log.log.remove_deleted(NOW + 10_000)
+    log.log.local.remove_deleted(NOW + 10_000)
     flush.run(log.log.files)
     log.log.finish_flush(flush, None)
 
@@ -113,14 +113,14 @@ def test_a_slice_reads_the_same_whatever_becomes_of_its_segment(
     assert not records.is_truncated
     assert bytes(records.read()) == before
     records.release()
-    log.log.close_files()
+    log.log.local.close_files()
     with pytest.raises(OSError, match=r"Bad file descriptor|not open"):
         file.read_into(memoryview(bytearray(1)), 0)
 
 
 def test_two_slices_share_a_file(log: Log) -> None:
     first, second = slice_of(log), slice_of(log, 2)
-    log.log.close_files()
+    log.log.local.close_files()
     first.release()
     assert bytes(second.read()) == content(log, 2)
     second.release()
@@ -183,7 +183,7 @@ def test_parts_of_a_slice() -> None:
 def test_a_slice_is_released_once() -> None:
     log = filled(Log())
     first, second = slice_of(log), slice_of(log)
-    log.log.close_files()
+    log.log.local.close_files()
     first.release()
     first.release()
     assert len(second.read()) == 4 * SIZE
@@ -199,7 +199,7 @@ def test_a_slice_that_is_forgotten_says_so_and_is_released() -> None:
     with pytest.warns(ResourceWarning, match=f"{4 * SIZE} bytes at position 0 of segment 0 was never"):
         slice_of(log)
     gc.collect()
-    log.log.close_files()
+    log.log.local.close_files()
     with pytest.raises(OSError, match="not open"):
         file.size()
 
@@ -230,7 +230,7 @@ def test_slices_that_threads_release_close_their_file_once(monkeypatch: pytest.M
     threads = [threading.Thread(target=release, args=(slices[i::8],)) for i in range(8)]
     for thread in threads:
         thread.start()
-    log.log.close_files()
+    log.log.local.close_files()
     for thread in threads:
         thread.join()
     assert closed == [1]

@@ -21,7 +21,7 @@ def test_a_log_is_made_of_what_was_loaded_unless_its_offsets_are_out_of_order() 
     loaded = load_log(found, Start(clean_shutdown=True))
     made = PartitionLog(log.files, DIRECTORY, log.topic_partition, log.config, loaded)
     assert (made.log_start_offset, made.high_watermark, made.log_end_offset) == (0, 1, 1)
-    assert (made.recovery_point, list(made.repairs), made.segments) == (1, [], list(loaded.segments))
+    assert (made.recovery_point, list(made.repairs), list(made.segments)) == (1, [], list(loaded.segments))
     with pytest.raises(ValueError, match="log start 2, high watermark 1 and log end 1 are not in order"):
         PartitionLog(
             log.files, DIRECTORY, log.topic_partition, log.config, replace(loaded, log_start_offset=2)

@@ -89,7 +89,7 @@ def test_a_last_offset_before_the_first(origin: AppendOrigin) -> None:
 def test_no_offsets_are_left(origin: AppendOrigin) -> None:
     """The last offset can be used; what would lie behind it is refused, and the log can be closed."""
     files = MemoryFiles()
-    opened(files).close_files()
+    opened(files).local.close_files()
     files.remove("/data/t-0/00000000000000000000.log")
     file = files.create(f"/data/t-0/{LAST - 2:020}.log")
     file.write(0, [build_batch([(b"key", b"value", NOW)], base_offset=LAST - 2)])

@@ -101,7 +101,7 @@ def test_a_full_index(index_bytes: int, bases: list[int]) -> None:
 def test_an_offset_too_far_from_the_base() -> None:
     log = Log()
     log.plain()
-    log.log.log_end_offset = 2**31 - 2
+    log.log.offsets.on_append(2**31 - 2)
     log.plain(2)
     assert log.bases == [0]
     log.plain(1)

@@ -91,14 +91,14 @@ def test_transactions_above_the_high_watermark_stay_hidden_after_a_cut() -> None
     log = Log()
     log.plain()
     log.transactional(7, 0)  # 2, 3
-    log.log.advance_high_watermark(3)
+    log.log.offsets.advance_high_watermark(3)
     log.end(7)  # 4
     log.log.roll(NOW)
     log.plain()
     log.plain()
     assert truncate_to(log.log, 7, now_ms=NOW)
     assert (log.log.high_watermark, log.log.last_stable_offset) == (3, 2)
-    log.log.advance_high_watermark(5)
+    log.log.offsets.advance_high_watermark(5)
     assert log.log.last_stable_offset == 5
 
 
@@ -285,9 +285,9 @@ def test_deleted_files_stay_for_a_while() -> None:
     deleted = [name for name in log.names() if name.endswith(".deleted")]
     assert {name.split(".")[1] for name in deleted} == {"log", "index", "timeindex"}
     assert len(deleted) == 6
-    log.log.remove_deleted(NOW + 999)
+    log.log.local.remove_deleted(NOW + 999)
     assert set(deleted) <= set(log.names())
-    log.log.remove_deleted(NOW + 1000)
+    log.log.local.remove_deleted(NOW + 1000)
     assert not [name for name in log.names() if name.endswith(".deleted")]
 
 

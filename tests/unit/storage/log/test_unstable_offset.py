@@ -12,13 +12,13 @@ def test_ul_39_first_txn_append_is_unstable_until_commit_and_high_watermark() ->
     log = Log()
     log.transactional(7, 0)
     assert log.log.producers.first_unstable_offset == 0
-    log.log.advance_high_watermark(2)
+    log.log.offsets.advance_high_watermark(2)
     assert log.log.last_stable_offset == 0
     log.end(7)
     assert log.log.last_stable_offset == 0
-    log.log.advance_high_watermark(2)
+    log.log.offsets.advance_high_watermark(2)
     assert log.log.last_stable_offset == 0
-    log.log.advance_high_watermark(3)
+    log.log.offsets.advance_high_watermark(3)
     assert log.log.last_stable_offset == 3
     assert log.log.producers.first_unstable_offset is None
 
@@ -36,9 +36,9 @@ def test_ul_40_only_transactions_hold_the_last_stable_offset() -> None:
 def test_ul_42_the_high_watermark_stays_within_the_log() -> None:
     log = Log()
     log.plain()
-    log.log.advance_high_watermark(100)
+    log.log.offsets.advance_high_watermark(100)
     assert log.log.high_watermark == 2
-    log.log.advance_high_watermark(1)
+    log.log.offsets.advance_high_watermark(1)
     assert log.log.high_watermark == 2
 
 

@@ -126,7 +126,7 @@ def test_what_is_deleted_later_is_not_what_came_back_under_its_name() -> None:
     for sequence in range(1, 4):
         append(log, producer_id=7, sequence=sequence)
     before = {name for name in content(log.files) if not name.endswith(".deleted")}
-    log.remove_deleted(NOW + 1000)
+    log.local.remove_deleted(NOW + 1000)
     assert set(content(log.files)) == before
     log.flush()
     log = restarted(log, clean=False)

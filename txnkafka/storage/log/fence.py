@@ -1,0 +1,52 @@
+"""Whether a log takes appends: after the first I/O error it does not, nor in another process than its owner.
+
+Source: KAFKA-10778; ``LogDirFailureChannel``.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from typing import TYPE_CHECKING
+
+from txnkafka.env import this_process
+from txnkafka.errors import KafkaError, KafkaStorageError
+
+if TYPE_CHECKING:
+    from txnkafka.model import TopicPartition
+
+__all__ = ["Fence"]
+
+LOG = logging.getLogger("txnkafka.storage")
+
+
+class Fence:
+    """``error`` is what closed the fence around the log in ``directory``, None while it is open."""
+
+    __slots__ = ("_directory", "_owner", "_topic_partition", "error")
+
+    def __init__(self, topic_partition: TopicPartition, directory: str) -> None:
+        self._topic_partition = topic_partition
+        self._directory = directory
+        self._owner = this_process()
+        self.error: OSError | None = None
+
+    def close(self, error: OSError | KafkaError) -> None:
+        """Let nothing be appended or acknowledged any more. The first error is the one that counts."""
+        if self.error is None:
+            self.error = error if isinstance(error, OSError) else OSError(errno.EIO, str(error))
+            LOG.error("%s takes no more appends: %s", self._topic_partition, error)
+
+    def check_owner(self) -> None:
+        """Raises LogDirError in another process than the one that opened the log, such as a child of it."""
+        if not self._owner.is_here:  # asked here because every append comes by
+            self._owner.check(self._directory)
+
+    def check(self) -> None:
+        """Raises KafkaStorageError after an error, LogDirError in another process."""
+        self.check_owner()
+        if self.error is not None:
+            raise KafkaStorageError(
+                f"{self._topic_partition} takes nothing since {self._directory} failed: {self.error}. "
+                "Opening the data directory again recovers what was acknowledged"
+            )

@@ -1,0 +1,196 @@
+"""Which part of one log is durable, and what the next flush has to sync.
+
+``begin`` and ``finish`` are called by one thread at a time; ``LogFlush.run`` in between may run beside
+everything else here. A segment that was rolled gets its name when everything in front of it is durable:
+after a power cut only the last segment may end early, otherwise what was lost in the middle would look like
+what compaction leaves.
+
+Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.env import replace_file
+from txnkafka.storage.log.log_flush import LogFlush
+from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
+
+if TYPE_CHECKING:
+    from txnkafka.env import DataFiles
+    from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.log_segments import LogSegments
+    from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
+
+__all__ = ["FlushState"]
+
+
+class FlushState:
+    """Everything below ``recovery_point`` is durable. ``has_unsynced_names`` says that a file of the
+    directory was created or renamed since the last flush began."""
+
+    __slots__ = (
+        "_contents", "_covered", "_directory", "_files", "_oldest_ms", "_retired", "_rolled", "_segments",
+        "_snapshots", "has_unsynced_names", "recovery_point",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        files: DataFiles,
+        directory: str,
+        segments: LogSegments,
+        snapshots: ProducerSnapshots,
+        recovery_point: int,
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._segments = segments
+        self._snapshots = snapshots
+        self.recovery_point = recovery_point
+        self.has_unsynced_names = False
+        self._contents: dict[str, bytes] = {}  # small files that the next flush writes, by name
+        self._covered: list[LogSegment] | None = None  # by the flush under way
+        self._oldest_ms: int | None = None  # when the oldest unflushed batch was appended
+        self._rolled: list[LogSegment] = []  # closed and not flushed, their files still open
+        self._retired: list[LogSegment] = []  # deleted; closed when the flush under way is finished
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether a flush was begun and is not finished."""
+        return self._covered is not None
+
+    @property
+    def has_contents(self) -> bool:
+        """Whether a small file waits to be written."""
+        return bool(self._contents)
+
+    # What the next flush has to sync
+
+    def on_append(self, now_ms: int) -> None:
+        """A batch was appended."""
+        if self._oldest_ms is None:
+            self._oldest_ms = now_ms
+
+    def on_roll(self, closed: LogSegment) -> None:
+        """The active segment was closed, and another one begun."""
+        self._rolled.append(closed)
+        self.has_unsynced_names = True
+
+    def write_later(self, name: str, content: bytes) -> None:
+        """Let the next flush write a small file of the partition."""
+        self._contents[name] = content
+
+    def age_ms(self, now_ms: int) -> int | None:
+        """Age of the oldest batch that no flush covers; None when there is none."""
+        return None if self._oldest_ms is None else now_ms - self._oldest_ms
+
+    def retire(self, segment: LogSegment) -> None:
+        """Close a segment that is not part of the log any more, a flush under way permitting."""
+        if segment in self._rolled:
+            self._rolled.remove(segment)
+        if self._covered is not None:
+            self._retired.append(segment)  # the flush has its files
+        else:
+            segment.close()
+
+    # Flushing
+
+    def begin(self, log_end: LogOffsetMetadata) -> tuple[LogFlush, LogOffsetMetadata]:
+        """A flush up to the first segment without a name, and the position where it ends. Raises OSError when
+        a file cannot be opened; then nothing is flushed, and ``begin_nothing`` must follow."""
+        covered = [segment for segment in (*self._rolled, self._segments.active) if segment.is_named]
+        files = [segment.file("log") for segment in covered if segment.has_unsynced_bytes]
+        files += [file for segment in covered for file in segment.unsynced_files]
+        for segment in covered:
+            segment.has_unsynced_bytes, segment.unsynced_files = False, []
+        self._covered, self._oldest_ms = covered, None
+        self._rolled = [segment for segment in self._rolled if not segment.is_named]
+        contents, paths = self._take_contents(), self._snapshots.take_unsynced()
+        names = self.has_unsynced_names or contents
+        self.has_unsynced_names = False
+        end = self._end_of_named(log_end)
+        return LogFlush(end.offset, contents, files, paths, [self._directory] if names else []), end
+
+    def begin_nothing(self) -> LogFlush:
+        """A flush that syncs nothing: no sync can make good what has failed."""
+        self._covered, self._oldest_ms = [], None
+        return LogFlush(self.recovery_point, {}, (), (), ())
+
+    def finish(self) -> None:
+        """The flush under way has ended. Close the files of segments that nothing is appended to any more."""
+        covered, self._covered = self._covered or [], None
+        for segment in (*covered, *self._retired):
+            if segment is not self._segments.active and segment not in self._rolled:  # rolled since
+                segment.unload()
+                segment.close()
+            elif not segment.has_unsynced_bytes:
+                segment.files.rest()
+        self._retired = []
+
+    def on_durable(self, end_offset: int) -> None:
+        """Everything below ``end_offset`` is durable: give the first segment without a name its name. Raises
+        OSError."""
+        self.recovery_point = max(self.recovery_point, end_offset)
+        if not self._segments.active.is_named:
+            try:
+                self._first_unnamed().files.become("")
+            finally:
+                self.has_unsynced_names = True
+
+    def _end_of_named(self, log_end: LogOffsetMetadata) -> LogOffsetMetadata:
+        """The end of the segments that have their names, and its position."""
+        if self._segments.active.is_named:
+            return log_end
+        base_offset = self._first_unnamed().base_offset
+        return LogOffsetMetadata(base_offset, base_offset, 0)
+
+    def _first_unnamed(self) -> LogSegment:
+        return next(
+            segment for segment in (*self._rolled, self._segments.active) if not segment.is_named
+        )
+
+    def _take_contents(self) -> dict[str, bytes]:
+        """Contents by path of the small files that the disk lacks; the caller writes them."""
+        taken, self._contents = self._contents, {}
+        return {self._files.join(self._directory, name): content for name, content in taken.items()}
+
+    # Around a truncation, which waits for the disk
+
+    def lower_recovery_point(self, offset: int) -> None:
+        """Let the recovery point be ``offset`` unless it is below."""
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def sync_segments(self) -> None:
+        """Make all segments durable, and give each its name, although no reader sees more of them than
+        before. Raises OSError."""
+        for segment in (*self._rolled, self._segments.active):
+            if not segment.is_named:
+                segment.files.become("")
+            segment.sync()
+            self._files.sync_directory(self._directory)
+        self._rolled = []
+
+    def sync_cut(self, log_end_offset: int) -> None:
+        """Make durable that the log ends at ``log_end_offset``. Raises OSError."""
+        active = self._segments.active
+        active.save()  # below the recovery point recovery believes the indexes
+        active.sync()
+        for path, content in self._take_contents().items():
+            replace_file(self._files, path, content)
+        self._files.sync_directory(self._directory)
+        self.recovery_point = log_end_offset
+
+    # At a clean stop
+
+    def sync_derived(self) -> None:
+        """Sync what follows from the log, whose batches are durable. Raises OSError."""
+        # of ten thousand partitions most have nothing new, and then nothing is synced
+        changed = [
+            segment for segment in self._segments if segment.unsynced_files or segment.has_unsynced_bytes
+        ]
+        names = bool(changed or self._snapshots.unsynced)
+        for segment in changed:
+            segment.sync()
+        self._snapshots.sync()
+        if names:
+            self._files.sync_directory(self._directory)

@@ -1,0 +1,86 @@
+"""The offsets of one log, in their order: log start, last stable offset, high watermark, log end.
+
+Source: ``UnifiedLog``: ``logStartOffset``, ``lastStableOffset``, ``highWatermark``, ``logEndOffset``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.storage.log.log_offset_metadata import OffsetPositions
+
+if TYPE_CHECKING:
+    from txnkafka._core.producer_table import ProducerTable
+    from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
+    from txnkafka.storage.log.log_segments import LogSegments
+
+__all__ = ["LogOffsets"]
+
+
+class LogOffsets:
+    """``log_start <= last_stable <= high_watermark <= log_end``, but that the last stable offset may lie
+    below the log start by a part of a batch, as in Kafka. ``positions`` are where they are in ``segments``.
+
+    Raises ValueError for a change that is out of order.
+    """
+
+    __slots__ = ("_producers", "high_watermark", "log_end", "log_start", "positions")
+
+    def __init__(
+        self, segments: LogSegments, producers: ProducerTable, *, log_start: int, log_end: int
+    ) -> None:
+        self._producers = producers
+        self.positions = OffsetPositions(segments)
+        self.move(log_start, log_end, log_end)
+
+    def move(self, log_start: int, high_watermark: int, log_end: int) -> None:
+        """Set all offsets."""
+        if not 0 <= log_start <= high_watermark <= log_end:
+            raise ValueError(
+                f"log start {log_start}, high watermark {high_watermark} and log end {log_end} are not in "
+                "order"
+            )
+        self.log_start, self.high_watermark, self.log_end = log_start, high_watermark, log_end
+
+    def on_append(self, log_end: int) -> None:
+        """A batch was appended that ends below ``log_end``."""
+        if log_end <= self.log_end:
+            raise ValueError(f"the log end does not go from {self.log_end} back to {log_end}")
+        self.log_end = log_end
+
+    def advance_high_watermark(self, offset: int) -> None:
+        """Let readers see what is below ``offset``, or below the log end."""
+        offset = min(offset, self.log_end)
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self.positions.on_high_watermark(offset)
+            self._producers.on_high_watermark(offset)
+
+    @property
+    def last_stable(self) -> int:
+        """Where the oldest undecided transaction begins, or the high watermark."""
+        first, end = self._producers.first_unstable_offset, self.high_watermark
+        if first is None or first >= end:
+            return end
+        if first < self.log_start:
+            first = self.positions.log_start(self.log_start).offset
+        return min(first, end)
+
+    @property
+    def last_stable_metadata(self) -> LogOffsetMetadata:
+        """The last stable offset and its position. Raises CorruptRecordError and OSError where it has to be
+        looked up."""
+        first, end = self._producers.first_unstable_offset, self.high_watermark
+        if first is not None and first < end:
+            positions = self.positions
+            is_below = first < self.log_start
+            stable = positions.log_start(self.log_start) if is_below else positions.first_unstable(first)
+            if stable.offset < end:
+                return stable
+        return self.positions.high_watermark(end)
+
+    @property
+    def high_watermark_metadata(self) -> LogOffsetMetadata:
+        """The high watermark and its position. Raises CorruptRecordError and OSError where it has to be
+        looked up."""
+        return self.positions.high_watermark(self.high_watermark)
