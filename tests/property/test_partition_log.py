@@ -46,10 +46,9 @@ def test_a_log_lives_as_its_model() -> None:
 Replacement = Callable[..., Any]
 
 
-def named_at_once(original: Replacement, *arguments: Any) -> LogSegment:
-    segment: LogSegment = original(*arguments)
-    segment.files.become("")
-    return segment
+def named_at_once(original: Replacement, local: LocalLog, *arguments: Any) -> None:
+    original(local, *arguments)
+    local.segments.active.files.become("")
 
 
 def nothing(original: Replacement, *arguments: Any, **named: Any) -> bool:
@@ -79,7 +78,7 @@ PLANTED: list[tuple[str, Any, str, Replacement]] = [
     ("snapshots behind the end stay", ProducerSnapshots, "remove_above", nothing),
     ("nothing is replayed", transactions, "_add_from_log", nothing),
     ("a verification that is never over", VerificationState, "clear", nothing),
-    ("a segment has its name before the one in front is durable", LocalLog, "_begun_segment", named_at_once),
+    ("a segment has its name before the one in front is durable", LocalLog, "roll", named_at_once),
     ("a roll does not move the positions at the log end", OffsetPositions, "on_roll", nothing),
 ]
 

@@ -22,7 +22,7 @@ _LIMIT = 800  # leaves room for slices, sockets and the files of a flush below t
 class OpenFiles:
     """The open ``.log`` files of segments; ``limit`` of them unless more have bytes to sync."""
 
-    __slots__ = ("_at_rest", "_limit", "_open")
+    __slots__ = ("_at_rest", "_open", "limit")
 
     def __init__(self, limit: int | None = None) -> None:
         if limit is None:
@@ -30,7 +30,7 @@ class OpenFiles:
             limit = _LIMIT if soft == resource.RLIM_INFINITY else min(_LIMIT, soft // 2)
         if limit < 1:
             raise ValueError(f"{limit} open files are too few: there must be one at least")
-        self._limit = limit
+        self.limit = limit
         self._open = 0
         self._at_rest: dict[SegmentFiles, None] = {}  # the one that came to rest first is the first
 
@@ -61,7 +61,7 @@ class OpenFiles:
     def _make_room(self) -> None:
         """Close files at rest until the limit is kept. One that was used since it came to rest gets a second
         chance."""
-        while self._open > self._limit and self._at_rest:
+        while self._open > self.limit and self._at_rest:
             files = next(iter(self._at_rest))
             del self._at_rest[files]
             if files.was_used:

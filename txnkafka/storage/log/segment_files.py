@@ -98,6 +98,11 @@ class SegmentFiles:
 
     # Keeping the log open
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the log is open."""
+        return "log" in self._open
+
     def limit_by(self, open_files: OpenFiles) -> None:
         """Let ``open_files`` close the log when too many are open."""
         self._open_files = open_files
