@@ -2,10 +2,10 @@
 
     python examples/transfer.py DIRECTORY FROM TO AMOUNT
 
-txnkafka has no transaction coordinator yet, so this program is its own. Each transaction that is committed has
-its decision in the log ``decisions-0``. The order makes it exact: (1) the data is durable in all partitions,
-(2) the decision is durable, (3) the markers are written. When the program was stopped in between, its next run
-completes the transaction: with a decision it is committed, without one it is aborted.
+txnkafka has no transaction coordinator yet, so this program is its own. The log ``decisions-0`` has a decision
+for each transaction that is committed. The order makes it exact: (1) the data is durable in all partitions,
+(2) the decision is durable, (3) the markers are written. When the program was stopped in between, its next
+run completes the transaction: with a decision it is committed, without one it is aborted.
 
 The markers are those of transaction version 2 (KIP-890): a marker has the epoch after that of its data, and
 the next transaction begins with that epoch, so that nothing of an older transaction can enter it.
@@ -78,7 +78,7 @@ def complete(data: DataDirectory, log_dir: LogDir) -> None:
 
 
 def decision(log: PartitionLog, offset: int) -> bytes:
-    """The key of the decision to commit the transaction that begins at ``offset``, which no other ever does."""
+    """The key of the decision to commit the transaction that begins at ``offset``; no other begins there."""
     return b"%s@%d" % (str(log.topic_partition).encode(), offset)
 
 
@@ -102,7 +102,7 @@ def transfer(data: DataDirectory, sender: str, receiver: str, amount: int) -> No
 
 
 def next_epoch(logs: list[PartitionLog]) -> int:
-    """The epoch of the next transaction: the last marker has it. Raises ValueError when there is none left."""
+    """The epoch of the next transaction, which the last marker has. Raises ValueError when none is left."""
     known = [log.producers.entry(PRODUCER_ID) for log in logs]
     epoch = max((entry.producer_epoch for entry in known if entry is not None), default=0)
     if epoch > LAST_EPOCH:
