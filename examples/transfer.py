@@ -2,7 +2,7 @@
 
     python examples/transfer.py DIRECTORY FROM TO AMOUNT
 
-txnkafka has no transaction coordinator yet, so this program is its own. The log ``decisions-0`` has a decision
+txnkafka has no transaction coordinator yet: this program is its own. The log ``decisions-0`` has a decision
 for each transaction that is committed. The order makes it exact: (1) the data is durable in all partitions,
 (2) the decision is durable, (3) the markers are written. When the program was stopped in between, its next
 run completes the transaction: with a decision it is committed, without one it is aborted.
