@@ -1,4 +1,4 @@
-"""The examples of a page: blocks of Python, each with the block of text behind it that says what it prints."""
+"""The examples of a page: blocks of Python, each with the block of text behind it that it prints."""
 
 from __future__ import annotations
 
