@@ -255,7 +255,7 @@ RULES: list[Rule] = [
 
 def texts() -> dict[PurePath, str]:
     """Every text file that belongs to the project, by its path from the top."""
-    rooms = ("txnkafka", "tests", "bench", "ci", ".ci", "demo", "docs")
+    rooms = ("txnkafka", "tests", "bench", "ci", ".ci", "demo", "docs", "examples")
     paths = [*ROOT.glob("*"), *(path for room in rooms for path in (ROOT / room).rglob("*"))]
     return {
         PurePath(path.relative_to(ROOT)): path.read_text(encoding="utf-8")

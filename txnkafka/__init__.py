@@ -1,4 +1,4 @@
-"""Kafka's transactions as a Python library: reads real Kafka log directories exactly, without a broker.
+"""Kafka's transactions as a Python library: reads and writes real Kafka log directories, without a broker.
 
     from txnkafka import LogDir
 
@@ -6,7 +6,8 @@
     for record in partition.records(isolation_level="read_committed"):
         print(record.offset, record.key, record.value)
 
-Importing the package loads nothing else; each public name loads its module when it is first used.
+``txnkafka.log`` has the names for writing. Importing the package loads nothing else; each public name loads
+its module when it is first used.
 """
 
 from __future__ import annotations

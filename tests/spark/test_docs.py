@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from tests.golden.cases import case
+from tests.pages import examples
 from txnkafka import TopicPartition
 from txnkafka.spark.options import ReadKeywords
 from txnkafka.spark.schema import COLUMN_TYPES
@@ -28,15 +31,24 @@ def test_examples(spark: SparkSession) -> None:
     spark.catalog.dropTempView("orders")
 
 
+def test_the_example_of_the_readme(spark: SparkSession) -> None:
+    (example,) = (each for each in examples("README.md") if "spark.read" in each.source)
+    names: dict[str, object] = {"spark": spark}
+    logs = case("interleaved").logs
+    example._replace(source=example.source.replace("/var/lib/kafka/data", str(logs))).run(names)
+    offsets = [row.offset for row in names["df"].collect()]  # type: ignore[attr-defined]
+    assert sorted(offsets) == sorted(each["offset"] for each in orders() if each["offset"] >= 100)
+
+
+def orders() -> list[dict[str, Any]]:
+    """Every committed record of the topic."""
+    recorded = case("interleaved")
+    partitions = (TopicPartition("orders", number) for number in (0, 1))
+    return [*chain(*(recorded.expected_records(each, "read_committed") for each in partitions))]
+
+
 def paid_orders() -> int:
-    records = [
-        record
-        for partition in (0, 1)
-        for record in case("interleaved").expected_records(
-            TopicPartition("orders", partition), "read_committed"
-        )
-    ]
-    return sum(b"paid" in b64decode(record["value"] or "") for record in records)
+    return sum(b"paid" in b64decode(record["value"] or "") for record in orders())
 
 
 def test_every_option_column_and_keyword_is_explained() -> None:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import txnkafka
+import txnkafka.log
 
 HEAVY = ("asyncio", "fsspec", "numpy", "pandas", "pyarrow", "pyspark", "rich")
 PACKAGE = Path(txnkafka.__file__).parent
@@ -22,7 +24,7 @@ def loaded_by(module: str) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
-@pytest.mark.parametrize("module", ["txnkafka", "txnkafka.cli.main", *ROOMS])
+@pytest.mark.parametrize("module", ["txnkafka", "txnkafka.cli.main", "txnkafka.log", *ROOMS])
 def test_loads_nothing_heavy(module: str) -> None:
     # the Spark room is imported by those who have Spark running; it must not bring more along
     assert loaded_by(module) == (["pyspark"] if module == "txnkafka.spark" else [])
@@ -32,15 +34,27 @@ def test_a_heavy_import_would_be_seen() -> None:
     assert "asyncio" in loaded_by("asyncio")
 
 
-@pytest.mark.parametrize("name", txnkafka.__all__)
-def test_public_name_is_there(name: str) -> None:
-    assert getattr(txnkafka, name) is not None
-    assert name in dir(txnkafka)
+@pytest.mark.parametrize("module", ["txnkafka", "txnkafka.log"])
+def test_loads_no_other_module(module: str) -> None:
+    program = f"import sys, {module}; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert {name for name in loaded if name.startswith("txnkafka")} == {"txnkafka", module}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module in (txnkafka, txnkafka.log) for name in module.__all__]
+)
+def test_public_name_is_there(module: ModuleType, name: str) -> None:
+    assert getattr(module, name) is not None
+    assert name in dir(module)
 
 
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'LogDirectory'"):
         txnkafka.LogDirectory  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'open_log'"):
+        txnkafka.log.open_log  # noqa: B018
 
 
 def test_version_is_that_of_the_installed_package() -> None:

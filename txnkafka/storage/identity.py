@@ -23,7 +23,7 @@ from txnkafka.storage.formats.topic_id import topic_id_from_bytes
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = ["identify", "make_identity", "topic_id_of"]
+__all__ = ["identify", "make_identity", "random_uuid", "topic_id_of"]
 
 
 def identify(
@@ -49,7 +49,7 @@ def identify(
 
 def make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: int | None) -> MetaProperties:
     """A new identity, durably. Raises OSError."""
-    made = MetaProperties(1, cluster_id or _new_id(), 1 if node_id is None else node_id, _new_id())
+    made = MetaProperties(1, cluster_id or random_uuid(), 1 if node_id is None else node_id, random_uuid())
     write_durably(files, files.join(path, META_PROPERTIES), format_meta_properties(made))
     return made
 
@@ -72,5 +72,9 @@ def topic_id_of(files: DataFiles, directory: str, *, may_be_torn: bool = False) 
         raise
 
 
-def _new_id() -> str:
-    return topic_id_from_bytes(bytes.fromhex(unique_name()))
+def random_uuid() -> str:
+    """A new id for a topic, a cluster or a directory: 22 characters. It does not begin with ``-``, which
+    Kafka's tools would take for an option (``Uuid.randomUuid``)."""
+    while (found := topic_id_from_bytes(bytes.fromhex(unique_name()))).startswith("-"):
+        pass
+    return found

@@ -22,6 +22,7 @@ from txnkafka.storage.formats import (
     parse_offset_checkpoint,
     parse_partition_metadata,
 )
+from txnkafka.storage.identity import random_uuid
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
@@ -85,6 +86,12 @@ def test_identity() -> None:
     for arguments, name in (({"cluster_id": "another"}, "cluster.id"), ({"node_id": 5}, "node.id")):
         with pytest.raises(LogDirError, match=name):
             opened(MemoryFiles(base=files.disk()), **arguments)
+
+
+def test_an_id_does_not_begin_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = iter(["f8" + "00" * 15, "fb" + "11" * 15, "00" * 15 + "f8"])
+    monkeypatch.setattr("txnkafka.storage.identity.unique_name", lambda: next(names))
+    assert random_uuid() == "AAAAAAAAAAAAAAAAAAAA-A"
 
 
 def test_an_identity_that_cannot_be_read_is_not_replaced() -> None:
