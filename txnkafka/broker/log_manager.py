@@ -90,12 +90,19 @@ class LogManager:
     # Maintenance
 
     def flush(self) -> None:
-        """Make everything appended durable, of all logs at once. A log that fails is fenced. Raises
-        FlushUnderWayError, and does nothing, while a group of ``tickets`` is begun and not finished."""
+        """Make everything appended durable, of all logs at once. A log that fails is fenced.
+
+        Raises FlushUnderWayError, and does nothing, while a group of ``tickets`` is begun and not finished;
+        after all logs, KafkaStorageError when something appended to one of them is not durable.
+        """
         self.data.check_owner()
         if self.tickets.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it first")
-        self._flush([log for log in self.logs.values() if log.needs_flush])
+        logs = [log for log in self.logs.values() if log.needs_flush]
+        self._flush(logs)
+        for log in logs:
+            if log.needs_flush:
+                log.check_usable()
 
     def _flush(self, logs: Iterable[PartitionLog]) -> None:
         for log in logs:

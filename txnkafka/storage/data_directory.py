@@ -222,7 +222,7 @@ class DataDirectory:
         for partition in topic_ids:
             log = self.logs.pop(partition, None)
             if log is not None:
-                log.local.close_files()
+                log.release()
             self.checkpoints.forget(partition)  # a crash may have left what was said of one of this name
         stale = any(map(self.checkpoints.mentions, topic_ids))
         first = self.checkpoints.work(self.logs) if stale else None
@@ -259,7 +259,7 @@ class DataDirectory:
         self.files.rename(self._file(str(partition)), target)
         log = self.logs.pop(partition, None)
         if log is not None:
-            log.local.close_files()
+            log.release()
         for known in (self.topic_ids, self.refused):
             known.pop(partition, None)
         self.checkpoints.forget(partition)
@@ -351,7 +351,7 @@ class DataDirectory:
 
     def _give_back(self) -> None:
         for log in self.logs.values():
-            log.local.close_files()
+            log.release()
         self._lock.close()
 
     def check_owner(self) -> None:

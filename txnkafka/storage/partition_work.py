@@ -92,7 +92,7 @@ class Creation:
             self._first.finish(error)
         if error is not None:
             for log in self._logs.values():
-                log.local.close_files()
+                log.release()
         self._on_finished({} if error is not None else self._logs)
 
 

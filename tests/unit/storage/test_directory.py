@@ -327,3 +327,32 @@ def test_what_is_appended_behind_a_cut_survives_whatever_was_checkpointed_before
             2,
             4 if state.changes == done else found.logs[FIRST].log_end_offset,
         ), state.name
+
+
+def test_a_log_whose_directory_was_closed_takes_nothing() -> None:
+    """Another owner may write the same offsets by then."""
+    files = MemoryFiles()
+    directory = opened(files)
+    log = created(directory)
+    log.plain()
+    directory.close()
+    again = opened(files)
+    for use in (log.plain, log.log.flush):
+        with pytest.raises(KafkaStorageError, match="t-0 is closed: open /data/t-0 again"):
+            use()
+    Log(again.logs[FIRST]).plain()
+    again.close()
+    log.log.close()  # once more does nothing
+
+
+def test_a_log_that_was_deleted_takes_nothing() -> None:
+    """Its partition may have been created again."""
+    files = MemoryFiles()
+    directory = opened(files)
+    log = created(directory)
+    directory.delete(FIRST)
+    new = created(directory)
+    with pytest.raises(KafkaStorageError, match="is closed"):
+        log.plain()
+    assert new.plain().first_offset == 0
+    directory.close()

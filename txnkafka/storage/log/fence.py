@@ -1,4 +1,5 @@
-"""Whether a log takes appends: after the first I/O error it does not, nor in another process than its owner.
+"""Whether a log takes appends: not after the first I/O error, not once it is closed, and not in another
+process than its owner.
 
 Source: KAFKA-10778; ``LogDirFailureChannel``.
 """
@@ -21,17 +22,19 @@ LOG = logging.getLogger("txnkafka.storage")
 
 
 class Fence:
-    """``error`` is what closed the fence around the log in ``directory``, None while it is open."""
+    """``error`` is the one after which the log in ``directory`` takes nothing; ``is_closed`` says that its
+    owner has closed it."""
 
-    __slots__ = ("_directory", "_owner", "_topic_partition", "error")
+    __slots__ = ("_directory", "_owner", "_topic_partition", "error", "is_closed")
 
     def __init__(self, topic_partition: TopicPartition, directory: str) -> None:
         self._topic_partition = topic_partition
         self._directory = directory
         self._owner = this_process()
         self.error: OSError | None = None
+        self.is_closed = False
 
-    def close(self, error: OSError | KafkaError) -> None:
+    def put_up(self, error: OSError | KafkaError) -> None:
         """Let nothing be appended or acknowledged any more. The first error is the one that counts."""
         if self.error is None:
             self.error = error if isinstance(error, OSError) else OSError(errno.EIO, str(error))
@@ -43,8 +46,10 @@ class Fence:
             self._owner.check(self._directory)
 
     def check(self) -> None:
-        """Raises KafkaStorageError after an error, LogDirError in another process."""
+        """Raises KafkaStorageError after an error and for a closed log, LogDirError in another process."""
         self.check_owner()
+        if self.is_closed:  # another owner may have the directory by now
+            raise KafkaStorageError(f"{self._topic_partition} is closed: open {self._directory} again")
         if self.error is not None:
             raise KafkaStorageError(
                 f"{self._topic_partition} takes nothing since {self._directory} failed: {self.error}. "

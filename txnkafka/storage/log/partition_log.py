@@ -367,7 +367,7 @@ class PartitionLog:
 
     def fence(self, error: OSError | KafkaError) -> None:
         """Let nothing be appended or acknowledged any more."""
-        self._fence.close(error)
+        self._fence.put_up(error)
 
     def check_usable(self) -> None:
         """Raises KafkaStorageError when the log is fenced, LogDirError when another process owns it."""
@@ -376,8 +376,10 @@ class PartitionLog:
     # Closing
 
     def close(self) -> None:
-        """Make everything durable, what follows from the log included, and give the files back. Raises
-        KafkaStorageError, and the files are given back all the same."""
+        """Make everything durable, what follows from the log included, and close the files for good; a second
+        call does nothing. Raises KafkaStorageError, and the files are closed all the same."""
+        if self._fence.is_closed:
+            return
         try:
             self.check_usable()
             if self.needs_flush or self._flushing.has_contents:
@@ -390,4 +392,9 @@ class PartitionLog:
             self.fence(error)
             self.check_usable()
         finally:
-            self.local.close_files()
+            self.release()
+
+    def release(self) -> None:
+        """Close the files for good, and make nothing durable: the log is deleted, or its owner gives up."""
+        self._fence.is_closed = True
+        self.local.close_files()

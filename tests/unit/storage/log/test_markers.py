@@ -75,7 +75,7 @@ def test_an_entry_from_behind_the_log_makes_way_for_the_next_marker(clean: bool)
     """A file of another partition, say: an ABORT marker is appended where the file says one was."""
     log = CompactedLog(cleanup_policy="delete")
     log.abort(1, (b"a", b"1"))
-    log.log.close()
+    log.reopen()
     file = log.files.open_to_write(log.log.active.path("txnindex"))
     file.write(file.size(), [struct.pack(">hqqqq", 0, 9, 2, 50, 51)])
     log.reopen(clean=clean)
