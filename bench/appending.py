@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from bench.java import BUILD, JavaProcess
 from txnkafka._core.encode import encode_batch
 from txnkafka.broker.flush import FlushTickets
 from txnkafka.config import LogConfig
-from txnkafka.env import LocalDataFiles
+from txnkafka.env import Bytes, LocalDataFiles
+from txnkafka.env.data_files import LocalDataFile
 from txnkafka.model import TopicPartition
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.recovery.log_loader import Start, open_log
@@ -33,7 +34,9 @@ PRODUCERS = 16
 VERSION = 1
 WARM_ROUNDS = 6
 RECORD_BYTES = 126
-SIZES = (("16 KB", 130), ("1 MB", 8000))
+SIZES = (("100 B", 1), ("16 KB", 130), ("1 MB", 8000))
+WITHOUT_WRITE = "txnkafka, without the write"
+WITHOUT_WRITE_LIMIT_NS = 3000.0  # of an append of a small batch
 # appends of a group, partitions they go to, batches of so many records
 GROUPS = ((1, 1, "100 B", 1), (8, 4, "16 KB", 130), (64, 16, "16 KB", 130))
 COMPARED = ("log", "index", "timeindex")
@@ -128,11 +131,31 @@ class _OverLogs:
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
-class AppendSide(_OverLogs):
-    """txnkafka's."""
+class _NoWriteFiles(LocalDataFiles):
+    """Files that take writes and do nothing: what is left is the append's own work."""
 
-    def __init__(self, batches: Batches) -> None:
-        super().__init__("txnkafka", batches)
+    def create(self, path: str) -> LocalDataFile:
+        file = super().create(path)
+        file.write = _nothing  # type: ignore[method-assign]
+        return file
+
+    def open_to_write(self, path: str) -> LocalDataFile:
+        file = super().open_to_write(path)
+        file.write = _nothing  # type: ignore[method-assign]
+        return file
+
+
+def _nothing(position: int, parts: Sequence[Bytes]) -> None:
+    pass
+
+
+class AppendSide(_OverLogs):
+    """txnkafka's, with or without the write."""
+
+    def __init__(self, batches: Batches, *, writes: bool = True) -> None:
+        super().__init__("txnkafka" if writes else WITHOUT_WRITE, batches)
+        self._writes = writes
+        self._files = LocalDataFiles() if writes else _NoWriteFiles()
         self._input: list[bytearray] = []
         self._logs: list[PartitionLog] = []
 
@@ -144,7 +167,7 @@ class AppendSide(_OverLogs):
         self._give_back()
         logs = self._logs = [
             open_log(
-                LocalDataFiles(),
+                self._files,
                 str(directory),
                 TopicPartition("bench", i),
                 LogConfig(),
@@ -172,6 +195,8 @@ class AppendSide(_OverLogs):
             log.local.close_files()
 
     def digest(self) -> object:
+        if not self._writes:
+            return None
         for log in self._logs:
             log.close()
         return super().digest()
@@ -265,10 +290,18 @@ def contests(plan: object) -> list[Contest]:
 
 
 def _append(label: str, records: int, total: int, rounds: int, *, idempotent: bool) -> Contest:
-    batches = Batches(records, total // (records * RECORD_BYTES), idempotent)
+    is_small = records == 1
+    batches = Batches(records, total // ((16 if is_small else records) * RECORD_BYTES), idempotent)
     name = f"append {label}, {'idempotent' if idempotent else 'plain'}"
     comparisons = [Comparison("txnkafka", "java UnifiedLog"), Comparison("txnkafka", "pwrite")]
-    return _contest(name, batches, comparisons, rounds, APPEND_NOTE)
+    contest = _contest(name, batches, comparisons, rounds, APPEND_NOTE)
+    if not is_small:
+        return contest
+    return replace(
+        contest,
+        sides=lambda: [*contest.sides(), AppendSide(batches, writes=False)],
+        limits=[(WITHOUT_WRITE, WITHOUT_WRITE_LIMIT_NS)],
+    )
 
 
 def _durable(group: tuple[int, int, str, int], flushes: int, rounds: int) -> Contest:

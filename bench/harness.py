@@ -35,12 +35,13 @@ class DisagreementError(Exception):
 
 class Timing(NamedTuple):
     """One round of one side. ``units`` is what it processed: records, batches; ``peak_bytes`` of memory so
-    far, where the side can tell."""
+    far, where the side can tell; ``detail`` is what else is worth to be seen of the last round."""
 
     cpu: float
     wall: float
     units: int
     peak_bytes: int = 0
+    detail: str = ""
 
 
 class Side(Protocol):
@@ -105,12 +106,14 @@ class SideResult:
     cpu: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     peak_bytes: int = 0
+    detail: str = ""
     is_compared: bool = False  # its digest was held against that of another side
 
     def add(self, timing: Timing) -> None:
         self.cpu.append(timing.cpu)
         self.wall.append(timing.wall)
         self.peak_bytes = max(self.peak_bytes, timing.peak_bytes)
+        self.detail = timing.detail
 
     def ratios(self, subject: SideResult, *, by_wall: bool = False) -> list[float]:
         mine, theirs = (self.wall, subject.wall) if by_wall else (self.cpu, subject.cpu)

@@ -11,12 +11,12 @@ from bench.harness import Comparison, Outcome, SideResult
 __all__ = ["as_json", "as_markdown", "as_text"]
 
 RATIO_HEAD = ("work", "side", "against", "ratio", "min to max", "goal", "")
-SIDE_HEAD = ("work", "side", "median", "min to max", "unit", "by wall clock", "peak memory")
+SIDE_HEAD = ("work", "side", "median", "min to max", "unit", "by wall clock", "peak memory, and more")
 
 
 def _rate(outcome: Outcome, cpu: float) -> float:
     """Million units a CPU second; thousand appends; nanoseconds a batch; CPU seconds a command or a start."""
-    if outcome.contest.unit in ("command", "start"):
+    if outcome.contest.unit in ("command", "start", "plan"):
         return cpu
     if outcome.contest.unit == "appends":
         return outcome.units / cpu / 1e3
@@ -29,6 +29,7 @@ def _unit(outcome: Outcome, cpu: float) -> str:
     names = {
         "command": "CPU-s a run",
         "start": "CPU-s a start",
+        "plan": "CPU-s a plan",
         "batches": "ns a batch",
         "appends": "k appends a CPU-s",
     }
@@ -65,6 +66,7 @@ def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         median = _short(statistics.median(rates))
         wall = _short(_rate(outcome, statistics.median(side.wall)))
         peak = f"{side.peak_bytes / 1e6:.0f} MB" if side.peak_bytes else ""
+        peak = "; ".join(filter(None, (peak, side.detail)))
         unit = _unit(outcome, statistics.median(side.cpu))
         name = side.name if side.is_compared else f"{side.name} (data not compared)"
         yield outcome.contest.name, name, median, spread, unit, wall, peak
@@ -154,6 +156,7 @@ def _side_json(side: SideResult) -> dict[str, object]:
         "cpu_seconds": side.cpu,
         "wall_seconds": side.wall,
         "peak_bytes": side.peak_bytes,
+        "detail": side.detail,
     }
 
 

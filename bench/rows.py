@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench import appending, fetching, processes, producers, recovering, writing
+from bench import appending, fetching, many_partitions, planning, processes, producers, recovering, writing
 from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
 from bench.java import JavaHeadersSide, JavaSide
@@ -42,6 +42,7 @@ class Plan:
     append_all: bool
     flushes: int
     partitions: int
+    commits: int
     start_rounds: int
     spark: int
     spark_cores: tuple[int, ...]
@@ -66,6 +67,7 @@ FULL = Plan(
     append_all=True,
     flushes=96,
     partitions=10_000,
+    commits=400,
     start_rounds=3,
     spark=512 * MIB,
     spark_cores=(1, 2),
@@ -89,6 +91,7 @@ QUICK = Plan(
     append_all=False,
     flushes=32,
     partitions=1_000,
+    commits=50,
     start_rounds=2,
     spark=64 * MIB,
     spark_cores=(1,),
@@ -112,8 +115,11 @@ def contests(plan: Plan) -> list[Contest]:
     found.append(_scan(plan))
     found += [_committed(plan, percent) for percent in plan.aborted]
     found += [_verify(plan), _cat(plan), *writing.contests(plan)]
+    found += planning.contests(plan.verify, plan.process_rounds)
     found += fetching.contests(plan.rounds)
-    found += [*appending.contests(plan), *recovering.contests(plan), *producers.contests(plan)]
+    found += appending.contests(plan)
+    found += many_partitions.contests(plan.partitions, plan.commits, 2 * plan.start_rounds - 1)
+    found += [*recovering.contests(plan), *producers.contests(plan)]
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 
