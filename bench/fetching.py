@@ -74,8 +74,11 @@ class _FetchSide:
         log = open_log(
             LocalDataFiles(), str(self._directory), partition, LogConfig(), Start(), now_ms=NOW_MS
         ).log
-        for batch in Batches(self._fetches.records, self._fetches.batches).read():
+        *before, last = Batches(self._fetches.records, self._fetches.batches).read()
+        for batch in before:
             log.append(batch, now_ms=NOW_MS)
+        log.flush()  # a consumer has fetched up to here, and gets the last batch next
+        log.append(last, now_ms=NOW_MS)
         log.flush()
         return log
 

@@ -36,7 +36,10 @@ class OffsetPositions:
     """The positions in ``segments`` that are known. The log says what moves; the others are looked up.
     Methods that return a position raise CorruptRecordError and OSError."""
 
-    __slots__ = ("_begun", "_ended", "_flush_end", "_high_watermark", "_log_start", "_segments", "_unstable")
+    __slots__ = (
+        "_begun", "_ended", "_flush_end", "_high_watermark", "_log_start", "_reached", "_segments",
+        "_unstable", "waited_at",
+    )  # fmt: skip
 
     def __init__(self, segments: LogSegments) -> None:
         self._segments = segments
@@ -45,6 +48,8 @@ class OffsetPositions:
     def clear(self) -> None:
         """Forget all positions: the log was truncated, or its segments were rewritten."""
         self._flush_end: LogOffsetMetadata | None = None  # of the last flush that began
+        self._reached: LogOffsetMetadata | None = None  # by the high watermark when it moved last
+        self.waited_at: LogOffsetMetadata | None = None  # the high watermark before: consumers wait there
         self._high_watermark: LogOffsetMetadata | None = None
         self._unstable: LogOffsetMetadata | None = None  # the one asked for last
         self._log_start: tuple[int, LogOffsetMetadata] | None = None  # by the log start it was asked for
@@ -69,6 +74,8 @@ class OffsetPositions:
 
     def on_high_watermark(self, offset: int) -> None:
         """The high watermark is ``offset`` now."""
+        end = self._flush_end
+        self.waited_at, self._reached = self._reached, end if end and end.offset == offset else None
         while self._ended and self._ended[0][0] < offset:
             del self._begun[self._ended.popleft()[1]]
 
@@ -79,6 +86,8 @@ class OffsetPositions:
             self._flush_end = rolled
         if self._high_watermark is not None and self._high_watermark.offset == base_offset:
             self._high_watermark = rolled
+        if self._reached is not None and self._reached.offset == base_offset:
+            self._reached = rolled
         if self._log_start is not None and self._log_start[1].offset == base_offset:
             self._log_start = None
 

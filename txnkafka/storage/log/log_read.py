@@ -60,21 +60,24 @@ def read(
 
     Raises OffsetOutOfRangeError below the log start and past the log end, CorruptRecordError and OSError.
     """
-    start, end = log.log_start_offset, log.log_end_offset
-    if not start <= offset <= end:
+    offsets = log.offsets
+    if not offsets.log_start <= offset <= offsets.log_end:
         raise OffsetOutOfRangeError(
-            f"{log.topic_partition} has no offset {offset}: it begins at {start} and ends before {end}"
+            f"{log.topic_partition} has no offset {offset}: it begins at {offsets.log_start} and ends before "
+            f"{offsets.log_end}"
         )
     committed = isolation_level is _READ_COMMITTED
     if committed:
-        limit = log.offsets.last_stable_metadata
+        limit = offsets.last_stable_metadata
         stable = limit.offset
     else:
-        limit = log.log_end_metadata if isolation_level is None else log.offsets.high_watermark_metadata
-        stable = log.last_stable_offset
+        limit = log.log_end_metadata if isolation_level is None else offsets.high_watermark_metadata
+        stable = offsets.last_stable
     records, end_offset, number = _slice(log, offset, limit, max_bytes, at_least_one=at_least_one)
     aborted = aborted_transactions(log, number, offset, end_offset) if committed and records.size else []
-    return LogRead(records, aborted if committed else None, log.high_watermark, stable, start)
+    return LogRead(
+        records, aborted if committed else None, offsets.high_watermark, stable, offsets.log_start
+    )
 
 
 def _slice(
@@ -86,6 +89,15 @@ def _slice(
         if offset > limit.offset:
             limit = log.offsets.positions.look_up(offset)
         return LogSlice(None, limit.segment_base_offset, limit.position, 0), offset, 0
+    active, waited_at = log.active, log.offsets.positions.waited_at
+    if (
+        waited_at is not None
+        and waited_at.offset == offset
+        and waited_at.segment_base_offset == limit.segment_base_offset == active.base_offset
+        and limit.position - waited_at.position <= max_bytes
+    ):  # a consumer at the end of the log fetches what came since: it needs no lookup
+        size = limit.position - waited_at.position
+        return active.files.slice(waited_at.position, size), limit.offset, len(log.segments) - 1
     number, segment, first = log.segments.locate(offset)
     if first is None or segment.base_offset > limit.segment_base_offset:
         return LogSlice(None, limit.segment_base_offset, limit.position, 0), offset, number
@@ -119,6 +131,8 @@ def _offset_behind(log: PartitionLog, number: int, position: int) -> int:
 def aborted_transactions(log: PartitionLog, number: int, offset: int, end_offset: int) -> list[AbortedTxn]:
     """The aborted transactions with data in [offset, end_offset), by their first offsets. ``number`` is that
     of the segment that the offset is in."""
+    if number == len(log.segments) - 1 and (index := log.active.txn_index) is not None and not index.entries:
+        return []  # as most fetches end
     found: list[AbortedTxn] = []
     for segment in islice(log.segments, number, None):
         index = segment.txn_index or transactions_of(log, segment)

@@ -97,6 +97,39 @@ def test_a_transaction_that_ended_is_unstable_until_its_marker_is_durable() -> N
         assert log.log.offsets.last_stable_metadata == (2, 0, first)
 
 
+def test_a_consumer_at_the_high_watermark_gets_what_came_since_without_a_lookup() -> None:
+    log = Log(segment_bytes=8 * SIZE)
+    for count in (1, 2, 1, 3):  # seven batches of one segment
+        waits_at = log.log.high_watermark
+        for _ in range(count):
+            log.plain()
+        log.log.flush()
+        if waits_at:
+            with no_lookups(), read(log.log, waits_at, max_bytes=count * SIZE).records as records:
+                assert (records.size, records.base_offset) == (count * SIZE, 0)
+
+
+def test_what_came_since_is_what_a_lookup_finds() -> None:
+    """Across rolls and with any limit."""
+    log = Log(segment_bytes=5 * SIZE)
+    for count in (1, 2, 1, 3, 1, 1, 2, 4):
+        waits_at = log.log.high_watermark
+        for _ in range(count):
+            log.plain()
+        log.log.flush()
+        for max_bytes in (1, count * SIZE - 1, count * SIZE, 1 << 20):
+            answers = [read(log.log, waits_at, max_bytes=max_bytes)]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(log.log.offsets.positions, "waited_at", None)
+                answers.append(read(log.log, waits_at, max_bytes=max_bytes))
+            known, found = (
+                (bytes(answer.records.read()), answer.records.position, *answer[1:]) for answer in answers
+            )
+            assert known == found
+            for answer in answers:
+                answer.records.release()
+
+
 def test_what_recovery_finds_is_looked_up_once() -> None:
     log = Log()
     log.plain()
