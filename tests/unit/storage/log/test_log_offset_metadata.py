@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.models.fetch_filter import scan_log
 from tests.unit.storage.client import NOW, Log, data
 from txnkafka.model import IsolationLevel
 from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata, bytes_between
@@ -128,6 +129,20 @@ def test_what_came_since_is_what_a_lookup_finds() -> None:
             assert known == found
             for answer in answers:
                 answer.records.release()
+
+
+def test_where_consumers_waited_is_forgotten_when_the_log_is_cut() -> None:
+    """Batches of another size take the place of what was cut."""
+    log = Log()
+    for _ in range(3):
+        log.plain()
+        log.log.flush()
+    truncate_to(log.log, 2, now_ms=NOW)
+    for _ in range(6):
+        log.plain(1)
+    log.log.flush()
+    with read(log.log, 6, max_bytes=1 << 20).records as records:
+        assert [header.base_offset for header in scan_log(bytes(records.read()))[0]] == [6, 7]
 
 
 def test_what_recovery_finds_is_looked_up_once() -> None:
