@@ -19,7 +19,7 @@ from txnkafka._core.read_committed import select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.record.compression import Decompressor
 
-__all__ = ["ChecksumPart", "CodecPart", "MapPart", "WalkPart"]
+__all__ = ["ChecksumPart", "ChecksumsAndWalk", "CodecPart", "MapPart", "WalkPart"]
 
 HEADER_SIZE = 61
 CODEC_BITS = 0x07
@@ -87,6 +87,18 @@ class WalkPart(_Part):
         self._columns.reset()
         selection, stop = self._selection, len(self._index)
         decode_batches(self._data, self._index, selection, 0, stop, self._columns, check_crc=False)
+
+
+class ChecksumsAndWalk(WalkPart):
+    """The CRC of every batch and then the columns of every record, and nothing else."""
+
+    def __init__(self, segment: Path, repeat: int = 1, *, views: bool = False) -> None:
+        super().__init__(segment, repeat, views=views)
+        self.name = f"checksums, then {'view' if views else 'copy'}"
+
+    def _pass(self) -> None:
+        check_crcs(self._data, self._index, 0, len(self._index))
+        super()._pass()
 
 
 class MapPart(_Part):

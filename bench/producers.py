@@ -66,7 +66,7 @@ def _detection(producers: int, rounds: int) -> Contest:
         "batches",
         lambda: len(batches(producers)),
         sides,
-        [Comparison("table", "java")],
+        [Comparison("table", "java", 2.0 if producers in (1_000, 100_000) else None)],
         rounds,
         "Duplicate detection: what an append pays, `read_batch`, `check` and `append` called from Python for "
         "each batch, one after the other; Java gets each batch as records of its own, which is how clients' "

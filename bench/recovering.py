@@ -28,7 +28,7 @@ from txnkafka.storage.formats.checkpoint import format_clean_shutdown
 __all__ = ["contests"]
 
 NOW_MS = 1_700_000_000_000
-RECOVERY_GOAL = 10.0
+RECOVERY_GOAL = 20.0
 PRODUCERS = 100_000
 WARM_ROUNDS = 3
 # Disks take minutes to make and remove so many small files; neither side waits for them here.

@@ -10,7 +10,7 @@ from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Side
 from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
-from bench.parts import ChecksumPart, CodecPart, MapPart, WalkPart
+from bench.parts import ChecksumPart, ChecksumsAndWalk, CodecPart, MapPart, WalkPart
 from bench.peers import AiokafkaSide, KafkaPythonSide
 from bench.segments import MIB, Input, linked, ready
 from bench.served import served
@@ -20,7 +20,8 @@ __all__ = ["FULL", "QUICK", "Plan", "contests"]
 
 NAMES = {"10": "10 B", "100": "100 B", "1024": "1 KB", "mixed": "mixed"}
 FILE_GOALS = {"10": 4.0, "100": 4.5, "1024": 3.5}
-HOT_GOALS = {"100": 4.5, "1024": 3.5}
+HOT_GOALS = {"100": 2.5, "1024": 1.3}
+PARTS_GOAL = 0.8
 CODECS = ("lz4", "snappy", "zstd", "gzip")
 COPY, VIEW = How(), How(views=True)
 PREAD_COPY = How(pread=True)
@@ -157,9 +158,14 @@ def _hot(plan: Plan, shape: str) -> Contest:
         segment = ready(source)
         ours = [DecodeSide(segment, how, repeat=repeat) for how in forms.values()]
         parts = [ChecksumPart(segment, repeat), *(WalkPart(segment, repeat, views=v) for v in (False, True))]
-        return [*ours, JavaSide("memory", segment, repeat=repeat), *parts]
+        both = [ChecksumsAndWalk(segment, repeat, views=views) for views in (False, True)]
+        return [*ours, JavaSide("memory", segment, repeat=repeat), *parts, *both]
 
     comparisons = [Comparison(form, "java memory", None if "fresh" in form else goal) for form in forms]
+    comparisons += [
+        Comparison(How(views=views, hot=True).name, f"checksums, then {form}", PARTS_GOAL if goal else None)
+        for form, views in (("copy", False), ("view", True))
+    ]
     comparisons += [Comparison(part, "java memory") for part in PARTS_IN_CACHE]
     return _contest(f"decode {NAMES[shape]}, 1 MiB in cache", source, sides, comparisons, plan.rounds, repeat)
 
@@ -174,9 +180,9 @@ def _compressed(plan: Plan, shape: str, codec: str) -> Contest:
         return [DecodeSide(segment, COPY), *codecs, *java, AiokafkaSide(segment)]
 
     comparisons = [
-        Comparison("copy", f"bare {codec}", 0.85),
-        Comparison(f"bare {codec}, checksums and walk", f"bare {codec}"),
-        Comparison("copy", "java file", 1.3),
+        Comparison("copy", f"bare {codec}, checksums and walk", 0.9),
+        Comparison("copy", f"bare {codec}"),
+        Comparison("copy", "java file", 1.5),
         Comparison("copy", "java memory"),
         Comparison("copy", "aiokafka"),
     ]
@@ -251,14 +257,14 @@ def _cat(plan: Plan) -> Contest:
 
 # work of txnkafka and of Spark's own source, name, goal
 SPARK_WORK = (
-    ("sql", "sql", "rows to SQL, all columns", 4.0),
-    ("value", "sql", "rows to SQL, one column", 4.0),
+    ("sql", "sql", "rows to SQL, all columns", 2.0),
+    ("value", "sql", "rows to SQL, one column", 2.0),
     ("noop", "noop", "noop write, all columns", None),
-    ("aggregate", "aggregate", "filtered aggregate in the workers", 20.0),
+    ("aggregate", "aggregate", "filtered aggregate in the workers", 12.0),
     ("search", "search", "search for a word in the workers", None),
     ("offsets", "offsets", "offsets only", None),
-    ("scan", "sql", "scan() to SQL, all columns", 4.0),
-    ("scan value", "sql", "scan() to SQL, one column", 4.0),
+    ("scan", "sql", "scan() to SQL, all columns", 2.0),
+    ("scan value", "sql", "scan() to SQL, one column", 2.0),
     ("few", "few", "a thousand offsets of each partition", None),
     ("count", "count", "count() from headers; kafka reads records", None),
     ("batches", "count", "table of batches; kafka counts records", None),
@@ -289,9 +295,9 @@ def _against_kafka_source(
     source = Input("100", plan.spark * partitions // 4, partitions=partitions)
     comparisons = [Comparison("txnkafka", "kafka", goal)]
     if ours in SPARK_CROSSING:
-        comparisons.append(Comparison("txnkafka", "crossing"))
+        comparisons.append(Comparison("txnkafka", "crossing", 0.95))
     if ours in SPARK_TWICE:
-        comparisons.append(Comparison("txnkafka", "alone"))
+        comparisons.append(Comparison("txnkafka", "alone", 0.7))
 
     def sides() -> Sequence[Side]:
         broker = served(source)
