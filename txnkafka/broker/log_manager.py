@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from txnkafka.storage.partition_work import Deletion
     from txnkafka.storage.work import Work
 
-__all__ = ["LogManager"]
+__all__ = ["LogManager", "flush_is_due"]
 
 
 class LogManager:
@@ -118,7 +118,7 @@ class LogManager:
         only its deleted files could not be removed.
         """
         self.data.check_owner()
-        self._flush([log for log in self.logs.values() if log.flush_is_due(now_ms)])
+        self._flush([log for log in self.logs.values() if flush_is_due(log, now_ms)])
         failed: Exception | None = None
         for log in self.logs.values():
             try:
@@ -179,6 +179,13 @@ class LogManager:
         finally:
             for log in self.logs.values():
                 self.tickets.forget(log, log.fenced)
+
+
+def flush_is_due(log: PartitionLog, now_ms: int) -> bool:
+    """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
+    age_ms = log.local.flushing.age_ms(now_ms)
+    records = log.log_end_offset - log.recovery_point
+    return age_ms is not None and (records >= log.config.flush_messages or age_ms >= log.config.flush_ms)
 
 
 def _deleted(partition: TopicPartition) -> UnknownTopicOrPartitionError:

@@ -281,7 +281,7 @@ class DataDirectory:
         truncation.check_cut(log, offset)
         end = truncation.end_below(log, offset)
         if end < log.recovery_point or self.checkpoints.lacks(RECOVERY_POINT_CHECKPOINT):
-            log.lower_recovery_point(end)
+            log.local.flushing.lower_recovery_point(end)
             self.checkpoint()
         self.checkpoints.lower_cleaner_offset(partition, offset)  # what is appended there is dirty
         before = log.log_start_offset

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.storage.client import PATH, Log, opened
 from txnkafka.broker.flush import FlushTickets
+from txnkafka.broker.log_manager import flush_is_due
 from txnkafka.errors import KafkaStorageError
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
@@ -122,10 +123,10 @@ def test_what_waits_behind_a_failed_flush_is_never_acknowledged() -> None:
 def test_flush_messages_and_flush_ms_want_a_flush() -> None:
     log = Log(flush_messages=3, flush_ms=500)
     log.plain()
-    assert not log.log.flush_is_due(log.now_ms + 499)
-    assert log.log.flush_is_due(log.now_ms + 500)
+    assert not flush_is_due(log.log, log.now_ms + 499)
+    assert flush_is_due(log.log, log.now_ms + 500)
     log.plain()
-    assert log.log.flush_is_due(log.now_ms)
+    assert flush_is_due(log.log, log.now_ms)
     log.log.flush()
-    assert not log.log.flush_is_due(log.now_ms + 10_000)
+    assert not flush_is_due(log.log, log.now_ms + 10_000)
     assert log.log.files.exists(PATH)

@@ -34,7 +34,8 @@ def swap_segments(
             log.local.delete(segment, now_ms + log.config.file_delete_delay_ms)
         cleaned.files.become("")
         log.files.sync_directory(log.directory)
-        log.replace_segments(replaced, cleaned)
+        log.local.replace(replaced, cleaned)
+        log.offsets.positions.clear()
         for segment in replaced[1:]:
             log.snapshots.remove(segment.base_offset)
         cleaned.unload()

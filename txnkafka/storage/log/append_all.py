@@ -17,7 +17,7 @@ from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, ProduceError
 from txnkafka.model import NO_OFFSET, NO_PRODUCER_ID
 from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
-from txnkafka.storage.log.append_check import check, is_verified, validate, write_failed
+from txnkafka.storage.log.append_check import check, is_verified, validate
 from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.producer_errors import refusal
 from txnkafka.storage.log.roll_rule import should_roll
@@ -135,7 +135,7 @@ class _WaitingBatches:
             try:
                 log.make_room(batch, self._now_ms)
             except OSError as error:
-                write_failed(log, error)
+                log.local.write_failed(error)
             self._tail = SegmentTail.of(log.active)
         batch.place(self._end_offset, self._leader_epoch)
         self._note_producer(batch)
@@ -167,7 +167,7 @@ class _WaitingBatches:
             except OSError as error:
                 self.give_up()
                 try:
-                    write_failed(log, error)
+                    log.local.write_failed(error)
                 except KafkaStorageError as failure:
                     self.answers[self._undecided :] = [failure] * (len(self.answers) - self._undecided)
                 self._begin()

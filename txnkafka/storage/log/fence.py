@@ -25,10 +25,10 @@ class Fence:
     """``error`` is the one after which the log in ``directory`` takes nothing; ``is_closed`` says that its
     owner has closed it."""
 
-    __slots__ = ("_directory", "_owner", "_topic_partition", "error", "is_closed")
+    __slots__ = ("_directory", "_owner", "error", "is_closed", "topic_partition")
 
     def __init__(self, topic_partition: TopicPartition, directory: str) -> None:
-        self._topic_partition = topic_partition
+        self.topic_partition = topic_partition
         self._directory = directory
         self._owner = this_process()
         self.error: OSError | None = None
@@ -38,7 +38,7 @@ class Fence:
         """Let nothing be appended or acknowledged any more. The first error is the one that counts."""
         if self.error is None:
             self.error = error if isinstance(error, OSError) else OSError(errno.EIO, str(error))
-            LOG.error("%s takes no more appends: %s", self._topic_partition, error)
+            LOG.error("%s takes no more appends: %s", self.topic_partition, error)
 
     def check_owner(self) -> None:
         """Raises LogDirError in another process than the one that opened the log, such as a child of it."""
@@ -49,9 +49,9 @@ class Fence:
         """Raises KafkaStorageError after an error and for a closed log, LogDirError in another process."""
         self.check_owner()
         if self.is_closed:  # another owner may have the directory by now
-            raise KafkaStorageError(f"{self._topic_partition} is closed: open {self._directory} again")
+            raise KafkaStorageError(f"{self.topic_partition} is closed: open {self._directory} again")
         if self.error is not None:
             raise KafkaStorageError(
-                f"{self._topic_partition} takes nothing since {self._directory} failed: {self.error}. "
+                f"{self.topic_partition} takes nothing since {self._directory} failed: {self.error}. "
                 "Opening the data directory again recovers what was acknowledged"
             )

@@ -6,12 +6,14 @@ Source: ``LocalLog``.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+import errno
+from typing import TYPE_CHECKING, NoReturn
 
+from txnkafka.errors import KafkaStorageError
 from txnkafka.storage.log.flush_state import FlushState
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.log_segments import LogSegments
-from txnkafka.storage.log.segment_deletion import DeletedFiles
+from txnkafka.storage.log.segment_deletion import DeletedFiles, SegmentDeletion
 from txnkafka.storage.log.segment_files import UNNAMED, SegmentFiles
 from txnkafka.storage.work import perform
 
@@ -28,13 +30,16 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalLog"]
 
+_DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+
 
 class LocalLog:
     """The ``segments`` in ``directory``. ``flushing`` says what of them is durable, ``deleted`` what is to be
     removed later. ``on_repair`` is called with what is rebuilt of a segment."""
 
     __slots__ = (
-        "_fence", "_files", "_on_repair", "_open_files", "deleted", "directory", "flushing", "segments",
+        "_fence", "_files", "_on_repair", "_open_files", "_snapshots", "deleted", "directory", "flushing",
+        "segments",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +55,7 @@ class LocalLog:
         self._files = files
         self.directory = directory
         self._fence, self._open_files, self._on_repair = fence, open_files, on_repair
+        self._snapshots = loaded.snapshots
         self.segments = LogSegments(map(self._adopt, loaded.segments))
         self.flushing = FlushState(files, directory, self.segments, loaded.snapshots, loaded.log_end_offset)
         self.deleted = DeletedFiles(files)
@@ -78,12 +84,36 @@ class LocalLog:
         self.flushing.on_roll(self.segments.active)
         self.segments.append(self._adopt(fresh))
 
-    def take_first(self, count: int) -> list[LogSegment]:
-        """Take the first segments, not all, out of service, and return them; their files stay."""
+    def write_failed(self, error: OSError) -> NoReturn:
+        """Raise KafkaStorageError for a write to the active segment that failed. When the disk is full and
+        what was written can be taken back, the log goes on; else it is fenced."""
+        fence = self._fence
+        if error.errno in _DISK_FULL and fence.error is None:
+            with contextlib.suppress(OSError):
+                self.segments.active.trim()
+                raise KafkaStorageError(
+                    f"the disk of {self.directory} is full: nothing was appended to {fence.topic_partition}"
+                ) from error
+        fence.put_up(error)
+        fence.check()
+        raise AssertionError("a fenced log is not usable")
+
+    def deletion(self, count: int, remove_at_ms: int) -> SegmentDeletion:
+        """Take the first segments, not all, out of service, with their snapshots, and return the work that
+        deletes their files. It syncs the snapshots that are left first: one of them has what the producers
+        had written. An error of the work fences the log."""
         taken = self.segments.take_first(count)
+        unsynced = self._snapshots.take_unsynced(self.segments[0].base_offset)
         for segment in taken:
             self.flushing.retire(segment)
-        return taken
+            self._snapshots.remove(segment.base_offset)
+
+        def finished(renamed: list[str], error: Exception | None) -> None:
+            self.deleted.add(renamed, remove_at_ms)
+            if error is not None:
+                self._fence.put_up(error if isinstance(error, OSError) else OSError(str(error)))
+
+        return SegmentDeletion(self._files, self.directory, taken, unsynced, finished)
 
     def drop_from(self, cut: Cut, config: LogConfig, now_ms: int) -> None:
         """Delete the segments behind a cut, and truncate the one that is the last then. Raises OSError."""

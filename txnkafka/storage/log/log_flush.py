@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from txnkafka.env import DataFile, DataFiles
-    from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["LogFlush", "run_flush", "sync_file"]
+__all__ = ["LogFlush", "sync_file"]
 
 
 class LogFlush(NamedTuple):
@@ -49,22 +48,3 @@ def sync_file(files: DataFiles, path: str) -> None:
         file.sync()
     finally:
         file.close()
-
-
-def run_flush(log: PartitionLog) -> None:
-    """Make everything of a log durable, now. Raises KafkaStorageError, and FlushUnderWayError while another
-    flush is not finished."""
-    while True:
-        log.check_usable()
-        flush = log.begin_flush()
-        error: OSError | None = OSError("the flush was interrupted")  # by a signal
-        try:
-            flush.run(log.files)
-            error = None
-        except OSError as failed:
-            error = failed
-        finally:
-            log.finish_flush(flush, error)
-        log.check_usable()
-        if not log.needs_flush:  # else a rolled segment has got its name just now
-            return

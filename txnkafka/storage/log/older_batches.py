@@ -12,7 +12,7 @@ from txnkafka._core.scan import BatchIndex
 
 if TYPE_CHECKING:
     from txnkafka._core.producer_table import ProducerTable
-    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.log.log_segments import LogSegments
 
 __all__ = ["search_older_batches"]
 
@@ -20,13 +20,15 @@ SEARCHED_BYTES = 64 << 20
 PIECE_BYTES = 1 << 20
 
 
-def search_older_batches(log: PartitionLog, producers: ProducerTable, producer_id: int, below: int) -> None:
+def search_older_batches(
+    segments: LogSegments, producers: ProducerTable, producer_id: int, below: int
+) -> None:
     """Add the batches of a producer below the offset ``below`` to the table, piece by piece downwards, until
     it knows five, or 64 MiB of the log were read. Raises CorruptRecordError and OSError."""
     left = SEARCHED_BYTES
-    for number in range(log.segments.number_of(below - 1), -1, -1):
-        segment = log.segments[number]
-        place = log.segments.find(number, below)
+    for number in range(segments.number_of(below - 1), -1, -1):
+        segment = segments[number]
+        place = segments.find(number, below)
         end = segment.size if place is None else place[0]
         while end > 0 and left > 0 and producers.misses_older(producer_id):
             start = segment.batch_before(max(0, end - PIECE_BYTES))

@@ -21,28 +21,24 @@ from txnkafka.model import NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
 from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
-from txnkafka.storage.log.append_check import check, validate, write_failed
+from txnkafka.storage.log.append_check import check, validate
 from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.fence import Fence
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
-from txnkafka.storage.log.log_flush import run_flush
 from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
 from txnkafka.storage.log.log_offsets import LogOffsets
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.log_validator import AppendOrigin, batch_rules
 from txnkafka.storage.log.producer_errors import refusal
-from txnkafka.storage.log.producer_history import reload_state
+from txnkafka.storage.log.producer_history import keep_state, reload_state
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.log.roll_rule import should_roll
-from txnkafka.storage.log.segment_deletion import begin_deletion
 from txnkafka.storage.log.transactions import transactions_of
 from txnkafka.storage.log.verification import NO_GUARD, VerificationState
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from typing_extensions import Buffer
 
     from txnkafka._core.validate import IncomingBatch
@@ -54,6 +50,7 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.loaded_log import LoadedLog
     from txnkafka.storage.log.log_flush import LogFlush
     from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.segment_deletion import SegmentDeletion
 
 __all__ = ["PartitionLog"]
 
@@ -150,7 +147,7 @@ class PartitionLog:
             active = self.segments.active
             active.append(incoming)
         except OSError as error:
-            write_failed(self, error)
+            self.local.write_failed(error)
         self.take_in(incoming, active.size - incoming.size, leader_epoch, now_ms)
         return AppendInfo.of_batch(incoming, self.log_start_offset, leader_epoch)
 
@@ -235,14 +232,6 @@ class PartitionLog:
         """Whether a flush was begun and is not finished."""
         return self._flushing.is_flushing
 
-    def flush_is_due(self, now_ms: int) -> bool:
-        """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
-        age_ms = self._flushing.age_ms(now_ms)
-        records = self.log_end_offset - self.recovery_point
-        return age_ms is not None and (
-            records >= self.config.flush_messages or age_ms >= self.config.flush_ms
-        )
-
     def begin_flush(self) -> LogFlush:
         """What makes durable what was appended so far, up to the first segment without a name: that one gets
         its name when this flush is finished, and is durable with the next one. ``finish_flush`` must follow
@@ -279,7 +268,20 @@ class PartitionLog:
     def flush(self) -> None:
         """Make everything durable, now. Raises KafkaStorageError, and FlushUnderWayError between
         ``begin_flush`` and ``finish_flush``."""
-        run_flush(self)
+        while True:
+            self.check_usable()
+            flush = self.begin_flush()
+            error: OSError | None = OSError("the flush was interrupted")  # by a signal
+            try:
+                flush.run(self.files)
+                error = None
+            except OSError as failed:
+                error = failed
+            finally:
+                self.finish_flush(flush, error)
+            self.check_usable()
+            if not self.needs_flush:  # else a rolled segment has got its name just now
+                return
 
     # Cutting
 
@@ -290,7 +292,7 @@ class PartitionLog:
             self._flushing.sync_segments()
             self._cut_end(cut, now_ms)
         elif cut.first:
-            perform(begin_deletion(self, cut, now_ms))
+            perform(self.begin_deletion(cut, now_ms))
         else:
             self.begin_at(cut)
 
@@ -299,6 +301,13 @@ class PartitionLog:
         if cut.epochs.entries != self.epochs.entries:
             self.set_epochs(cut.epochs)
         self.offsets.move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
+
+    def begin_deletion(self, cut: Cut, now_ms: int) -> SegmentDeletion:
+        """Take the first segments, not all, out of service: the log begins behind them. Returns the work that
+        deletes their files. Raises CorruptRecordError and OSError; then nothing has changed."""
+        keep_state(self, self.segments[cut.first].base_offset)
+        self.begin_at(cut)
+        return self.local.deletion(cut.first, now_ms + self.config.file_delete_delay_ms)
 
     def _cut_end(self, cut: Cut, now_ms: int) -> None:
         end = cut.log_end_offset
@@ -314,15 +323,6 @@ class PartitionLog:
         self.loaded_ms = now_ms
         reload_state(self, self.producers, self.high_watermark, self.config.producer_id_expiration_ms)
         self._flushing.sync_cut(end)
-
-    def lower_recovery_point(self, offset: int) -> None:
-        """Let the recovery point be ``offset`` unless it is below."""
-        self._flushing.lower_recovery_point(offset)
-
-    def replace_segments(self, replaced: Sequence[LogSegment], by: LogSegment) -> None:
-        """Let a segment whose files are durable take the place of ``replaced``, which follow each other."""
-        self.local.replace(replaced, by)
-        self.offsets.positions.clear()
 
     # Offsets
 

@@ -10,17 +10,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from txnkafka.storage.log.log_flush import sync_file
-from txnkafka.storage.log.producer_history import keep_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from txnkafka.env import DataFiles
-    from txnkafka.storage.log.cut import Cut
     from txnkafka.storage.log.log_segment import LogSegment
-    from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["DeletedFiles", "FileRemoval", "SegmentDeletion", "begin_deletion"]
+__all__ = ["DeletedFiles", "FileRemoval", "SegmentDeletion"]
 
 
 class SegmentDeletion:
@@ -56,25 +53,6 @@ class SegmentDeletion:
     def finish(self, error: Exception | None) -> None:
         """Note the files, which are removed later. After an error the log is fenced."""
         self._on_finished(self._renamed, error)
-
-
-def begin_deletion(log: PartitionLog, cut: Cut, now_ms: int) -> SegmentDeletion:
-    """Take the first segments of a log, not all, out of service: the log begins behind them. Returns the work
-    that deletes their files. Raises CorruptRecordError and OSError; then nothing has changed."""
-    base_offset = log.segments[cut.first].base_offset
-    keep_state(log, base_offset)
-    log.begin_at(cut)
-    doomed = log.local.take_first(cut.first)
-    snapshots = log.snapshots.take_unsynced(base_offset)
-    for segment in doomed:
-        log.snapshots.remove(segment.base_offset)
-
-    def finished(renamed: list[str], error: Exception | None) -> None:
-        log.local.deleted.add(renamed, now_ms + log.config.file_delete_delay_ms)
-        if error is not None:
-            log.fence(error if isinstance(error, OSError) else OSError(str(error)))
-
-    return SegmentDeletion(log.files, log.directory, doomed, snapshots, finished)
 
 
 class FileRemoval:

@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING
 from txnkafka.errors import FlushUnderWayError, KafkaError, OffsetOutOfRangeError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.log.cut import Cut
-from txnkafka.storage.log.segment_deletion import begin_deletion
+from txnkafka.storage.log.leader_epochs import LeaderEpochs
 
 if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.log_segments import LogSegments
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.log.segment_deletion import SegmentDeletion
 
 __all__ = [
     "check_cut",
+    "cut_at_beginning",
+    "cut_at_end",
     "delete_old_segments",
     "delete_records",
     "end_below",
     "retention",
     "truncate_to",
+    "whole_log",
 ]
 
 HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
@@ -41,7 +45,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     check_cut(log, offset)
     was_cut = offset < log.log_end_offset
     try:
-        log.apply(Cut.at_end(log, offset), now_ms)
+        log.apply(cut_at_end(log, offset), now_ms)
     except (OSError, KafkaError) as error:  # also where the log cannot be read any more: it is half cut
         log.fence(error)
         log.check_usable()
@@ -60,7 +64,7 @@ def check_cut(log: PartitionLog, offset: int) -> None:
 
 def end_below(log: PartitionLog, offset: int) -> int:
     """The log end after a truncation at ``offset``. Raises CorruptRecordError and OSError."""
-    return Cut.at_end(log, offset).log_end_offset
+    return cut_at_end(log, offset).log_end_offset
 
 
 def delete_records(log: PartitionLog, offset: int) -> int:
@@ -77,7 +81,7 @@ def delete_records(log: PartitionLog, offset: int) -> int:
             f"{log.high_watermark}"
         )
     if wanted > log.log_start_offset:
-        log.begin_at(Cut.of(log, start_offset=wanted))
+        log.begin_at(whole_log(log, start_offset=wanted))
     return log.log_start_offset
 
 
@@ -96,7 +100,7 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
 
 def _at_once(log: PartitionLog, count: int, now_ms: int) -> None:
     try:
-        log.apply(Cut.at_beginning(log, count), now_ms)
+        log.apply(cut_at_beginning(log, count), now_ms)
     except OSError as error:
         log.fence(error)
         log.check_usable()
@@ -115,7 +119,7 @@ def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
     if count == len(log.segments):
         log.roll(now_ms)
         count -= 1
-    return begin_deletion(log, Cut.at_beginning(log, count), now_ms) if count else None
+    return log.begin_deletion(cut_at_beginning(log, count), now_ms) if count else None
 
 
 def _count_deletable(log: PartitionLog, now_ms: int) -> int:
@@ -168,3 +172,56 @@ def _count_too_old(log: PartitionLog, now_ms: int) -> int:
             break
         count += 1
     return count
+
+
+def cut_at_end(log: PartitionLog, offset: int) -> Cut:
+    """Everything from ``offset`` on goes. A batch that contains it goes as a whole, and the log ends
+    where the batch in front of it does: a gap at the end would look like something lost. Raises
+    CorruptRecordError and OSError."""
+    if offset >= log.log_end_offset:
+        return whole_log(log, end_offset=offset)
+    number, position, end = _last_batch_below(log.segments, offset)
+    if end < log.log_start_offset <= offset:  # no offset below the log start is used again
+        number, position, end = -1, 0, log.log_start_offset
+    cut = whole_log(log, end_offset=end)
+    return cut._replace(
+        last=number + 1,
+        position=position,
+        log_start_offset=min(log.log_start_offset, end),
+        log_end_offset=end,
+    )
+
+
+def cut_at_beginning(log: PartitionLog, count: int) -> Cut:
+    """The first ``count`` segments go."""
+    base = log.segments[count].base_offset if count < len(log.segments) else log.log_end_offset
+    return whole_log(log, start_offset=max(log.log_start_offset, base))._replace(first=count)
+
+
+def whole_log(
+    log: PartitionLog, *, start_offset: int | None = None, end_offset: int | None = None
+) -> Cut:
+    """The cut that keeps all segments, and removes the epochs below ``start_offset``, where the log begins
+    then, and from ``end_offset`` on."""
+    epochs = LeaderEpochs(log.epochs.entries)
+    if end_offset is not None:
+        epochs.truncate_from_end(end_offset)
+    if start_offset is not None:
+        epochs.truncate_from_start(start_offset)
+    start = log.log_start_offset if start_offset is None else start_offset
+    return Cut(0, len(log.segments), log.active.size, start, log.log_end_offset, epochs)
+
+
+def _last_batch_below(segments: LogSegments, offset: int) -> tuple[int, int, int]:
+    """Number of the segment that would contain ``offset`` (-1: it is below the first), the position in it up
+    to which batches are below ``offset`` as a whole, and the offset where these end."""
+    number = segments.number_of(offset)
+    segment = segments[number]
+    if offset < segment.base_offset:
+        return -1, 0, offset
+    place = segment.find(offset)
+    position = segment.size if place is None else place[0]
+    end = segment.base_offset
+    for batches in segment.windows(segment.batch_before(max(0, position - 1)), position):
+        end = batches.last_offset[-1] + 1 if len(batches) else end
+    return number, position, end

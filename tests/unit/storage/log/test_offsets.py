@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.storage.logs import DIRECTORY, NOW, append, opened
-from txnkafka.storage.log.cut import Cut
 from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.log.truncation import cut_at_beginning, cut_at_end, whole_log
 from txnkafka.storage.recovery.found_log import FoundLog
 from txnkafka.storage.recovery.log_loader import Start, load_log
 
@@ -34,7 +34,7 @@ def test_a_cut_that_would_put_the_log_start_above_the_high_watermark_is_no_cut()
     log.flush()
     append(log)
     with pytest.raises(ValueError, match="log start 2, high watermark 1 and log end 2 are not in order"):
-        log.apply(Cut.of(log, start_offset=2), NOW)
+        log.apply(whole_log(log, start_offset=2), NOW)
     assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (0, 1, 2)
 
 
@@ -44,10 +44,10 @@ def test_a_cut_says_what_is_left_and_changes_nothing() -> None:
         append(log, leader_epoch=epoch)
     log.flush()
     before = log.files.list(DIRECTORY)
-    cut = Cut.at_end(log, 2)
+    cut = cut_at_end(log, 2)
     assert (cut.first, cut.last, cut.position, cut.log_start_offset, cut.log_end_offset) == (0, 3, 0, 0, 2)
     assert cut.epochs.entries == [(0, 0), (1, 1)]
-    cut = Cut.at_beginning(log, 3)
+    cut = cut_at_beginning(log, 3)
     assert (cut.first, cut.last, cut.log_start_offset, cut.log_end_offset) == (3, 4, 3, 4)
     assert cut.epochs.entries == [(3, 3)]
     assert (log.log_end_offset, log.epochs.latest, len(log.segments)) == (4, 3, 4)

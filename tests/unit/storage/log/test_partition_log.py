@@ -123,7 +123,7 @@ def test_after_a_restart_a_snapshot_knows_one_batch_and_the_log_the_others(clean
         log.idempotent(7, 2 * number)
         log.idempotent(8, 2 * number)
     log.log.flush()
-    log.log.lower_recovery_point(0)  # the checkpoint on the disk is older
+    log.log.local.flushing.lower_recovery_point(0)  # the checkpoint on the disk is older
     log.restart(clean=clean)
     assert len(log.log.producers.known_batches(7)) == (1 if clean else 5)
     assert len(log.bases) == 7
