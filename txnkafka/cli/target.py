@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from txnkafka.cli.command import Function, add_options
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ __all__ = [
     "target_options",
 ]
 
-Function = TypeVar("Function", bound=Callable[..., object])
 Topics = tuple[str, ...]
 Partitions = tuple[int | TopicPartition, ...]
 StorageOptions = tuple[tuple[str, Any], ...]
@@ -79,7 +78,14 @@ def storage_option(function: Function) -> Function:
 
 def partition_options(function: Function) -> Function:
     """--topic and --partition."""
-    for option in (
+    return add_options(
+        function,
+        click.option(
+            "--topic",
+            multiple=True,
+            metavar="T",
+            help="Only this topic, or those that a pattern such as 'orders*' matches. Repeatable.",
+        ),
         click.option(
             "--partition",
             type=Partition(),
@@ -87,29 +93,24 @@ def partition_options(function: Function) -> Function:
             metavar="P",
             help="Only this partition: its number, with --topic, or a whole name (orders-3). Repeatable.",
         ),
-        click.option(
-            "--topic",
-            multiple=True,
-            metavar="T",
-            help="Only this topic, or those that a pattern such as 'orders*' matches. Repeatable.",
-        ),
-    ):
-        function = option(function)
-    return function
+    )
 
 
 def target_options(function: Function) -> Function:
     """LOGDIR..., --topic, --partition, --io and --storage-option."""
-    function = storage_option(function)
-    function = click.option(
-        "--io",
-        type=click.Choice(["auto", "mmap", "pread"]),
-        default="auto",
-        show_default=True,
-        help="How files are read; auto maps them unless a broker holds the directory.",
-    )(function)
-    function = partition_options(function)
-    return click.argument("logdir", nargs=-1, required=True, metavar="LOGDIR...")(function)
+    return add_options(
+        function,
+        click.argument("logdir", nargs=-1, required=True, metavar="LOGDIR..."),
+        partition_options,
+        click.option(
+            "--io",
+            type=click.Choice(["auto", "mmap", "pread"]),
+            default="auto",
+            show_default=True,
+            help="How files are read; auto maps them unless a broker has locked the directory.",
+        ),
+        storage_option,
+    )
 
 
 def open_log_dir(
