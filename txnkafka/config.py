@@ -65,8 +65,8 @@ class LogConfig:
     max_idle_producers: int = _number(1_000_000, 1, doc="of these the oldest are forgotten; not Kafka's")
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            _check(each.name, getattr(self, each.name), each.metadata)
+        for setting in fields(self):
+            _check(setting.name, getattr(self, setting.name), setting.metadata)
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
             ratio = self.min_cleanable_dirty_ratio
             raise ValueError(f"min.cleanable.dirty.ratio must be 0 to 1, not {ratio}")
@@ -74,7 +74,7 @@ class LogConfig:
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> LogConfig:
         """From Kafka's names and text, as topics have them. Raises ValueError for what does not exist."""
-        kinds = {each.name: each.type for each in fields(cls)}
+        kinds = {setting.name: setting.type for setting in fields(cls)}
         found: dict[str, Any] = {}
         for name, text in configs.items():
             known = name.removeprefix("internal.").replace(".", "_")
@@ -123,7 +123,7 @@ def _check(name: str, value: Any, rules: Mapping[str, Any]) -> None:
     if "low" in rules and not rules["low"] <= value <= rules["high"]:
         raise ValueError(f"{shown} must be {rules['low']} to {rules['high']}, not {value}")
     if "allowed" in rules:
-        words = {each.strip() for each in value.split(",")} if rules["allowed"] is _POLICIES else {value}
+        words = {word.strip() for word in value.split(",")} if rules["allowed"] is _POLICIES else {value}
         if not words <= {*rules["allowed"], *([""] if rules["allowed"] is _POLICIES else [])}:
             raise ValueError(f"{shown} must be one of {', '.join(rules['allowed'])}, not {value!r}")
 

@@ -28,4 +28,4 @@ def printable(text: str) -> str:
     """``text`` with everything escaped that a terminal might take for a command."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

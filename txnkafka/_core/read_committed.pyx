@@ -102,7 +102,7 @@ cdef class TransactionScan:
     cdef readonly int64_t next_offset
 
     def __cinit__(self, int64_t next_offset=0, open_ranges=()):
-        self.current = {each.producer_id: counted(each) for each in open_ranges}
+        self.current = {open_range.producer_id: counted(open_range) for open_range in open_ranges}
         self.ended = []
         self.markers = {}
         self.next_offset = next_offset
@@ -119,13 +119,13 @@ cdef class TransactionScan:
         cdef CountedTransaction transaction
         ranges = [transaction.end(producer_id, "open", NULL)
                   for producer_id, transaction in self.current.items()]
-        return sorted(ranges, key=lambda each: each.first_offset)
+        return sorted(ranges, key=lambda open_range: open_range.first_offset)
 
     def open_ranges(self):
         """The same transactions as another scan takes them, in the order in which they began."""
         cdef CountedTransaction transaction
         ranges = [transaction.state(producer_id) for producer_id, transaction in self.current.items()]
-        return tuple(sorted(ranges, key=lambda each: each.first_offset))
+        return tuple(sorted(ranges, key=lambda open_range: open_range.first_offset))
 
     def feed(self, BatchIndex index not None, Py_ssize_t start=0, stop=None):
         """Take the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen

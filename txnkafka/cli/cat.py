@@ -52,4 +52,4 @@ def cat(
     chosen = chosen_partitions(log_dir, topic, partition)
     messages.detail(f"isolation level {request.isolation_level.value}")
     printer = Printer(request, Printing(**options), messages)
-    return max([printer.print_partition(log_dir, each) for each in chosen], default=0)
+    return max([printer.print_partition(log_dir, topic_partition) for topic_partition in chosen], default=0)

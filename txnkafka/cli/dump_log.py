@@ -46,8 +46,8 @@ __all__ = ["DECODERS", "LogOptions", "Row", "finding_row", "log_rows"]
 
 Row = dict[str, Any]
 
-COMPRESSION_TYPES = {each.value: each.label for each in CompressionType}
-CONTROL_TYPES = {each.value: each.name for each in ControlRecordType if each >= 0}
+COMPRESSION_TYPES = {codec.value: codec.label for codec in CompressionType}
+CONTROL_TYPES = {kind.value: kind.name for kind in ControlRecordType if kind >= 0}
 END_MARKERS = (CONTROL_ABORT, CONTROL_COMMIT)
 LARGEST_SEQUENCE = 2**31 - 1
 BATCH_REMEDY = "restore the file from a replica or a backup if these records are needed"

@@ -29,7 +29,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         if isinstance(value, str):
-            return () if value == "none" else tuple(each.strip() for each in value.split(","))
+            return () if value == "none" else tuple(column.strip() for column in value.split(","))
         return value
 
 
@@ -167,4 +167,4 @@ def _without_internal(chosen: list[TopicPartition], *, named: bool) -> list[Topi
     """Kafka's own topics are its bookkeeping: only who names one, or gives nothing else, gets it."""
     if named:
         return chosen
-    return [each for each in chosen if not each.topic.startswith("__")] or chosen
+    return [name for name in chosen if not name.topic.startswith("__")] or chosen

@@ -31,7 +31,7 @@ FINDINGS = 1
 
 def export_options(request: ReadRequest, **given: Any) -> ExportOptions:
     """What an export keeps, from the command line. Raises UsageError."""
-    pairs = [each.partition("=") for each in given.pop("catalog")]
+    pairs = [setting.partition("=") for setting in given.pop("catalog")]
     given["catalog"] = tuple((name, value) for name, _, value in pairs)
     chosen = {name: value for name, value in given.items() if value is not None}
     try:
@@ -122,7 +122,7 @@ def report_export(report: ExportReport, output: str, messages: Messages, output_
     for text in report.left_out:
         messages.error(f"left out: {text}")
     if output_format == "json":
-        write_json({**report._asdict(), "findings": [each._asdict() for each in report.findings]})
+        write_json({**report._asdict(), "findings": [finding._asdict() for finding in report.findings]})
     else:
         new = "" if report.new_rows == report.rows else f", {report.new_rows:,} of them now"
         write_text(

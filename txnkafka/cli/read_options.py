@@ -28,8 +28,8 @@ FIELDS = (
 
 
 def pop_request(options: dict[str, Any]) -> ReadRequest:
-    """Remove the options of a ReadRequest from a command's options, and return the request. Raises UsageError for
-    options that exclude each other."""
+    """Remove the options of a ReadRequest from a command's options, and return the request. Raises UsageError
+    for options that exclude each other."""
     from txnkafka.logdir.read_request import ReadRequest
 
     for bound in ("start", "end"):

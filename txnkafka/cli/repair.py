@@ -132,7 +132,7 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
     files = LocalFileSystem()
     if not files.is_directory(path):
         raise LogDirError(f"{path} {'is no directory' if files.exists(path) else 'does not exist'}")
-    names = [each.name for each in files.list(path) if each.is_directory]
+    names = [entry.name for entry in files.list(path) if entry.is_directory]
     if not any(map(parse_partition_directory, names)):
         raise LogDirError(
             f"{path} has no partition directories; name the log directory of a broker (its log.dirs), "
@@ -144,7 +144,7 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
 
 
 def _told(steps: list[RepairStep], dry_run: bool) -> list[str]:
-    return [each.planned if dry_run else str(each) for each in steps]
+    return [step.planned if dry_run else str(step) for step in steps]
 
 
 def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
@@ -186,6 +186,6 @@ def _write_lines(rows: list[dict[str, Any]], repairs: list[str], dry_run: bool) 
         if row["error"] is not None:
             write_text(f"{where}: refused: {printable(row['error'])}")
     kinds = (NOTHING, PLANNED if dry_run else DONE, REFUSED)
-    counts = [f"{sum(row['status'] == each for row in rows):,} {WORDS[each]}" for each in kinds]
+    counts = [f"{sum(row['status'] == status for row in rows):,} {WORDS[status]}" for status in kinds]
     ending = "; this was a dry run, nothing was changed" if dry_run else ""
     write_text(f"{len(rows):,} partition{'' if len(rows) == 1 else 's'}: {', '.join(counts)}{ending}")

@@ -125,14 +125,14 @@ def open_log_dir(
     return log_dir
 
 
-def is_chosen(each: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
+def is_chosen(candidate: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
     """Whether --topic and --partition leave a partition: one that is named whole; one of a topic that is
     named, and of a number that is named if there is any. Nothing named leaves everything."""
     if not topics:
-        return not partitions or each in partitions
+        return not partitions or candidate in partitions
     numbers = [number for number in partitions if isinstance(number, int)]
-    of_topic = any(_matches(each.topic, pattern) for pattern in topics)
-    return each in partitions or (of_topic and (not numbers or each.partition in numbers))
+    of_topic = any(_matches(candidate.topic, pattern) for pattern in topics)
+    return candidate in partitions or (of_topic and (not numbers or candidate.partition in numbers))
 
 
 def _matches(topic: str, pattern: str) -> bool:
@@ -147,23 +147,26 @@ def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -
     """The partitions that --topic and --partition leave; raises an error for a word that names none of
     them."""
     there = log_dir.topic_partitions
-    numbers = [each for each in partitions if isinstance(each, int)]
+    numbers = [number for number in partitions if isinstance(number, int)]
     if numbers and not topics:
         raise click.UsageError(
             f"--partition needs --topic, or a whole name as in --partition orders-{numbers[0]}"
         )
     for topic in topics:
-        if not any(_matches(each.topic, topic) for each in there):
+        if not any(_matches(candidate.topic, topic) for candidate in there):
             _unknown_topic(log_dir, topic)
     for partition in partitions:
         whole = isinstance(partition, TopicPartition)
-        if not any(each == partition if whole else is_chosen(each, topics, (partition,)) for each in there):
+        if not any(
+            candidate == partition if whole else is_chosen(candidate, topics, (partition,))
+            for candidate in there
+        ):
             _unknown_partition(log_dir, topics, partition)
-    return [each for each in there if is_chosen(each, topics, partitions)]
+    return [candidate for candidate in there if is_chosen(candidate, topics, partitions)]
 
 
 def _unknown_topic(log_dir: LogDir, topic: str) -> NoReturn:
-    if any(str(each) == topic for each in log_dir.topic_partitions):
+    if any(str(candidate) == topic for candidate in log_dir.topic_partitions):
         _unknown(log_dir, f"topic {topic}", f"did you mean --partition {topic}?")
     _unknown(log_dir, f"topic {topic}", _what_there_is("topics", list(log_dir.topics), topic))
 
@@ -174,7 +177,9 @@ def _unknown_partition(log_dir: LogDir, topics: Topics, partition: int | TopicPa
         name, topics = str(partition), (partition.topic,)
         if partition.topic not in log_dir.topics:
             _unknown(log_dir, name, _what_there_is("topics", list(log_dir.topics), partition.topic))
-    there = sorted({each.partition for each in log_dir.topic_partitions if is_chosen(each, topics, ())})
+    there = sorted(
+        {candidate.partition for candidate in log_dir.topic_partitions if is_chosen(candidate, topics, ())}
+    )
     _unknown(log_dir, name, _what_there_is("partitions", list(map(str, there)), ""))
 
 

@@ -114,10 +114,10 @@ def _line(finding: Finding) -> str:
 
 def _summary(report: VerifyReport) -> str:
     severities = Counter(finding.severity for finding in report.findings)
-    found = ", ".join(_count(severities[each], each) for each in ("error", "warning", "note"))
+    found = ", ".join(_count(severities[severity], severity) for severity in ("error", "warning", "note"))
     checked = ", ".join(
-        _count(getattr(report, f"{each}s" if each != "batch" else "batches"), each)
-        for each in ("partition", "segment", "batch", "record")
+        _count(getattr(report, f"{noun}s" if noun != "batch" else "batches"), noun)
+        for noun in ("partition", "segment", "batch", "record")
     )
     return f"{checked}: {found}"
 

@@ -48,7 +48,7 @@ def open_file_system(
     given = list(paths)
     if not given or not all(given):
         raise LogDirError("a path is empty" if given else "no path was given")
-    remote = [each for each in given if is_remote(each)]
+    remote = [address for address in given if is_remote(address)]
     if not remote:
         if storage_options:
             path = without_password(given[0])
@@ -58,7 +58,7 @@ def open_file_system(
 
     addresses = _unique(map(_normalized, remote))
     file_system = RemoteFileSystem(addresses[0], storage_options)
-    others = [RemoteFileSystem(each, storage_options) for each in addresses[1:]]
+    others = [RemoteFileSystem(address, storage_options) for address in addresses[1:]]
     if len(remote) < len(given) or not all(map(file_system.is_same, others)):
         shown = ", ".join(map(without_password, given))
         raise LogDirError(f"{shown} are on several file systems; read them one at a time")

@@ -107,6 +107,6 @@ def remove_tree(files: DataFiles, path: str) -> None:
             below = files.list(doomed[-1])
             if not below:
                 raise
-            doomed += [files.join(doomed[-1], each.name) for each in below]
+            doomed += [files.join(doomed[-1], entry.name) for entry in below]
             continue
         doomed.pop()

@@ -195,21 +195,21 @@ class LocalFileSystem:
     def list(self, path: str) -> list[DirectoryEntry]:
         found = []
         with os.scandir(path) as names:
-            for each in names:
-                is_link = each.is_symlink()
+            for entry in names:
+                is_link = entry.is_symlink()
                 try:
-                    status = each.stat()
+                    status = entry.stat()
                 except OSError as error:
                     # deleted by its broker between the listing and now; but a link to nothing is still a name
                     if is_link or not isinstance(error, FileNotFoundError):
                         fault = error.strerror or str(error)
-                        found.append(DirectoryEntry(each.name, False, 0, 0, is_link, fault))
+                        found.append(DirectoryEntry(entry.name, False, 0, 0, is_link, fault))
                     continue
                 is_directory = stat.S_ISDIR(status.st_mode)
                 size = 0 if is_directory else status.st_size
                 modified_ms = status.st_mtime_ns // 1_000_000
                 fault = "" if is_directory or stat.S_ISREG(status.st_mode) else NOT_REGULAR
-                found.append(DirectoryEntry(each.name, is_directory, size, modified_ms, is_link, fault))
+                found.append(DirectoryEntry(entry.name, is_directory, size, modified_ms, is_link, fault))
         return sorted(found)
 
     def is_directory(self, path: str) -> bool:

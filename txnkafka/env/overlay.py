@@ -51,7 +51,7 @@ class OverlayFiles:
 
     def list(self, path: str) -> list[DirectoryEntry]:
         self._check_directory(path)
-        found = {} if self._directories.get(path) else {each.name: each for each in self._base.list(path)}
+        found = {} if self._directories.get(path) else {entry.name: entry for entry in self._base.list(path)}
         for name, there in self._names_in(path, self._directories):
             found.pop(name, None)
             if there:
@@ -66,8 +66,8 @@ class OverlayFiles:
         return sorted(found.values())
 
     def _names_in(self, path: str, changed: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
-        for each, state in changed.items():
-            parent, name = self.split(each)
+        for changed_path, state in changed.items():
+            parent, name = self.split(changed_path)
             if parent == path:
                 yield name, state
 

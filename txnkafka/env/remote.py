@@ -149,9 +149,9 @@ class RemoteFileSystem:
             found = self._run(path, self._backend.cat_ranges, keys, starts, ends, on_error="return")
         except OSError:
             return
-        for each, content in zip(wanted, found, strict=True):
-            if isinstance(content, bytes) and len(content) == wanted[each]:
-                self._contents[each] = content
+        for path, content in zip(wanted, found, strict=True):
+            if isinstance(content, bytes) and len(content) == wanted[path]:
+                self._contents[path] = content
 
     def _size(self, path: str) -> int:
         parent, name = self.split(path)

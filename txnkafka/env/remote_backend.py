@@ -87,7 +87,7 @@ def explained(error: BaseException, path: str, options: Mapping[str, Any]) -> OS
     if isinstance(error, FileNotFoundError) or "notfound" in kind or "NoSuchBucket" in str(error):
         return FileNotFoundError(errno.ENOENT, "does not exist, or not for these credentials", path)
     text = _text(error, options)
-    if isinstance(error, PermissionError) or any(each in kind for each in REFUSALS):
+    if isinstance(error, PermissionError) or any(word in kind for word in REFUSALS):
         text = f"permission denied ({text}); give credentials in storage_options or as its package finds them"
         return PermissionError(errno.EACCES, text, path)
     return OSError(getattr(error, "errno", None) or errno.EIO, text, path)

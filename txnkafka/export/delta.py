@@ -36,9 +36,9 @@ def commit_delta(manifest: Manifest, round: Round, options: ExportOptions) -> No
         return
     now_ms = SystemClock().now_ms()
     actions: list[Any] = [
-        AddAction(each.path, each.size, each.partition, now_ms, True, _statistics(each))
+        AddAction(file.path, file.size, file.partition, now_ms, True, _statistics(file))
         for unit in round.area.counted()
-        for each in unit.files
+        for file in unit.files
     ]
     table.create_write_transaction(
         actions,

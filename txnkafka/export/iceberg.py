@@ -29,7 +29,7 @@ def commit_iceberg(manifest: Manifest, round: Round, options: ExportOptions) -> 
     name = f"txnkafka.export.{manifest.export_id}"
     if int(table.properties.get(name, -1)) >= round.number:
         return
-    paths = [f"file://{manifest.output}/{each.path}" for unit in round.area.counted() for each in unit.files]
+    paths = [f"file://{manifest.output}/{file.path}" for unit in round.area.counted() for file in unit.files]
     with table.transaction() as transaction:
         transaction.set_properties({name: str(round.number)})
         if paths:

@@ -78,9 +78,9 @@ class Manifest:
 
     def rounds(self) -> list[Round]:
         """The rounds that were planned, in order."""
-        names = [each.name for each in self.files.list(self.folder) if each.is_directory]
+        names = [entry.name for entry in self.files.list(self.folder) if entry.is_directory]
         found = [Round(self, int(name)) for name in names]
-        return [each for each in found if each.is_planned]
+        return [past for past in found if past.is_planned]
 
 
 class Round:
@@ -123,7 +123,7 @@ class Round:
         """Move the files of a unit that counts to where readers see them, as far as that was not done."""
         join, staging = self._files.join, self.area.staging
         try:
-            moves = [(join(staging, each.staged), join(self._output, each.path)) for each in unit.files]
+            moves = [(join(staging, file.staged), join(self._output, file.path)) for file in unit.files]
             publish(self._files, moves)
         except FileNotFoundError as error:
             raise KafkaError(
@@ -132,7 +132,7 @@ class Round:
 
     def finish(self, plan: RoundPlan) -> None:
         """Record that nothing is left to do, and where each partition's export ended."""
-        ends = {(each.topic, each.partition): each.end_offset for each in plan.ranges}
+        ends = {(bounds.topic, bounds.partition): bounds.end_offset for bounds in plan.ranges}
         for unit in self.area.counted():
             if unit.stopped_by is not None:
                 ends[plan.units[unit.number].topic_partition] = unit.end_offset

@@ -65,9 +65,11 @@ class ExportOptions:
         if not namespace or not name:
             raise ValueError(f"table must be like kafka.records, not {self.table!r}")
         needed = {"topic": "topic", "date": "timestamp"}
-        for each in self.partition_by:
-            if needed[each] not in self.columns:
-                raise ValueError(f"Iceberg divides by {each} with the column {needed[each]}: name it too")
+        for divider in self.partition_by:
+            if needed[divider] not in self.columns:
+                raise ValueError(
+                    f"Iceberg partitions by {divider} with the column {needed[divider]}: name it too"
+                )
 
     @property
     def is_text(self) -> bool:
@@ -103,8 +105,8 @@ class ExportOptions:
 
 
 def _among(what: str, given: tuple[str, ...] | list[str], known: tuple[str, ...]) -> None:
-    for each in given:
-        if each not in known:
-            raise ValueError(f"{what}: there is no {each}; there are {', '.join(known)}")
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{what}: there is no {name}; there are {', '.join(known)}")
     if len(set(given)) != len(given):
         raise ValueError(f"{what} names {', '.join(given)}: each may be there once")

@@ -65,7 +65,7 @@ class RoundPlan(NamedTuple):
     def to_json(self) -> bytes:
         """One line for the whole, then one a unit."""
         head = {"ranges": self.ranges, "findings": self.findings}
-        lines = [head, *([each.fingerprint, each.unit] for each in self.units)]
+        lines = [head, *([unit.fingerprint, unit.unit] for unit in self.units)]
         return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
     @classmethod
@@ -73,17 +73,17 @@ class RoundPlan(NamedTuple):
         """The plan that ``to_json`` wrote."""
         head, *units = map(json.loads, content.splitlines())
         return cls(
-            [PlannedRange(*each) for each in head["ranges"]],
+            [PlannedRange(*bounds) for bounds in head["ranges"]],
             [ExportUnit(i, _read_unit(unit), mark) for i, (mark, unit) in enumerate(units)],
-            [Finding(*each) for each in head["findings"]],
+            [Finding(*finding) for finding in head["findings"]],
         )
 
 
 def _read_unit(values: list[Any]) -> ReadUnit:
     unit = ReadUnit._make(values)
     return unit._replace(
-        hidden=tuple(HiddenRange(*each) for each in unit.hidden),
-        damage=tuple(DamagedBatch(*each) for each in unit.damage),
+        hidden=tuple(HiddenRange(*hidden_range) for hidden_range in unit.hidden),
+        damage=tuple(DamagedBatch(*damaged) for damaged in unit.damage),
     )
 
 

@@ -51,7 +51,7 @@ class ExportReport(NamedTuple):
     @property
     def is_sound(self) -> bool:
         """Whether nothing had to be left out."""
-        serious = any(each.severity == "error" for each in self.findings)
+        serious = any(finding.severity == "error" for finding in self.findings)
         return not (serious or self.stopped or self.left_out)
 
 
@@ -80,10 +80,10 @@ def export(
         rounds = manifest.rounds()
         report = running.round(rounds[-1]) if rounds else None
         if report is None or incremental:
-            ends = {key: end for each in rounds for key, end in each.ends().items()}
-            plan = plan_round((log_dir.partition(*each) for each in partitions), options, locate, ends)
+            ends = {key: end for past in rounds for key, end in past.ends().items()}
+            plan = plan_round((log_dir.partition(*name) for name in partitions), options, locate, ends)
             if report is not None and not plan.units:
-                new = [each for each in plan.findings if each not in report.findings]
+                new = [finding for finding in plan.findings if finding not in report.findings]
                 return report._replace(findings=report.findings + new)
             following = Round(manifest, len(rounds))
             following.begin(plan)
@@ -164,7 +164,7 @@ class _Run:
         for unit in round.area.counted():
             rows += unit.rows
             files += len(unit.files)
-            size += sum(each.size for each in unit.files)
+            size += sum(file.size for file in unit.files)
             left_out += unit.left_out
             stopped += [unit.stopped_by] if unit.stopped_by else []
         partitions = len(plan.ranges)
@@ -186,9 +186,9 @@ class _Order:
         self._owners = [unit.topic_partition for unit in plan.units]
         self._sizes = [unit.unit.end_position - unit.unit.start_position for unit in plan.units]
         self._done = 0
-        for each in round.area.counted():
-            round.publish(each)
-            self._pass(each)
+        for staged in round.area.counted():
+            round.publish(staged)
+            self._pass(staged)
 
     def lacks(self, number: int) -> bool:
         """Whether a unit has neither counted nor been staged, and is wanted."""

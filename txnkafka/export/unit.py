@@ -49,7 +49,7 @@ class StagedUnit:
     @property
     def rows(self) -> int:
         """Records in all files."""
-        return sum(each.rows for each in self.files)
+        return sum(file.rows for file in self.files)
 
     def to_json(self) -> bytes:
         """As it is recorded."""
@@ -59,7 +59,7 @@ class StagedUnit:
     def from_json(cls, content: bytes) -> StagedUnit:
         """The record that ``to_json`` wrote."""
         values = json.loads(content)
-        return cls(**values | {"files": [ExportedFile(*each) for each in values["files"]]})
+        return cls(**values | {"files": [ExportedFile(*file) for file in values["files"]]})
 
 
 def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:

@@ -120,7 +120,7 @@ class _Blobs:
         found: list[bytes | None] = [content[at - first : to - first] for at, to in pairwise(offsets)]
         if self._validity is not None:
             bits = self._validity
-            found = [each if bits[i >> 3] >> (i & 7) & 1 else None for i, each in enumerate(found, begin)]
+            found = [value if bits[i >> 3] >> (i & 7) & 1 else None for i, value in enumerate(found, begin)]
         return found
 
 

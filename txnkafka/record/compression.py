@@ -54,7 +54,7 @@ class CompressionType(enum.IntEnum):
         for codec in cls:
             if name is codec or name == codec.label:
                 return codec
-        raise ValueError(f"there is no codec {name!r}; Kafka has {', '.join(each.label for each in cls)}")
+        raise ValueError(f"there is no codec {name!r}; Kafka has {', '.join(codec.label for codec in cls)}")
 
     @classmethod
     def of(cls, value: int) -> CompressionType:

@@ -30,12 +30,12 @@ _COMPARISONS: Final = {
 
 def needs_copies(predicate: Predicate) -> bool:
     """True when records must be decoded with their keys and values, False when their places will do."""
-    return any(each.column in ("key", "value") and not each.length for each in operands_of(predicate))
+    return any(one.column in ("key", "value") and not one.length for one in operands_of(predicate))
 
 
 def needs_headers(predicate: Predicate) -> bool:
     """True when records must be decoded with their headers."""
-    return any(each.header is not None for each in operands_of(predicate))
+    return any(operand.header is not None for operand in operands_of(predicate))
 
 
 def mask_of(predicate: Predicate, columns: RecordColumns) -> pa.BooleanArray:

@@ -150,7 +150,7 @@ class _Parser:
         kind, token, _ = self.tokens[self.at]
         if kind == "word":
             self.at += 1
-            name = next((each for each in COLUMNS if each.lower() == token.lower()), None)
+            name = next((column for column in COLUMNS if column.lower() == token.lower()), None)
             if name is not None:
                 return Operand(name)
             if token.lower() == "length":

@@ -80,7 +80,7 @@ class _Rows:
         self._nulls.append(records is None)
         self._records += records or ()
         self._ends.append(self._ends[-1] + sum(map(len, records or ())))
-        self.nbytes += sum(each.nbytes for each in records or ())
+        self.nbytes += sum(column.nbytes for column in records or ())
 
     def take(self) -> pa.ListArray:
         """The rows since the last time."""

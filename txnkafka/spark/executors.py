@@ -69,10 +69,10 @@ def complaints(here: Place, executors: Iterable[Place]) -> Iterator[str]:
 
 def _complaint(here: Place, there: Place) -> str | None:
     python = there["executable"]
-    for each in SAME_BUILD:
-        if there[each] != here[each]:
+    for fact in SAME_BUILD:
+        if there[fact] != here[fact]:
             return (
-                f"{python} is built for {there[each]}, the driver's {here['executable']} for {here[each]}; "
+                f"{python} is built for {there[fact]}, the driver's {here['executable']} for {here[fact]}; "
                 "run the driver on a machine like the executors, or install txnkafka on all of them with pip"
             )
     if there["broken"]:

@@ -46,8 +46,8 @@ def _slices(tasks: list[UnitTask], parallelism: int) -> int:
 
 def _check_shared(folder: str, unit: StagedUnit) -> None:
     files = LocalDataFiles()
-    for each in unit.files:
-        path = files.join(folder, each.staged)
+    for file in unit.files:
+        path = files.join(folder, file.staged)
         if not files.exists(path):
             raise LogDirError(
                 f"{path}, which an executor wrote, is not there for the driver: "

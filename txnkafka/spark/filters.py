@@ -29,11 +29,11 @@ _PATTERNS: Final = {"StringStartsWith": "{}%", "StringEndsWith": "%{}", "StringC
 def split_filters(filters: Iterable[Any]) -> tuple[Predicate, list[Any]]:
     """The predicate of those filters that can be taken, and the filters that cannot."""
     taken, left = [], []
-    for each in filters:
-        predicate = predicate_of(each)
+    for pushed in filters:
+        predicate = predicate_of(pushed)
         taken.append(predicate)
         if predicate is None:
-            left.append(each)
+            left.append(pushed)
     return conjunction(taken), left
 
 
@@ -51,7 +51,7 @@ def predicate_of(found: Any) -> Predicate | None:
     if kind in _PATTERNS and operand.kind is str:
         return Comparison(operand, "like", (_PATTERNS[kind].format(_escaped(found.value)),))
     given = found.value if kind == "In" else [getattr(found, "value", None)]
-    values = tuple(_literal(each, operand) for each in given)
+    values = tuple(_literal(value, operand) for value in given)
     if None in values or not values or kind not in (*_COMPARISONS, "In"):
         return None
     return Comparison(operand, _COMPARISONS.get(kind, "in"), values)  # type: ignore[arg-type]  # no None
@@ -85,4 +85,4 @@ def _milliseconds(time: datetime) -> int | None:
 
 
 def _escaped(text: str) -> str:
-    return "".join(f"\\{each}" if each in "%_\\" else each for each in text)
+    return "".join(f"\\{character}" if character in "%_\\" else character for character in text)

@@ -118,7 +118,7 @@ def _unchanged(found: Batches) -> Batches:
 
 def paths_of(path: Path) -> list[str]:
     """One path or several, as strings."""
-    return [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
+    return [str(path)] if isinstance(path, str | PurePath) else [str(each_path) for each_path in path]
 
 
 def _plan(

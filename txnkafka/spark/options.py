@@ -91,7 +91,7 @@ class ReadOptions:
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # may hold secrets
 
     def __post_init__(self) -> None:
-        if sum(each is not None for each in (self.topics, self.topic_pattern, self.assigned)) > 1:
+        if sum(choice is not None for choice in (self.topics, self.topic_pattern, self.assigned)) > 1:
             raise ValueError("topics (subscribe), a pattern (subscribePattern) and assign exclude each other")
         if self.topics == () or self.assigned == ():
             raise ValueError("no topic is named")
@@ -154,8 +154,8 @@ def _convert_bound(bound: str, found: dict[str, Any]) -> None:
     if offsets in found:
         found[offsets] = parse_offsets(bound, found[offsets], words, refused=refused)
     if by_timestamp in found:
-        each = parse_timestamps(bound, found.pop(by_timestamp))
-        found.setdefault(timestamp, each)
+        timestamps = parse_timestamps(bound, found.pop(by_timestamp))
+        found.setdefault(timestamp, timestamps)
     elif isinstance(found.get(timestamp, 0), bool) or not isinstance(found.get(timestamp, 0), int):
         raise ValueError(f"a {bound} timestamp is a whole number of milliseconds, not {found[timestamp]!r}")
 
@@ -169,6 +169,6 @@ def _check_pattern(pattern: str) -> None:
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """What to say of a name that is not known."""
-    lower = {each.lower(): each for each in names}
+    lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
     return f"did you mean {lower[near[0]]}?" if near else f"there are {', '.join(lower.values())}"

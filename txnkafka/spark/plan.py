@@ -115,7 +115,7 @@ def plan_tasks(
     Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError.
     """
     log_dir = open_log_dir(paths, options)
-    views = [log_dir.partition(*each) for each in chosen_partitions(log_dir, options)]
+    views = [log_dir.partition(*topic_partition) for topic_partition in chosen_partitions(log_dir, options)]
     log_bytes = sum(segment.size for view in views for segment in view.files.segments)
     limit = task_bytes(log_bytes, options, parallelism)
     plans = spread(PartitionPlanner(options, limit), [view.source for view in views], log_bytes)
@@ -127,10 +127,10 @@ def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
     """The directory that ``paths`` are; what its checkpoints make one find is logged. Raises LogDirError, for
     a password in an address too: paths go to the executors, and stand in Spark's plans and event logs."""
     paths = [paths] if isinstance(paths, str) else list(paths)
-    for each in paths:
-        if without_password(each) != each:
+    for path in paths:
+        if without_password(path) != path:
             raise LogDirError(
-                f"{without_password(each)}: a password in an address would be seen in Spark's plans; "
+                f"{without_password(path)}: a password in an address would be seen in Spark's plans; "
                 "leave it out of the address, and give it in storageOptions"
             )
     log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
@@ -148,7 +148,7 @@ def task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
 
 
 def _damaged(unit: ReadUnit) -> bool:
-    return any(each.wanted for each in unit.damage)
+    return any(damaged.wanted for damaged in unit.damage)
 
 
 def _by_records(unit: ReadUnit, max_records: int) -> Iterator[ReadUnit]:
@@ -157,8 +157,8 @@ def _by_records(unit: ReadUnit, max_records: int) -> Iterator[ReadUnit]:
     for start in range(unit.start_offset, max(unit.end_offset, unit.start_offset + 1), max_records):
         end = min(start + max_records, unit.end_offset)
         damage = tuple(
-            each._replace(wanted=each.wanted and each.offset < end and start < each.next_offset)
-            for each in unit.damage
+            damaged._replace(wanted=damaged.wanted and damaged.offset < end and start < damaged.next_offset)
+            for damaged in unit.damage
         )
         yield unit._replace(start_offset=start, end_offset=end, damage=damage)
 

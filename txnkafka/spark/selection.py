@@ -31,13 +31,13 @@ def chosen_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartit
     for bound in ("starting", "ending"):
         _check_complete(bound, getattr(options, f"{bound}_offsets"), set(named))
         _check_complete(bound, getattr(options, f"{bound}_timestamp"), set(named))
-    return [each for each in named if not bounds_of(bind(options.where, each)).empty]
+    return [name for name in named if not bounds_of(bind(options.where, name)).empty]
 
 
 def _named_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
     if options.assigned is not None:
-        for each in options.assigned:
-            log_dir.partition(*each)  # raises when it is not there
+        for name in options.assigned:
+            log_dir.partition(*name)  # raises when it is not there
         return list(options.assigned)
     there = list(log_dir.topics)
     topics = set(_chosen_topics(there, options))
@@ -47,7 +47,7 @@ def _named_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartit
         if options.topic_pattern is not None:
             what += f" that matches {options.topic_pattern!r}"
         raise UnknownTopicOrPartitionError(f"{what} in {', '.join(log_dir.paths)}; there are {there}")
-    return [each for each in log_dir.topic_partitions if each.topic in topics]
+    return [name for name in log_dir.topic_partitions if name.topic in topics]
 
 
 def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:

@@ -43,7 +43,7 @@ def ship(spark: SparkSession) -> None:
     executors = _ask(context, look)
     if wrong := list(complaints(here, executors)):
         raise RuntimeError("\n".join([f"txnkafka {here['version']} cannot run on the executors:", *wrong]))
-    hosts = sorted({each["host"] for each in executors})
+    hosts = sorted({executor["host"] for executor in executors})
     LOG.info("txnkafka %s runs on %s", here["version"], ", ".join(hosts))
     register(spark)
 

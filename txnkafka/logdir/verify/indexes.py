@@ -1,9 +1,9 @@
 """Compares ``.index`` and ``.timeindex`` with the batches of their segment, window by window.
 
-Entries must be true, but need not be complete: broker versions differ in the batches that they index. An entry
-of ``.index`` points at the beginning of a batch and names an offset that is not below the batch's last. An
-entry of ``.timeindex`` names the largest timestamp so far and an offset of the batch that has it. Neither file
-has more entries than the log has room for batches.
+Entries must be true, but need not be complete: broker versions differ in the batches that they index. An
+entry of ``.index`` points at the beginning of a batch and names an offset that is not below the batch's last.
+An entry of ``.timeindex`` names the largest timestamp so far and an offset of the batch that has it. Neither
+file has more entries than the log has room for batches.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Finding
 def _compared(
     data: bytes, entry: struct.Struct, count: int, log_size: int, problems: list[IndexProblem]
 ) -> Iterator[tuple[int, int]]:
-    """Return the entries to compare with batches. An index with more entries than the log has room for batches
-    is a problem and none of its entries is compared: the file may be much larger than the log."""
+    """Return the entries to compare with batches. An index with more entries than the log has room for
+    batches is a problem and none of its entries is compared: the file may be much larger than the log."""
     limit = log_size // (LOG_OVERHEAD + MIN_SIZE_0) + 1
     if count > limit:
-        problems.append(IndexProblem(limit, f"{count} entries are more than {log_size} bytes of log can have"))
+        problems.append(IndexProblem(limit, f"{count} entries are more than {log_size} log bytes can have"))
         return iter(())
     return entry.iter_unpack(memoryview(data)[: count * entry.size])
 
@@ -96,8 +96,8 @@ class OffsetIndexCheck:
 
 
 def _ends_append(index: BatchIndex, offset: int, last_offset: int) -> bool:
-    """Whether ``offset`` ends the append that the batch was part of: brokers before 4.0 name the last offset of
-    the whole append, which may have had several batches."""
+    """Whether ``offset`` ends the append that the batch was part of: brokers before 4.0 name the last offset
+    of the whole append, which may have had several batches."""
     i = index.find(offset)
     ends_batch = i == len(index) or index.last_offset[i] == offset
     return offset == last_offset or (offset > last_offset and ends_batch)
@@ -151,8 +151,8 @@ class TimeIndexCheck:
 
 
 def _summary(problems: list[IndexProblem]) -> tuple[str, int]:
-    """Sum up the problems in one text, since one finding is enough to replace the file: the first wrong entry,
-    and how many are wrong."""
+    """Sum up the problems in one text, since one finding is enough to replace the file: the first wrong
+    entry, and how many are wrong."""
     entries = {problem.entry for problem in problems}
     first = min(problems)
     more = f" ({len(entries)} entries are wrong)" if len(entries) > 1 else ""

@@ -115,9 +115,9 @@ def _partition(view: PartitionView, schema: pa.Schema, options: ReadOptions) -> 
 def _ended(transactions: Sequence[TransactionRange]) -> list[HiddenRanges]:
     return [
         HiddenRanges(
-            HiddenRange(each.producer_id, each.first_offset, each.last_offset)
-            for each in transactions
-            if each.outcome == outcome
+            HiddenRange(transaction.producer_id, transaction.first_offset, transaction.last_offset)
+            for transaction in transactions
+            if transaction.outcome == outcome
         )
         for outcome in OUTCOMES
     ]

@@ -65,14 +65,14 @@ def _plan(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[
 
 def _rows(tasks: Iterable[FindingsTask], schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     for task in tasks:
-        known = [(None, None, *each) for each in task.found]
+        known = [(None, None, *finding) for finding in task.found]
         yield from batches_of_rows(known, COLUMNS, schema)
         yield from batches_of_rows(each_partition(task.sources, _partition), COLUMNS, schema)
 
 
 def _partition(view: PartitionView) -> Iterator[tuple[Any, ...]]:
-    for each in verify_partition(view):
-        yield view.topic, view.partition, *each
+    for finding in verify_partition(view):
+        yield view.topic, view.partition, *finding
 
 
 FINDINGS: Table[FindingsTask] = Table(

@@ -76,8 +76,8 @@ def _partition(view: PartitionView, options: ReadOptions) -> Iterator[tuple[Any,
     for committed in groups.committed.values():
         yield *_row(committed), False, None
     for pending in groups.pending.values():
-        for each in pending:
-            yield *_row(each.committed), True, each.producer_id
+        for offset in pending:
+            yield *_row(offset.committed), True, offset.producer_id
 
 
 def _row(committed: OffsetAndMetadata) -> tuple[Any, ...]:

@@ -40,7 +40,7 @@ def source_tasks(
     log_dir: LogDir, partitions: Iterable[TopicPartition], options: ReadOptions, parallelism: int
 ) -> list[Sources]:
     """Neighbours together, as long as a task does not read too much."""
-    views = [log_dir.partition(*each) for each in partitions]
+    views = [log_dir.partition(*topic_partition) for topic_partition in partitions]
     sizes = [sum(segment.size for segment in view.files.segments) for view in views]
     limit = task_bytes(sum(sizes), options, parallelism)
     tasks: list[Sources] = []

@@ -118,7 +118,9 @@ def arrow_schema_of(columns: StructType) -> Callable[[StructType], pa.Schema]:
             TIMESTAMP: pa.timestamp("us", tz="UTC"),
         }
         check_fields(schema, columns)
-        return pa.schema([pa.field(each.name, types[each.dataType], each.nullable) for each in schema.fields])
+        return pa.schema(
+            [pa.field(field.name, types[field.dataType], field.nullable) for field in schema.fields]
+        )
 
     return arrow_schema
 

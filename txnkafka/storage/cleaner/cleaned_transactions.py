@@ -39,9 +39,9 @@ class CleanedTransactions:
             for batches in segment.windows():
                 completed: list[CompletedTxn] = []
                 table.replay(batches, log.segments[0].base_offset, completed)
-                for each in completed:
-                    if each.is_aborted:
-                        self._aborted.setdefault(each.producer_id, []).append(each)
+                for transaction in completed:
+                    if transaction.is_aborted:
+                        self._aborted.setdefault(transaction.producer_id, []).append(transaction)
 
     def aborted_at(self, producer_id: int, offset: int) -> CompletedTxn | None:
         """The aborted transaction of a producer that holds ``offset``."""

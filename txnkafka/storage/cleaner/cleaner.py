@@ -92,7 +92,7 @@ class Cleaner:
 
     def _keep_aborts(self, cleaned: LogSegment, segment: LogSegment) -> None:
         """Entries of the transactions whose markers stay for them, as they were."""
-        entries = {each.last_offset: each for each in transactions_of(self._log, segment).entries}
+        entries = {txn.last_offset: txn for txn in transactions_of(self._log, segment).entries}
         index = transactions_of(self._log, cleaned)
         for offset in self.filter.kept_aborts:
             if (entry := entries.get(offset)) is not None:

@@ -84,7 +84,9 @@ class LogToClean(NamedTuple):
         bounds = [log.last_stable_offset, log.active.base_offset, *_young_segments(log, dirty, now_ms)]
         uncleanable = log.segments[log.segment_of(max(dirty, min(bounds)))].base_offset
         ends = [segment.base_offset for segment in log.segments[1:]]
-        closed = [(each, end) for each, end in zip(log.segments, ends, strict=False) if end <= uncleanable]
+        closed = [
+            (segment, end) for segment, end in zip(log.segments, ends, strict=False) if end <= uncleanable
+        ]
         return cls(
             log,
             dirty,
@@ -112,13 +114,13 @@ def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]
 
 def _must_clean(log: PartitionLog, dirty: int, now_ms: int) -> bool:
     first = (segment.first_timestamp() for segment in _dirty_segments(log, dirty))
-    oldest = min((each for each in first if each is not None and each > 0), default=now_ms)
+    oldest = min((first_ms for first_ms in first if first_ms is not None and first_ms > 0), default=now_ms)
     return oldest < now_ms - log.config.max_compaction_lag_ms
 
 
 def dirtiest_first(logs: Iterable[LogToClean]) -> list[LogToClean]:
     """The logs that are due, the one with the largest dirty share first."""
-    return sorted((each for each in logs if each.is_due), key=lambda each: each.ratio, reverse=True)
+    return sorted((log for log in logs if log.is_due), key=lambda log: log.ratio, reverse=True)
 
 
 def clean(
@@ -215,10 +217,10 @@ def clean_dirtiest(
         for partition, log in logs.items()
         if log.config.compact and log.fenced is None and partition not in uncleanable
     )
-    for each in dirtiest_first(candidates):
-        partition = each.log.topic_partition
+    for due in dirtiest_first(candidates):
+        partition = due.log.topic_partition
         try:
-            stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
+            stats = clean(due.log, now_ms=now_ms, dirty_from=due.first_dirty_offset, config=config)
         except KafkaStorageError:
             raise
         except KafkaError as error:

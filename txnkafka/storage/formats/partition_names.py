@@ -82,7 +82,7 @@ def fits_checkpoint(topic: str) -> bool:
         topic.encode()
     except UnicodeEncodeError:
         return False
-    return not any(each in topic for each in _WHITESPACE)
+    return not any(character in topic for character in _WHITESPACE)
 
 
 def fault_of_file(entry: DirectoryEntry) -> str:

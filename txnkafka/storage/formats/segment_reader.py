@@ -227,8 +227,8 @@ class SegmentReader(LogFileReader):
     def scan(self) -> BatchIndex:
         """All batches of the segment in one index, however large that is."""
         whole, *more = self.indexes()
-        for each in more:
-            whole.extend(each)
+        for window_index in more:
+            whole.extend(window_index)
         return whole
 
     def end_offset(self) -> int:

@@ -78,7 +78,7 @@ class HeaderPass:
         a segment is a stray one, that will be removed."""
         found = self._found
         bases = {segment.base_offset for segment in found.segments}
-        offsets = [each for each in found.snapshots.offsets if each <= offset and each in bases]
+        offsets = [base for base in found.snapshots.offsets if base <= offset and base in bases]
         self._loaded = load_newest(self.producers, found.snapshots, offsets, found.loaded_ms)
         start = found.segments[0].base_offset if self._loaded.offset is None else self._loaded.offset
         if start < offset:

@@ -184,7 +184,7 @@ def _cut(found: FoundLog, log_end: LogEnd) -> None:
     """Cut the log in front of the first batch that is not sound."""
     number, end, _ = log_end
     segment = found.segments[number]
-    lost = segment.size - end.position + sum(each.size for each in found.segments[number + 1 :])
+    lost = segment.size - end.position + sum(later.size for later in found.segments[number + 1 :])
     place = f"position {end.position}, offset {end.next_offset}, {lost} bytes go"
     found.note(segment.path("log"), f"cut at {place}", end.fault)
     if number + 1 < len(found.segments):
