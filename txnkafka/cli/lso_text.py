@@ -1,4 +1,4 @@
-"""Reports of ``lso`` for people: a paragraph for what holds a partition, or a table with a row for each open
+"""Formats reports of ``lso`` as text: a paragraph per partition, or a table with a row per open
 transaction."""
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ COLUMNS = (
 
 
 def write_report(report: LsoReport) -> None:
-    """Why the last stable offset stands there, since when, how much waits behind it, what to do."""
+    """Write why the last stable offset is there, since when, how much waits behind it, and what to do."""
     for line in _lines(report):
         write_text(printable(line))
 
 
 def write_wide(reports: Iterable[LsoReport]) -> None:
-    """A row for each open transaction, one for a partition without any; ``transaction`` is its own
-    verdict."""
+    """Write a row per open transaction, or one for a partition without any; column ``transaction`` is the
+    transaction's own verdict."""
     write_table(COLUMNS, (row for report in reports for row in _rows(report)))
 
 
@@ -74,7 +74,8 @@ def _lines(report: LsoReport) -> Iterator[str]:
 
 
 def _transactions(report: LsoReport) -> Iterator[str]:
-    """What to do is said once; after that only the commands differ, each behind its condition."""
+    """Yield the lines about open transactions. An advice is given once; after that only the commands differ,
+    each with its condition."""
     said: set[str] = set()
     for judged in report.open_transactions:
         if not said:

@@ -1,4 +1,4 @@
-"""Which log directory and which of its partitions a command is about: the options that commands share."""
+"""The shared options that select log directories and partitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ StorageOptions = tuple[tuple[str, Any], ...]
 
 
 class Partition(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """The number of a partition, or a whole name such as orders-3."""
+    """The number of a partition, or its full name such as orders-3."""
 
     name = "partition"
 
@@ -48,14 +48,14 @@ class Partition(click.ParamType):  # type: ignore[type-arg]  # generic from clic
 
 
 class StorageOption(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """KEY=VALUE; true, false and JSON objects are what they say, everything else is text."""
+    """KEY=VALUE; true, false and JSON objects are parsed, everything else is text."""
 
     name = "option"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         key, sign, text = str(value).partition("=")
         if not key or not sign:
-            self.fail("must be KEY=VALUE, as in allow_http=true", param, ctx)  # it may hold a secret
+            self.fail("must be KEY=VALUE, as in allow_http=true", param, ctx)  # the value may be a secret
         if text not in ("true", "false") and text[:1] != "{":
             return key, text
         try:
@@ -65,7 +65,7 @@ class StorageOption(click.ParamType):  # type: ignore[type-arg]  # generic from 
 
 
 def storage_option(function: Function) -> Function:
-    """--storage-option, for everything that may be an address."""
+    """Add --storage-option to a command that accepts addresses."""
     return click.option(
         "--storage-option",
         "storage_options",
@@ -77,7 +77,7 @@ def storage_option(function: Function) -> Function:
 
 
 def partition_options(function: Function) -> Function:
-    """--topic and --partition."""
+    """Add --topic and --partition to a command."""
     return add_options(
         function,
         click.option(
@@ -97,7 +97,7 @@ def partition_options(function: Function) -> Function:
 
 
 def target_options(function: Function) -> Function:
-    """LOGDIR..., --topic, --partition, --io and --storage-option."""
+    """Add LOGDIR..., --topic, --partition, --io and --storage-option to a command."""
     return add_options(
         function,
         click.argument("logdir", nargs=-1, required=True, metavar="LOGDIR..."),
@@ -116,7 +116,7 @@ def target_options(function: Function) -> Function:
 def open_log_dir(
     paths: tuple[str, ...], io: str, messages: Messages, storage_options: StorageOptions
 ) -> LogDir:
-    """Open the directories; says what of their checkpoints could not be read."""
+    """Open the directories; checkpoints that could not be read are reported."""
     from txnkafka.logdir import LogDir
 
     log_dir = LogDir(paths, io=io, storage_options=dict(storage_options))
@@ -126,8 +126,8 @@ def open_log_dir(
 
 
 def is_chosen(candidate: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
-    """Whether --topic and --partition leave a partition: one that is named whole; one of a topic that is
-    named, and of a number that is named if there is any. Nothing named leaves everything."""
+    """Whether --topic and --partition select a partition: by its full name, or by its topic and, if numbers
+    are given, its number. Without both options every partition is selected."""
     if not topics:
         return not partitions or candidate in partitions
     numbers = [number for number in partitions if isinstance(number, int)]
@@ -136,16 +136,16 @@ def is_chosen(candidate: TopicPartition, topics: Topics, partitions: Partitions)
 
 
 def _matches(topic: str, pattern: str) -> bool:
-    """As a shell matches files: Kafka's own topics are hidden from a pattern that does not begin like
-    them."""
+    """Whether a topic matches a shell pattern; like hidden files, Kafka's own topics only match a pattern
+    that begins with __ too."""
     if topic == pattern:
         return True
     return fnmatchcase(topic, pattern) and topic.startswith("__") == pattern.startswith("__")
 
 
 def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
-    """The partitions that --topic and --partition leave; raises an error for a word that names none of
-    them."""
+    """Return the partitions that --topic and --partition select. Raises an error for a value that selects
+    none."""
     there = log_dir.topic_partitions
     numbers = [number for number in partitions if isinstance(number, int)]
     if numbers and not topics:
