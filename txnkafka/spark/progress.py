@@ -1,6 +1,6 @@
-"""How far planning is, for a person who waits: a line on a terminal that is written over, else the log.
+"""Shows the progress of planning: a line on a terminal that is overwritten, else log lines.
 
-Nothing is shown in the first two seconds. Spark itself shows how far its jobs are.
+Nothing is shown in the first two seconds. Spark itself shows the progress of its jobs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 def shown(
     items: Iterable[T], total: int, what: str, *, clock: Clock | None = None, out: TextIO | None = None
 ) -> Iterator[T]:
-    """The items; says now and then how many of ``total`` there were, ``what`` they are."""
+    """Yield the items, and show at intervals how many of ``total`` were yielded; ``what`` describes them."""
     clock = SystemClock() if clock is None else clock
     out = sys.stderr if out is None else out
     terminal = out.isatty()

@@ -1,7 +1,7 @@
-"""``table=findings``: what ``txnkafka verify`` finds, one row a finding.
+"""``table=findings`` has one row per finding of ``txnkafka verify``.
 
-What concerns the directories and all partitions together is checked on the driver, which reads a few small
-files for it; each partition is checked in the executors, every byte of it.
+The driver checks the directories and the facts that concern several partitions, for which it reads a few
+small files; the executors check every byte of each partition.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMNS = table_columns(
 
 
 class FindingsTask(NamedTuple):
-    """Findings that are known already, and partitions to check."""
+    """Findings of the driver, and partitions to check."""
 
     found: tuple[Finding, ...]
     sources: Sources

@@ -1,4 +1,4 @@
-"""``table=segments``: one row a segment that counts, with the files beside it and what its headers say."""
+"""``table=segments`` has one row per segment of a log, with its files and figures from its headers."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def _row(segment: SegmentReader, sizes: dict[str, int], *, active: bool) -> tupl
 
 
 def _counts(index: BatchIndex) -> tuple[int, int, int, int | None]:
-    """Batches, control batches, transactional batches with data, records of all data batches (None: a header
-    does not tell)."""
+    """Count batches, control batches, transactional batches with data, and records of all data batches (None
+    where a header does not have their number)."""
     import numpy as np
 
     control = np.asarray(index.attributes) & ATTRIBUTE_CONTROL != 0

@@ -1,8 +1,8 @@
-"""``table=transactions``: one row a transaction and partition, whatever became of it.
+"""``table=transactions`` has one row per transaction and partition, whatever its outcome.
 
-A row tells of the whole transaction, as far as it is in the log, also where only part of it lies in the
-offsets that were asked for. Whose it is follows from the producer id, which belongs to one transactional id
-for ever; the driver reads the coordinator's log for that, once.
+A row covers the whole transaction, as far as it is in the log, even if only part of it is in the requested
+offsets. Its owner follows from the producer id, which belongs to one transactional id for ever; the driver
+reads the coordinator's log for that, once.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ COLUMNS = table_columns(
 
 
 class TransactionsTask(NamedTuple):
-    """Partitions, and the transactional id of each producer id that the coordinator's log knows."""
+    """Partitions, and the transactional id of each producer id in the coordinator's log."""
 
     sources: Sources
     transactional_ids: Mapping[int, str]
@@ -89,7 +89,7 @@ def _plan(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[
 def _rows(
     tasks: Iterable[TransactionsTask], schema: pa.Schema, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    # open transactions lie behind the last stable offset, and are rows too
+    # open transactions are behind the last stable offset, and are rows too
     request = replace(options.request, isolation_level=IsolationLevel.READ_UNCOMMITTED)
     options = replace(options, request=request)
     for task in tasks:
@@ -108,8 +108,8 @@ def _partition(
 
 
 def _transactions(view: PartitionView, end: int) -> Iterator[TransactionRange]:
-    """What the log shows, and what only the producer snapshot knows of open ones whose first records, or
-    all of them, were deleted."""
+    """Yield the transactions in the log, and open ones whose first records, or all of them, were deleted,
+    which only the producer snapshot has."""
     first_offsets = {txn.producer_id: txn.first_offset for txn in view.open_transactions}
     for txn in view.iter_transactions(end_offset=end):
         if txn.outcome == "open":
