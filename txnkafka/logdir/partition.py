@@ -119,8 +119,7 @@ class PartitionView:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark in the broker's checkpoint (written every five seconds and on shutdown); None
-        when unknown."""
+        """The high watermark in the broker's checkpoint (written every 5 s and on shutdown), or None."""
         if self.source.high_watermark is None:
             return None
         return max(self.log_start_offset, min(self.source.high_watermark, self.log_end_offset))
@@ -223,8 +222,7 @@ class PartitionView:
         unit_bytes: int = UNIT_BYTES,
         findings: list[Finding] | None = None,
     ) -> list[ReadUnit]:
-        """Return the units of work that read [start_offset, end_offset), at most up to the end for the
-        isolation level.
+        """Return the units that read [start_offset, end_offset), up to the end for the isolation level.
 
         Damage that the survey finds is added to ``findings``. Raises OffsetOutOfRangeError for a start below
         the log start or beyond the log end.
@@ -250,8 +248,7 @@ class PartitionView:
         return found.units(self.topic_partition, start, end, read_committed=request.read_committed)
 
     def plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
-        """Return the checkpoint from which a later view of this partition continues; offsets below
-        ``next_offset`` are planned."""
+        """Return the checkpoint where a later view continues; offsets below ``next_offset`` are planned."""
         seen, checked_from = self._undecided.seen(), self._log_end.checked_from
         start = self.log_start_offset
         return PlanCheckpoint(self.topic_partition, start, next_offset, planned, seen, checked_from)
@@ -372,8 +369,7 @@ class PartitionView:
         up_to: str = "log-end",
         on_corrupt: str | OnCorrupt = "stop",
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of ``read`` as Arrow record batches with columns named as in Spark's Kafka
-        source; needs pyarrow."""
+        """Yield the records of ``read`` as Arrow record batches with the columns of Spark's Kafka source."""
         schema = arrow_schema(columns)
         request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
         for chunk in self.columns(request, ChunkDecoder(headers="headers" in columns)):
