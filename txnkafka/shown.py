@@ -1,4 +1,4 @@
-"""Text that is shown to somebody: what is no text in it must neither reach a terminal nor break a parser."""
+"""Makes text safe to show: its control characters must neither reach a terminal nor break a parser."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ cdef class TransactionScan:
     ``feed(index)`` per segment; ``hole()`` between two segments when something is missing there. ``ended``
     lists the transactions that ended (in the order of their markers, those without data left out),
     ``open_transactions()`` those that did not. A scan that begins at ``next_offset`` with the
-    ``open_ranges()`` that another one had there goes on where that one stopped.
+    ``open_ranges()`` that another scan had there continues that scan.
     """
 
     cdef dict current               # producer id -> CountedTransaction
@@ -265,7 +265,7 @@ def select(
 
 
 def contained(BatchIndex index not None, HiddenRanges ranges not None):
-    """One byte per batch of ``index``: 1 when it is transactional data that lies in one of the ``ranges``."""
+    """Return one byte per batch of ``index``: 1 for transactional data in one of the ``ranges``."""
     cdef IndexHold _held = index.hold()
     result = bytearray(index.count)
     cdef uint8_t[::1] found = result

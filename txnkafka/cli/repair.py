@@ -75,7 +75,7 @@ def repair(
     steps = list(directory.repairs_of_directory)
     if not directory.was_clean:
         steps.append(RepairStep("what was not durable", "made durable", "it was not stopped cleanly"))
-    rows, repairs = _rows(directory, dry_run), _told(steps, dry_run)
+    rows, repairs = _rows(directory, dry_run), _texts(steps, dry_run)
     if format == "json":
         write_json({"dry_run": dry_run, "repairs": repairs, "partitions": rows})
     elif format == "jsonl":
@@ -143,7 +143,7 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
     return frozenset(chosen_partitions(LogDir(path), topic, partition))
 
 
-def _told(steps: list[RepairStep], dry_run: bool) -> list[str]:
+def _texts(steps: list[RepairStep], dry_run: bool) -> list[str]:
     return [step.planned if dry_run else str(step) for step in steps]
 
 
@@ -156,7 +156,7 @@ def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
             "status": done if log.repairs else NOTHING,
             "log_start_offset": log.log_start_offset,
             "log_end_offset": log.log_end_offset,
-            "repairs": _told(log.repairs, dry_run),
+            "repairs": _texts(log.repairs, dry_run),
             "error": None,
         }
         for partition, log in directory.logs.items()

@@ -47,6 +47,6 @@ def _take_whole(batches: SelectedBatches) -> int:
     selection = np.frombuffer(batches.selection, np.uint8)
     # a control batch is selected when its CRC is wrong
     data = np.asarray(index.attributes) & ATTRIBUTE_CONTROL == 0
-    told = (selection == WHOLE) & (np.asarray(index.magic) == MAGIC_2) & data
-    selection[told] = SKIP
-    return int(np.asarray(index.record_count)[told].sum(dtype=np.int64))
+    counted = (selection == WHOLE) & (np.asarray(index.magic) == MAGIC_2) & data
+    selection[counted] = SKIP
+    return int(np.asarray(index.record_count)[counted].sum(dtype=np.int64))

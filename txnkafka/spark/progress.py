@@ -26,13 +26,13 @@ def shown(
     clock = SystemClock() if clock is None else clock
     out = sys.stderr if out is None else out
     terminal = out.isatty()
-    told = clock.now_ms()
+    shown_ms = clock.now_ms()
     line = ""
     for done, item in enumerate(items, 1):
         yield item
-        if clock.now_ms() - told < INTERVAL_MS:
+        if clock.now_ms() - shown_ms < INTERVAL_MS:
             continue
-        told = clock.now_ms()
+        shown_ms = clock.now_ms()
         line = f"{what}: {done:,} of {total:,}"
         if terminal:
             out.write(f"\r{line}")

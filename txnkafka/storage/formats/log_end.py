@@ -23,7 +23,7 @@ __all__ = ["BROKER", "OWNER", "End", "EndRule", "decide_end", "fault_of", "first
 
 NEWEST_MAGIC = 2
 BAD_CRC = "the bytes of the batch that begins there do not match its CRC"
-BAD_MAGIC = "the batch that begins there has a magic that nobody knows"
+BAD_MAGIC = "the batch that begins there has an unknown magic"
 
 
 class EndRule(NamedTuple):
