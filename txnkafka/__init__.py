@@ -59,7 +59,7 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import distributions, version
 
-        # an archive for Spark's executors has its own metadata inside; others may be installed beside it
+        # an archive for Spark's executors contains its metadata; other versions may be installed beside it
         inside = next(iter(distributions(name=__name__, path=__path__)), None)
         value: object = inside.version if inside else version(__name__)
     elif name in __all__:

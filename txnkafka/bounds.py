@@ -1,7 +1,7 @@
-"""The limits on memory, in one place: what one call may hold, and why each number is what it is.
+"""The limits on the memory of a call, in one place, with the reason for each number.
 
-ARCHITECTURE.md, "Memory and time", adds them up. Windows of a file and what the caller keeps of the output
-are not counted here.
+ARCHITECTURE.md, "Memory and time", adds them up. Windows of a file and output that the caller keeps are not
+included.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ MAX_DECOMPRESSED_BYTES: Final = 256 << 20
 """The records of a compressed batch, decompressed: the largest part of the bound."""
 
 ALWAYS_ALLOWED_BYTES: Final = 16 << 20
-"""What any batch may become, however small it is: a run of equal records compresses to almost nothing."""
+"""The size that every batch may decompress to, however small it is: equal records compress to almost
+nothing."""
 
 MAX_RATIO: Final = 2048
-"""How many bytes one compressed byte may become: twice what deflate reaches."""
+"""The number of bytes that one compressed byte may become: twice the maximum of deflate."""
 
 PIECE_BYTES: Final = 4 << 20
 """A batch with more bytes of records is checked as a whole and then decoded in pieces of this size. A record

@@ -1,4 +1,4 @@
-"""What a log may be told: the topic's settings under Kafka's names, with Kafka's defaults and checks.
+"""Topic-level log settings, with Kafka's names, defaults and checks.
 
 Source: ``LogConfig``, ``ServerLogConfigs``, ``ProducerStateManagerConfig`` of Apache Kafka 4.3.
 """
@@ -31,7 +31,7 @@ def _switch(default: bool, *, doc: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class LogConfig:
-    """Settings of one topic's logs; times in milliseconds, sizes in bytes. Raises ValueError for a value
+    """The settings of one topic's logs; times in milliseconds, sizes in bytes. Raises ValueError for a value
     that Kafka would refuse."""
 
     segment_bytes: int = _number(1 << 30, 14, _INT32_MAX, doc="size at which a segment is closed")
@@ -43,14 +43,14 @@ class LogConfig:
     flush_ms: int = _number(_INT64_MAX, 0, doc="age of the oldest unflushed record at which a flush is due")
     retention_ms: int = _number(604_800_000, -1, doc="age at which a segment may be deleted; -1: never")
     retention_bytes: int = _number(-1, -1, doc="size of the log above which segments are deleted; -1: none")
-    file_delete_delay_ms: int = _number(60_000, 0, doc="how long a deleted file still lies there")
+    file_delete_delay_ms: int = _number(60_000, 0, doc="how long a deleted file stays on the disk")
     max_message_bytes: int = _number(1_048_588, 0, _INT32_MAX, doc="largest batch")
     cleanup_policy: str = _words("delete", _POLICIES, doc="compact, delete, both with a comma, or none")
     delete_retention_ms: int = _number(86_400_000, 0, doc="how long tombstones and markers stay")
     min_compaction_lag_ms: int = _number(0, 0, doc="age below which records are not compacted")
     max_compaction_lag_ms: int = _number(_INT64_MAX, 1, doc="age above which records must be compacted")
     min_cleanable_dirty_ratio: float = 0.5
-    compression_type: str = _words("producer", _CODECS, doc="codec of what is stored")
+    compression_type: str = _words("producer", _CODECS, doc="codec of stored batches")
     compression_gzip_level: int = _number(-1, -1, 9, doc="1 to 9, or -1 for gzip's default")
     compression_lz4_level: int = _number(9, 1, 17, doc="1 to 17")
     compression_zstd_level: int = _number(3, -131_072, 22, doc="-131072 to 22")
@@ -65,16 +65,16 @@ class LogConfig:
     max_idle_producers: int = _number(1_000_000, 1, doc="of these the oldest are forgotten; not Kafka's")
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            _check(each.name, getattr(self, each.name), each.metadata)
+        for setting in fields(self):
+            _check(setting.name, getattr(self, setting.name), setting.metadata)
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
             ratio = self.min_cleanable_dirty_ratio
             raise ValueError(f"min.cleanable.dirty.ratio must be 0 to 1, not {ratio}")
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> LogConfig:
-        """From Kafka's names and text, as topics have them. Raises ValueError for what does not exist."""
-        kinds = {each.name: each.type for each in fields(cls)}
+        """Parse Kafka's names and texts, as topics have them. Raises ValueError for an unknown setting."""
+        kinds = {setting.name: setting.type for setting in fields(cls)}
         found: dict[str, Any] = {}
         for name, text in configs.items():
             known = name.removeprefix("internal.").replace(".", "_")
@@ -85,7 +85,7 @@ class LogConfig:
 
     @property
     def compact(self) -> bool:
-        """Whether the cleaner works on the log."""
+        """Whether the log is compacted."""
         return "compact" in self.cleanup_policy
 
     @property
@@ -100,13 +100,13 @@ class LogConfig:
 
     @cached_property
     def roll_ms(self) -> int:
-        """Age at which a segment is closed: a compacted log must not hold records back for longer."""
+        """The age at which a segment is closed; in a compacted log also limited by max.compaction.lag.ms."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
 
 
 @dataclass(frozen=True, kw_only=True)
 class CleanerConfig:
-    """Settings of the log cleaner, ``log.cleaner.…`` of the broker. Raises ValueError as LogConfig does."""
+    """The settings of the log cleaner, ``log.cleaner.…`` of the broker. Raises ValueError like LogConfig."""
 
     dedupe_buffer_size: int = _number(128 << 20, 80, doc="bytes for keys and offsets in one pass")
     io_buffer_load_factor: float = 0.9
@@ -123,7 +123,7 @@ def _check(name: str, value: Any, rules: Mapping[str, Any]) -> None:
     if "low" in rules and not rules["low"] <= value <= rules["high"]:
         raise ValueError(f"{shown} must be {rules['low']} to {rules['high']}, not {value}")
     if "allowed" in rules:
-        words = {each.strip() for each in value.split(",")} if rules["allowed"] is _POLICIES else {value}
+        words = {word.strip() for word in value.split(",")} if rules["allowed"] is _POLICIES else {value}
         if not words <= {*rules["allowed"], *([""] if rules["allowed"] is _POLICIES else [])}:
             raise ValueError(f"{shown} must be one of {', '.join(rules['allowed'])}, not {value!r}")
 

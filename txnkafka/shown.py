@@ -1,4 +1,4 @@
-"""Text that is shown to somebody: what is no text in it must neither reach a terminal nor break a parser."""
+"""Makes text safe to show: its control characters must neither reach a terminal nor break a parser."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ def printable(text: str) -> str:
     """``text`` with everything escaped that a terminal might take for a command."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -180,7 +180,7 @@ def test_wrong_options_are_refused_at_once(
     [
         ("offset long, valeu binary", "there is no column valeu: did you mean value?"),
         ("offset int", "column offset is bigint, not int; cast it after reading"),
-        ("key binary NOT NULL", "column key may hold nulls"),
+        ("key binary NOT NULL", "column key may contain nulls"),
     ],
 )
 def test_wrong_schemas_are_refused(spark: SparkSession, schema: str, message: str) -> None:

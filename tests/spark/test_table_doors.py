@@ -33,7 +33,7 @@ def test_columns_may_be_left_out_and_null_is_not_allowed_where_it_may_be(spark: 
     assert frame.where("visible").count() > 0
     for schema, message in (
         ("outcom string", "there is no column outcom: did you mean outcome?"),
-        ("outcome string NOT NULL", "column outcome may hold nulls"),
+        ("outcome string NOT NULL", "column outcome may contain nulls"),
         ("baseOffset int", "column baseOffset is bigint, not int"),
     ):
         with pytest.raises(PySparkException) as caught:
@@ -45,10 +45,10 @@ def test_columns_may_be_left_out_and_null_is_not_allowed_where_it_may_be(spark: 
     ("options", "message"),
     [
         ({"table": "batch"}, "there is no table batch: did you mean batches?"),
-        ({"table": "offsets", "subscribe": "a"}, "option subscribe means nothing for table=offsets"),
+        ({"table": "offsets", "subscribe": "a"}, "option subscribe does not apply to table=offsets"),
         (
             {"table": "transactions", "isolation.level": "read_committed"},
-            "means nothing for table=transactions",
+            "does not apply to table=transactions",
         ),
     ],
 )

@@ -1,8 +1,8 @@
-# Who uses a piece of memory, as one number: -1 while it is filled, else how many look at it. It is changed by
-# compare and swap, because buffers are taken and released in any thread while others decode without the GIL.
+# The users of a piece of memory as one number: -1 while it is filled, else the number of readers. Changes are
+# by compare and swap, because any thread may acquire and release buffers while others decode without the GIL.
 cdef extern from *:
     """
-    /* One more looks at it; 0 while it is filled. */
+    /* Add a reader; returns 0 while the memory is filled. */
     static inline int txnkafka_hold(Py_ssize_t *users) {
         Py_ssize_t now = __atomic_load_n(users, __ATOMIC_SEQ_CST);
         while (now >= 0)
@@ -10,10 +10,10 @@ cdef extern from *:
                 return 1;
         return 0;
     }
-    /* It is going to be filled; 0 when somebody looks at it or fills it. */
+    /* Begin to fill the memory; returns 0 when it has readers or is being filled. */
     static inline int txnkafka_take(Py_ssize_t *users) {
-        Py_ssize_t nobody = 0;
-        return __atomic_compare_exchange_n(users, &nobody, -1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        Py_ssize_t unused = 0;
+        return __atomic_compare_exchange_n(users, &unused, -1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     }
     #define txnkafka_drop(users) ((void)__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST))
     #define txnkafka_filled(users, holders) __atomic_store_n(users, holders, __ATOMIC_SEQ_CST)
@@ -22,6 +22,6 @@ cdef extern from *:
     bint add_user "txnkafka_hold"(Py_ssize_t* users) noexcept nogil
     bint take "txnkafka_take"(Py_ssize_t* users) noexcept nogil
     void drop "txnkafka_drop"(Py_ssize_t* users) noexcept nogil
-    # The end of what ``take`` began; so many look at it from now on.
+    # The end of filling, which ``take`` began; from now on there are so many readers.
     void filled "txnkafka_filled"(Py_ssize_t* users, Py_ssize_t holders) noexcept nogil
     Py_ssize_t users_of "txnkafka_users"(Py_ssize_t* users) noexcept nogil

@@ -139,7 +139,7 @@ cdef inline int32_t last_offset_delta(const BatchEntry* e) noexcept nogil:
 
 
 cdef inline void read_fields(const uint8_t* p, BatchEntry* e) noexcept nogil:
-    """The 61 bytes of magic 2 as they are, but for size and magic byte; nothing is checked."""
+    """Read the 61 header bytes of magic 2 except size and magic byte, without checks."""
     cdef int64_t delta = load_i32(p + LAST_OFFSET_DELTA)
     e.base_offset = load_i64(p + BASE_OFFSET)
     e.last_offset = <int64_t>(<uint64_t>e.base_offset + <uint64_t>delta)

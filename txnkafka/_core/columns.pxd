@@ -62,11 +62,11 @@ cdef class RecordColumns:
 
     # Room for that many more records, bytes (keys, values and headers together) and batches.
     cdef int reserve(self, Py_ssize_t records, Py_ssize_t data_bytes, Py_ssize_t batches) except -1
-    # Begin and end of a call that fills the arena; acquire raises BufferError while somebody looks at it
-    # or fills it.
+    # Begin and end of a call that fills the arena; acquire raises BufferError while the arena has readers or
+    # is being filled.
     cdef int acquire(self) except -1
     cdef void release(self) noexcept
-    # Keeps the arena as it is until drop(&users); raises BufferError while somebody fills it.
+    # Keeps the arena unchanged until drop(&users); raises BufferError while another thread fills it.
     cdef int hold(self) except -1
     # Closes the run of a batch, if records were added since the last one.
     cdef void end_run(self, int32_t leader_epoch, int8_t timestamp_type) noexcept nogil

@@ -61,8 +61,8 @@ cdef class ColumnBuffer:
 
 
 cdef object column(RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_t itemsize, bytes format):
-    """A memoryview of a column. The caller holds ``owner`` while it reads the pointer and the length; that
-    ends here."""
+    """A memoryview of a column. The caller has locked ``owner`` by ``hold`` while it reads the pointer and
+    the length; that ends here."""
     cdef ColumnBuffer self
     try:
         self = ColumnBuffer.__new__(ColumnBuffer)
@@ -78,7 +78,7 @@ cdef object column(RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_
 
 
 cdef object bitmap(RecordColumns owner, uint8_t* data, size_t nulls, size_t count):
-    """The same of a validity bitmap; None where nothing is null."""
+    """A memoryview of a validity bitmap; None without nulls."""
     if nulls == 0:
         drop(&owner.users)
         return None
@@ -254,12 +254,12 @@ cdef class RecordColumns:
 
     @property
     def in_use(self):
-        """True while a buffer of these columns is looked at, so that they cannot be filled again."""
+        """True while a buffer of these columns is in use, so that they cannot be filled again."""
         return users_of(&self.users) != 0
 
     @property
     def nbytes(self):
-        """Bytes of memory the arena holds on to (address space: what was never written costs nothing)."""
+        """The size of the arena in bytes (address space: pages that were never written cost nothing)."""
         cdef Py_ssize_t copies = 4 if self.with_headers else 2
         return self.sink.record_capacity * 32 + self.data_capacity * copies + self.sink.header_capacity * 8
 
@@ -325,7 +325,7 @@ cdef class RecordColumns:
 
     @property
     def key_positions(self):
-        """uint32, where each key lies in the decoded bytes (view form)."""
+        """uint32, the position of each key in the decoded bytes (view form)."""
         self.need(self.views, "these columns hold copies; decode with views=True")
         self.hold()
         return column(self, self.sink.key_positions, self.sink.count, 4, b"I")
@@ -339,7 +339,7 @@ cdef class RecordColumns:
 
     @property
     def value_positions(self):
-        """uint32, where each value lies in the decoded bytes (view form)."""
+        """uint32, the position of each value in the decoded bytes (view form)."""
         self.need(self.views, "these columns hold copies; decode with views=True")
         self.hold()
         return column(self, self.sink.value_positions, self.sink.count, 4, b"I")

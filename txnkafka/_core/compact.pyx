@@ -47,7 +47,7 @@ cdef enum:
 
 
 cdef class Batch:
-    """A header and its records, which are somebody else's memory."""
+    """A header and its records, whose memory belongs to another object."""
 
     cdef const uint8_t[::1] header, records
     cdef int64_t base_offset, base_timestamp, max_timestamp

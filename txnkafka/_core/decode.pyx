@@ -308,7 +308,8 @@ ctypedef fused numbers:
 
 
 cdef bytes own_copy(numbers[::1] given, Py_ssize_t count):
-    """The first ``count`` of them, which nobody can change between a check and a use without the GIL."""
+    """A copy of the first ``count`` of them, which no other thread can change between a check and a use
+    without the GIL."""
     if count == 0:
         return b""
     return PyBytes_FromStringAndSize(<const char*>&given[0], count * <Py_ssize_t>sizeof(numbers))

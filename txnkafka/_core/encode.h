@@ -5,8 +5,8 @@
  *   headers: keyLength varint, key, valueLength varint, value
  *
  * Two passes: the first computes how many bytes the records take, exactly, so that they are allocated once;
- * the second writes. Columns are memory of somebody else, who may change it between the two, so the second
- * checks again whatever it reads, and ends with ENCODE_CHANGED where the sums differ. */
+ * the second writes. Columns are memory of the caller, which may change between the two, so the second checks
+ * again whatever it reads, and ends with ENCODE_CHANGED where the sums differ. */
 #ifndef TXNKAFKA_ENCODE_H
 #define TXNKAFKA_ENCODE_H
 

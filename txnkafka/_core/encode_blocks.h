@@ -25,7 +25,7 @@ struct small_block { /* of each record: where key and value begin, lengths, vari
     int32_t latest; /* largest timestamp delta */
 };
 
-/* The first blocks as they were measured, so that batches of usual size are looked at once. */
+/* The first blocks as they were measured, so that batches of usual size are read once. */
 #define KEPT_BLOCKS 4
 struct kept_blocks {
     struct small_block blocks[KEPT_BLOCKS];

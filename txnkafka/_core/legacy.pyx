@@ -1,4 +1,4 @@
-"""Magic 0 and 1 entries into columns: what Kafka wrote before 0.11 and segments of that age still hold.
+"""Decodes entries of magic 0 and 1 to columns: the formats that Kafka wrote before 0.11.
 
     i64 offset | i32 size | u32 crc | i8 magic | i8 attributes | [magic 1: i64 timestamp] |
     i32 keyLength, key | i32 valueLength, value
@@ -48,7 +48,7 @@ cdef extern from "legacy.h" nogil:
     uint32_t crc32_of(const uint8_t* data, size_t size)
 
 cdef enum:
-    ENOUGH_BYTES = 8 << 20          # decompressed in one call; the next call goes on
+    ENOUGH_BYTES = 8 << 20          # decompressed in one call; the next call continues
 
 cdef enum Fault:
     SOUND
@@ -134,10 +134,9 @@ def decode_legacy(
     """Decode the selected ones of entries ``start`` to ``stop`` out of ``source``, which begins at byte
     ``position`` of the file.
 
-    They must be of magic 0 or 1. ``decompressor`` (``record.compression.Decompressor``) is used for
-    wrappers. With columns that hold views, positions count from ``decompressor.buffer`` for all records.
-    Only records in [start_offset, end_offset) count, and none below those of the selected batch before
-    ``start``.
+    They must be of magic 0 or 1. ``decompressor`` (``record.compression.Decompressor``) is used for wrappers.
+    With columns of views, positions are relative to ``decompressor.buffer`` for all records. Only records in
+    [start_offset, end_offset) count, and none below those of the selected batch before ``start``.
 
     Returns the number of the entry to go on with: less than ``stop`` when much was decompressed, or when a
     damaged entry comes next; raises CorruptRecordError when that is the first selected one. With a list
@@ -190,7 +189,7 @@ cdef Py_ssize_t decode_entries(Chunk* chunk, BatchIndex index, const uint8_t[::1
 
 
 cdef int64_t offset_behind(BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start):
-    """The offset behind the selected batch before ``start``: where a consumer stands."""
+    """The offset behind the selected batch before ``start``, the position of a consumer."""
     while start > 0:
         start -= 1
         if selection[start]:
@@ -306,7 +305,8 @@ cdef inline int8_t timestamp_type_of(const Entry* entry) noexcept nogil:
 
 cdef int decode_copied(Chunk* chunk, Entry* entry, Py_ssize_t at, RecordColumns columns,
                        const uint8_t[::1] source, decompressor) except -1:
-    """View form: an uncompressed entry goes to the decompressor's buffer too, where all positions begin."""
+    """View form: an uncompressed entry is copied to the decompressor's buffer too, since all positions are
+    relative to it."""
     cdef Py_ssize_t begin, end
     cdef const uint8_t[::1] inner
     cdef const uint8_t* buffer

@@ -2,10 +2,10 @@
  * What happens when mapped bytes are no longer in their file.
  *
  * Reading a page of a mapping that lies behind the end of its file raises SIGBUS, which ends the process.
- * Every mapped region is therefore written down here, and the handler of SIGBUS puts zero pages over the
- * rest of the region that the access lies in, marks it as lost, and returns: the access is made again and
- * reads zero. Whoever reads the region looks at the mark before he believes what he has read. Any other
- * SIGBUS goes to the handler that was there before.
+ * Every mapped region is therefore written down here, and the handler of SIGBUS puts zero pages over the rest
+ * of the region that the access lies in, marks it as lost, and returns: the access is made again and reads
+ * zero. A reader of the region checks the mark before it uses the bytes. Any other SIGBUS is passed to the
+ * previous handler.
  *
  * The handler calls sigaction, fstat, mmap and raise only, takes no lock and no memory. Regions are slots
  * of an append-only list of blocks; a slot has a version that is odd while it is being changed, so the
@@ -113,7 +113,7 @@ static int put_zeros(struct mapped_region *region, uintptr_t begin, uintptr_t en
     return mmap((void *)begin, end - begin, PROT_READ, how, -1, 0) != MAP_FAILED;
 }
 
-/* Zeros over the rest of the region that ``address`` lies in; 0 when it lies in none. */
+/* Map zeros over the rest of the region that contains ``address``; returns 0 when no region does. */
 static int cover_address(uintptr_t address) {
     uintptr_t begin, end;
     int descriptor;
@@ -148,7 +148,7 @@ static void end_the_process(int number, int raised) {
     standard.sa_handler = SIG_DFL;
     sigaction(number, &standard, NULL);
     if (raised)
-        raise(number); /* else the access is made again */
+        raise(number); /* else the access is repeated */
 }
 
 static void pass_on(int number, siginfo_t *info, void *context, int raised) {
@@ -246,7 +246,7 @@ static struct mapped_region *map_region(int descriptor, size_t size) {
 static void unmap_region(struct mapped_region *region) {
     uintptr_t begin = region->begin, end = region->end;
     int descriptor = region->descriptor;
-    describe(region, 0, 0, -1); /* before somebody else gets these addresses */
+    describe(region, 0, 0, -1); /* before these addresses are used again */
     munmap((void *)begin, end - begin);
     close(descriptor);
     set(&region->taken, 0);

@@ -42,8 +42,8 @@ cdef object failure():
 cdef class Mapping:
     """The first ``size`` bytes (at least one) of the file that ``descriptor`` is open for, read only.
 
-    Memory and file stay until nobody looks at the mapping any more; ``descriptor`` may be closed at once.
-    Raises OSError where the file cannot be mapped, or SIGBUS cannot be handled.
+    Memory and file stay as long as a view of the mapping exists; ``descriptor`` may be closed at once. Raises
+    OSError where the file cannot be mapped, or SIGBUS cannot be handled.
     """
 
     cdef mapped_region* region

@@ -28,18 +28,18 @@ cdef extern from * nogil:
     size_t scaled(uint64_t hash, size_t room)
 
 cdef enum:
-    LONGEST = 31                # of a key that stands in its slot
+    LONGEST = 31                # of a key that is stored in its slot
     DIGEST = 255                # in the place of the length
     FIRST_ROOM = 1024
 
-cdef uint64_t[4] SEEDS          # others in every process, whatever PYTHONHASHSEED is
+cdef uint64_t[4] SEEDS          # different in every process, whatever PYTHONHASHSEED is
 SEEDS[0], SEEDS[1], SEEDS[2], SEEDS[3] = [
     <uint64_t>int.from_bytes(urandom(8), "little") | 1 for _ in range(4)
 ]
 
 
 cdef int take_key(uint64_t* to, const uint8_t* key, int32_t length) except -1:
-    """What stands in a slot for a key."""
+    """The content of a slot for a key."""
     cdef uint8_t* p = <uint8_t*>to
     if length <= LONGEST:
         memset(p, 0, 32)
@@ -79,8 +79,8 @@ cdef Slot* free_slots(size_t room) except NULL:
 cdef class OffsetMap:
     """Keys and their last offsets in at most ``memory_bytes``, of which the share ``load_factor`` is filled.
 
-    ``latest_offset`` is up to where the log has been looked at, -1 at first. Raises ValueError when there is
-    no room for a single key.
+    ``latest_offset`` is the last offset that was read from the log, -1 at first. Raises ValueError when there
+    is no room for a single key.
     """
 
     def __cinit__(self, size_t memory_bytes, double load_factor=0.9):

@@ -1,4 +1,4 @@
-# What a batch that is in the log changes: nothing is refused any more.
+# Updates of the producer table by batches that are in the log, which are never refused.
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from txnkafka._core.batch_entry cimport BatchEntry
@@ -34,7 +34,7 @@ from txnkafka._core.producer_table cimport (
 )
 
 cdef enum:
-    BLOCK = 32                  # batches that are looked at together: memory is asked for before it is needed
+    BLOCK = 32                  # batches processed together: memory is prefetched before it is needed
 
 cdef struct Ended:
     ended_txn txn

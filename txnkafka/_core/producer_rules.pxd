@@ -30,7 +30,7 @@ cdef enum Verdict:
     OLD_MARKER
     OLD_COORDINATOR
 
-cdef enum Anomaly:              # what a log should not say, in the order in which one batch is told
+cdef enum Anomaly:              # faults in a log, in the order in which those of one batch are reported
     PRODUCER_EPOCH_BACK
     NON_TRANSACTIONAL
     SEQUENCE_GAP
@@ -153,7 +153,7 @@ cdef inline Verdict judge(producer* p, const BatchEntry* e, const Request* r) no
 
 
 cdef inline int32_t next_sequence(const producer* p, int16_t epoch) noexcept nogil:
-    """The base sequence that comes next; -1 where any may come."""
+    """Return the next base sequence; -1 where any is allowed."""
     cdef int32_t last
     if epoch != p.epoch:
         return -1 if p.epoch == -1 else 0
@@ -176,7 +176,7 @@ cdef inline int data_anomalies(
         found[count] = NON_TRANSACTIONAL
         count += 1
     if e.base_sequence != expected and e.base_sequence != -1 and expected != -1:
-        # Sequences run in a circle of 2^31; the half of it ahead is a gap, the other half lies behind.
+        # Sequences wrap at 2^31: one in the half circle ahead is a gap, one in the other half is behind.
         if (<int64_t>e.base_sequence - expected) & INT32_MAX >= 1 << 30:
             found[count] = SEQUENCE_BACK
             count += 1

@@ -136,7 +136,7 @@ cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept:
     if p == NULL or not p.partial or e.producer_epoch != p.epoch or e.base_sequence < 0:
         return -1
     oldest = known_at(p, 0)
-    # Sequences run in a circle; the half of it that comes before is behind.
+    # Sequences wrap; the half of the circle in front of the last one is behind.
     if ((<int64_t>first_sequence_of(oldest) - last_sequence_of(e) - 1) & INT32_MAX) >= INT32_MAX // 2:
         return -1
     return oldest.last_offset - oldest.offset_delta

@@ -69,7 +69,7 @@ static inline void put_entries(const producer_table *t, sort_key *keys, uint8_t 
 
 typedef enum { TAKEN, IMPOSSIBLE, TWICE, NO_MEMORY_FOR_IT } entry_outcome;
 
-/* One entry as a new producer. The checksum holds, so whoever wrote something else was wrong himself. */
+/* Add one entry as a new producer. The checksum is right, so an invalid entry is a bug of its writer. */
 static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
     int64_t producer_id = take_i64(from);
     int16_t epoch = take_i16(from + 8);

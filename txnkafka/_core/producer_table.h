@@ -1,4 +1,4 @@
-/* The producers of one partition: where each stands, which transactions are open, which ended lately.
+/* The producers of one partition: the state of each, the open transactions, and those that ended lately.
  *
  * Producers lie without gaps in chunks that never move; the first chunk alone grows, so that a partition
  * with one producer costs a kilobyte. An open-addressed index of eight bytes a cell finds them: half a hash,
@@ -43,8 +43,8 @@ typedef struct {
     int16_t epoch;
     uint8_t newest;      /* slot of the last batch */
     uint8_t known : 6;   /* number of batches */
-    uint8_t anew : 1;    /* without any: the epoch begins here, with sequence 0; else nobody knows */
-    uint8_t partial : 1; /* there may have been older ones: a snapshot holds only the last */
+    uint8_t anew : 1;    /* without batches: the epoch begins with sequence 0; else the next is unknown */
+    uint8_t partial : 1; /* there may have been older batches: a snapshot has only the last one */
     int32_t coordinator_epoch;
     int64_t last_timestamp;
     int64_t txn_first_offset; /* -1: no transaction is open */
@@ -54,7 +54,7 @@ typedef struct {
         int64_t last_offset, timestamp;
     } ends[KNOWN_BATCHES]; /* these two are needed together, of one batch */
     uint32_t open_at;             /* where its open transaction is in the heap */
-    int64_t emptied_first_offset; /* of batches that the cleaner emptied, until a marker comes */
+    int64_t emptied_first_offset; /* of batches that the cleaner emptied, until their marker */
 } producer;
 
 typedef struct {
@@ -385,7 +385,7 @@ static inline void set_batch(producer *p, unsigned slot, known_batch batch) {
 }
 
 static inline void know_batch(producer *p, known_batch batch) {
-    /* without a branch: which slot comes next cannot be foreseen */
+    /* without a branch, since the next slot is unpredictable */
     p->newest = (uint8_t)((p->newest + 1) & -(p->newest != KNOWN_BATCHES - 1));
     if (p->known < KNOWN_BATCHES) p->known++;
     if (p->known == KNOWN_BATCHES) p->partial = 0;

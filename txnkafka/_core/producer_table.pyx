@@ -18,7 +18,7 @@ Which file has what:
     producer_table.pyx     ProducerTable, which is Kafka's ProducerStateManager
     producer_table.h       its memory: ProducerStateEntry, open and ended transactions (unreplicatedTxns)
     producer_snapshot.h    read and write snapshots, expire and evict producers
-    producer_rules.pxd     ProducerAppendInfo's checks: what a leader refuses, and what a replay tells
+    producer_rules.pxd     ProducerAppendInfo's checks: those of a leader, and the anomalies of a replay
     producer_rules.pyx     their codes and words; Checked, the answer of ``check``
     producer_append.pxd    ProducerAppendInfo.append and appendEndTxnMarker: what a batch in the log changes
     producer_table.pxd     declares the two headers to Cython
@@ -160,7 +160,7 @@ cdef class ProducerTable:
         return may_be_written()
 
     def reserve(self, uint32_t batches):
-        """Take the memory that so many appends can need; MemoryError, and nothing is changed, without it."""
+        """Reserve the memory that so many appends can need. Raises MemoryError without changing anything."""
         if not (
             table_reserve(&self.t, batches)
             and open_reserve(&self.t, batches)
@@ -387,7 +387,7 @@ cdef class ProducerTable:
     def load(self, snapshot, *, int64_t now_ms, int64_t expiration_ms):
         """Start from the content of a ``.snapshot`` file, without the producers that are expired by now.
 
-        Raises CorruptFileError, and is what it was, when the content does not hold; see
+        Raises CorruptFileError, and leaves the table unchanged, when the content is damaged; see
         ``storage.formats.producer_snapshot``.
         """
         cdef Py_buffer view
@@ -420,7 +420,7 @@ cdef sort_key* new_keys(uint32_t count) except NULL:
 
 
 cdef int check_snapshot(const uint8_t* p, Py_ssize_t size) except -1:
-    """The checksum before anything else is believed; then the count must fill the file."""
+    """Check the checksum before anything else is trusted; then the count must fill the file."""
     cdef uint32_t computed
     if size < SNAPSHOT_HEAD:
         raise CorruptFileError(f"{size} bytes are no producer snapshot", position=0)

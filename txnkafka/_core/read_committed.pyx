@@ -93,7 +93,7 @@ cdef class TransactionScan:
     ``feed(index)`` per segment; ``hole()`` between two segments when something is missing there. ``ended``
     lists the transactions that ended (in the order of their markers, those without data left out),
     ``open_transactions()`` those that did not. A scan that begins at ``next_offset`` with the
-    ``open_ranges()`` that another one had there goes on where that one stopped.
+    ``open_ranges()`` that another scan had there continues that scan.
     """
 
     cdef dict current               # producer id -> CountedTransaction
@@ -102,7 +102,7 @@ cdef class TransactionScan:
     cdef readonly int64_t next_offset
 
     def __cinit__(self, int64_t next_offset=0, open_ranges=()):
-        self.current = {each.producer_id: counted(each) for each in open_ranges}
+        self.current = {open_range.producer_id: counted(open_range) for open_range in open_ranges}
         self.ended = []
         self.markers = {}
         self.next_offset = next_offset
@@ -119,13 +119,13 @@ cdef class TransactionScan:
         cdef CountedTransaction transaction
         ranges = [transaction.end(producer_id, "open", NULL)
                   for producer_id, transaction in self.current.items()]
-        return sorted(ranges, key=lambda each: each.first_offset)
+        return sorted(ranges, key=lambda open_range: open_range.first_offset)
 
     def open_ranges(self):
         """The same transactions as another scan takes them, in the order in which they began."""
         cdef CountedTransaction transaction
         ranges = [transaction.state(producer_id) for producer_id, transaction in self.current.items()]
-        return tuple(sorted(ranges, key=lambda each: each.first_offset))
+        return tuple(sorted(ranges, key=lambda open_range: open_range.first_offset))
 
     def feed(self, BatchIndex index not None, Py_ssize_t start=0, stop=None):
         """Take the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen
@@ -265,7 +265,7 @@ def select(
 
 
 def contained(BatchIndex index not None, HiddenRanges ranges not None):
-    """One byte per batch of ``index``: 1 when it is transactional data that lies in one of the ``ranges``."""
+    """Return one byte per batch of ``index``: 1 for transactional data in one of the ``ranges``."""
     cdef IndexHold _held = index.hold()
     result = bytearray(index.count)
     cdef uint8_t[::1] found = result

@@ -144,7 +144,7 @@ TXNKAFKA_INLINE void add_header(struct record_sink *sink, const uint8_t *key, in
 }
 
 /* Reads the headers of one record, into the sink if there is one. Checked and copied in one pass: the bytes
- * may be somebody's file, which may change between two looks. */
+ * may be a mapped file, which may change between two reads. */
 static inline const uint8_t *read_headers(const uint8_t *p, const uint8_t *stop, int32_t count,
                                           struct record_sink *sink, int *error) {
     for (int32_t i = 0; i < count; i++) {
@@ -281,7 +281,7 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
     sink->value_nulls = value_nulls;
     return RECORD_OK;
 failed:
-    /* Validity bits of records behind `count` may be cleared: restore them for the batch that comes next. */
+    /* Validity bits of records behind `count` may be cleared: restore them for the next batch. */
     if (!views) {
         for (size_t i = sink->count; i <= n && i < sink->record_capacity; i++) {
             if (key_nulls) sink->key_validity[i >> 3] |= (uint8_t)(1u << (i & 7));

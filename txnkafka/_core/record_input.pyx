@@ -1,4 +1,4 @@
-"""What encoding reads: InputColumns, views of somebody's columns, and InputRecords, Python tuples.
+"""The input of encoding: InputColumns, views of a caller's columns, and InputRecords, Python tuples.
 
 Nothing is copied: both note where keys, values and headers lie, and keep what they lie in alive. Columns are
 looked at once, however many batches are made of them.
@@ -160,7 +160,7 @@ cdef class InputRecords(RecordInput):
     """
 
     def __cinit__(self, records):
-        # a tuple of tuples stays what it is, whatever code of others runs meanwhile
+        # a tuple of tuples cannot change, whatever Python code runs meanwhile
         self.records = records if type(records) is tuple else tuple(records)
         self.kept = []
         self.count = PyTuple_GET_SIZE(self.records)

@@ -42,7 +42,7 @@ def next_run(
             elif run_kind(&index.entries[i]) != kind or size + index.entries[i].size > max_bytes:
                 break
             elif index.entries[i].position - index.entries[first].position > 4 * max_bytes:
-                break               # too much that is not wanted lies in between
+                break               # too many unselected bytes in between
             size += index.entries[i].size
         i += 1
     if first < 0:

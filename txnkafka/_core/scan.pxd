@@ -12,8 +12,8 @@ cdef class BatchIndex:
     cdef readonly object end_position
     cdef readonly str stop
     cdef readonly str stop_reason
-    # For whoever reads ``entries``; raises BufferError while another thread adds batches.
+    # For readers of ``entries``; raises BufferError while another thread adds batches.
     cdef IndexHold hold(self)
-    # Begin of a change, which filled(&users, 0) ends; raises BufferError while somebody looks at the index.
+    # Begin of a change, which filled(&users, 0) ends; raises BufferError while the index has readers.
     cdef int acquire(self) except -1
     cdef int room_for(self, Py_ssize_t more) except -1

@@ -1,4 +1,4 @@
-"""The header pass: one walk over the batches of a segment that looks at their headers only.
+"""The header pass: one pass over the batches of a segment that reads their headers only.
 
 A segment is batches one after another, each with its own length; there is nothing between them (Kafka:
 org.apache.kafka.common.record.internal.FileLogInputStream). The walk goes from length to length and never

@@ -120,9 +120,9 @@ static inline int utf8_step(const uint8_t *data, size_t size) {
     return size < 4 || !is_continuation(data[3]) ? -3 : 4;
 }
 
-/* The code point of a character that is no text but a command to whoever shows it, else 0: controls of the
- * second half of Latin-1 (C1), line and paragraph separators, and what changes the direction of writing.
- * `length` is that of the character, which is not ASCII. */
+/* The code point of a character that is no text but controls a terminal, else 0: controls of the second half
+ * of Latin-1 (C1), line and paragraph separators, and what changes the direction of writing. `length` is that
+ * of the character, which is not ASCII. */
 static inline unsigned hidden_command(const uint8_t *data, int length) {
     if (length == 2) {
         const unsigned point = (data[0] & 0x1fu) << 6 | (data[1] & 0x3fu);
@@ -175,7 +175,7 @@ static inline uint8_t *put_json_string(uint8_t *out, const uint8_t *data, size_t
             out += escape_length[*data++];
             continue;
         }
-        do { /* what is not ASCII comes in rows */
+        do { /* characters that are not ASCII come in runs */
             const int step = utf8_step(data, (size_t)(end - data));
             if (step < 0 && !replace) return NULL;
             const unsigned command = step > 0 ? hidden_command(data, step) : 0;

@@ -71,7 +71,7 @@ cdef str NO_HEADERS = "headers were not decoded; use RecordColumns(headers=True)
 
 
 cdef class Piece:
-    """Memory for one piece of text; counts who looks at it."""
+    """Memory for one piece of text, with a count of its readers."""
 
     cdef uint8_t* memory
     cdef Py_ssize_t capacity
@@ -195,8 +195,8 @@ cdef class TextWriter:
             drop(&columns.users)
 
     cdef Piece take_piece(self):
-        """A piece that nobody else looks at or writes; it is taken (atomic.pxd)."""
-        # A loop holds one piece while it asks for the next; whoever keeps a piece longer keeps its memory.
+        """Return a piece without readers or writers; it is taken (atomic.pxd)."""
+        # A loop refers to one piece while it requests the next; a piece that is kept longer keeps its memory.
         cdef Piece older = <Piece>self.pieces[1]
         cdef Piece newer = <Piece>self.pieces[0]
         if not take(&older.users):

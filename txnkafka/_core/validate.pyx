@@ -95,7 +95,7 @@ _REASONS = {
 
 
 cdef class IncomingBatch:
-    """A magic 2 batch: what its header says, what its records say, and what goes into the log.
+    """A magic 2 batch: the facts of its header and its records, and the bytes for the log.
 
     ``received`` bytes came, of which the batch claims ``size``. Of the records, after a walk: the number of
     the first that cannot be read (``bad_record``, with ``record_problem``), of the first without a key

@@ -1,4 +1,4 @@
-"""``txnkafka cat``: the records of partitions, as a consumer of the isolation level gets them."""
+"""``txnkafka cat`` prints the records of partitions, as a consumer of the isolation level gets them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["cat"]
 @click.command(cls=Command, short_help="Print records.")
 @target_options
 @read_options
-@click.option("-n", "--max-records", type=click.IntRange(min=0), help="At most so many records in all.")
+@click.option("-n", "--max-records", type=click.IntRange(min=0), help="Print at most so many records in all.")
 @click.option("--format", type=click.Choice(["jsonl", "csv", "text"]), default="jsonl", show_default=True)
 @encoding_option
 @click.pass_obj
@@ -38,8 +38,8 @@ def cat(
 ) -> int:
     """Print the records of LOGDIR, partition by partition in offset order.
 
-    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
-    taken for those of one broker. What is left out and why is said on stderr.
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
+    count as directories of one broker. Records that are left out are reported on stderr with the reason.
 
     Times are epoch milliseconds or ISO 8601, as in 2026-01-31T12:00:00Z.
 
@@ -52,4 +52,4 @@ def cat(
     chosen = chosen_partitions(log_dir, topic, partition)
     messages.detail(f"isolation level {request.isolation_level.value}")
     printer = Printer(request, Printing(**options), messages)
-    return max([printer.print_partition(log_dir, each) for each in chosen], default=0)
+    return max([printer.print_partition(log_dir, topic_partition) for topic_partition in chosen], default=0)

@@ -1,7 +1,7 @@
-"""``cat`` of one partition: what to read, the text of it, and what a reader must know beside it.
+"""Prints one partition for ``cat``: plans the read, formats the records, and reports what was left out.
 
-Text is made by the compiled core from columns, a chunk at a time. Whatever goes wrong in one partition is
-reported and leaves the others alone.
+The compiled core formats columns as text, a chunk at a time. An error in one partition is reported and does
+not affect the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HELD_BACK = "undecided-transaction"
 
 
 class Printing(NamedTuple):
-    """How many records are printed in all, and how."""
+    """The number of records to print in all, and their format."""
 
     max_records: int | None
     format: str
@@ -93,7 +93,7 @@ class Printer:
         self._messages.detail(f"{view.topic_partition}: {count} record{'s' * (count != 1)}")
 
     def _limited(self, view: PartitionView, request: ReadRequest) -> Iterator[RecordColumns]:
-        """What there is to print, no more records than are left."""
+        """Yield the columns to print, with no more records than ``max_records`` still allows."""
         for columns in self._read(view, request):
             if self._left is not None and len(columns) > self._left:
                 yield from self._beginning(view, columns)
@@ -105,7 +105,8 @@ class Printer:
                     return
 
     def _beginning(self, view: PartitionView, columns: RecordColumns) -> Iterator[RecordColumns]:
-        """The first records of a chunk that has too many: columns cannot be cut, so they are read again."""
+        """Yield only the first records of a chunk that has too many: columns cannot be cut, so they are read
+        again."""
         left, self._left = self._left or 0, 0
         offsets = memoryview(columns.offsets)
         start, end = offsets[0], offsets[left - 1] + 1
@@ -122,7 +123,7 @@ class Printer:
         found: list[Finding] = []
         units = view.units(request, findings=found)
         for finding in found:
-            # read_uncommitted holds nothing back
+            # read_uncommitted reads open transactions, too
             if request.read_committed or finding.code != HELD_BACK:
                 self._report(finding, view)
         by_path = {segment.path: segment for segment in view.segments}
@@ -131,7 +132,7 @@ class Printer:
 
     def _left_out(self, error: CorruptRecordError) -> None:
         text = where(error)
-        if text != self._last_left_out:  # a search by time may have met it before
+        if text != self._last_left_out:  # a search by time may have reported it before
             self._fail(FINDINGS, f"left out: {text}")
         self._last_left_out = text
 
@@ -169,7 +170,7 @@ def _lines(topic_partition: TopicPartition, records: Iterable[Record], encoding:
 
 
 def _shown(value: bytes | None, encoding: str) -> str:
-    """A quoted string, ``null``, or ``base64:`` and that."""
+    """Return a quoted string, ``null``, or ``base64:`` with the encoded bytes."""
     if value is None:
         return "null"
     if encoding == "utf8":

@@ -1,4 +1,4 @@
-"""``txnkafka dump``: what is in the files of a log directory, as it stands there."""
+"""``txnkafka dump`` prints the files of a log directory, field by field."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FINDINGS, COULD_NOT = 1, 2
 TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
 
 
-@click.command(cls=Command, short_help="Print what is in the files of a log directory.")
+@click.command(cls=Command, short_help="Print the contents of a log directory's files.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--records", is_flag=True, help="Print the records of each batch too.")
 @click.option(
@@ -32,7 +32,7 @@ TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
     type=click.Choice(["auto", "transaction-log", "offsets", "metadata", "none"]),
     default="auto",
     show_default=True,
-    help="How records are read with --records; auto goes by the name of the directory.",
+    help="How --records decodes records; auto decides by the name of the directory.",
 )
 @encoding_option
 @storage_option
@@ -42,7 +42,7 @@ TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
     type=click.Choice(["text", "wide", "json", "jsonl"]),
     default="text",
     show_default=True,
-    help="text leaves out fields that say nothing, wide shows them all.",
+    help="text leaves out fields without a value, wide shows them all.",
 )
 @click.pass_obj
 def dump(
@@ -55,10 +55,11 @@ def dump(
     storage_options: StorageOptions,
     **options: Any,
 ) -> int:
-    """Print what is in FILE..., known by their names: segments, indexes, snapshots, checkpoints and the rest.
+    """Print the contents of FILE..., whose names show their format: segments, indexes, snapshots, checkpoints
+    etc.
 
-    Every batch is checked against its CRC. What Kafka's own logs hold (transactions, consumer offsets,
-    cluster metadata) is decoded with --records.
+    Every batch is checked against its CRC. The records of Kafka's own logs (transactions, consumer offsets,
+    cluster metadata) are decoded with --records.
 
     Exit status: 1 when something is damaged, 2 when a file could not be read.
     """
@@ -78,7 +79,7 @@ def dump(
 
 
 class Dumper:
-    """The rows of one file after the other, and the exit status they lead to."""
+    """Yields the rows of one file after the other, and keeps the exit status."""
 
     def __init__(self, messages: Messages, options: LogOptions, storage_options: dict[str, Any]) -> None:
         self.status = 0
@@ -87,7 +88,7 @@ class Dumper:
         self._storage_options = storage_options
 
     def rows(self, paths: tuple[str, ...]) -> Iterator[Row]:
-        """All rows; what cannot be read is said on stderr."""
+        """Yield all rows; files that cannot be read are reported on stderr."""
         from txnkafka.env import without_password
         from txnkafka.errors import LogDirError
 
@@ -122,7 +123,7 @@ class Dumper:
 
 
 def _write_array(rows: Iterator[Row]) -> None:
-    """One document, written as it grows."""
+    """Write one JSON document, row by row."""
     separator = "["
     for row in rows:
         write_text(f"{separator}{json_text(row)}")

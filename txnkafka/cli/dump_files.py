@@ -1,7 +1,7 @@
-"""Every kind of file in a log directory as rows: which reader a name calls for, and what it says.
+"""Turns every kind of file in a log directory into rows; the file's name selects the reader.
 
-A row is a dictionary with a ``type``, the ``file``, and Kafka's field names in snake_case. What is wrong with
-a file is a row of type ``finding``.
+A row is a dictionary with a ``type``, the ``file``, and Kafka's field names in snake_case. A fault in a file
+is a row of type ``finding``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ LIMITS: Final = {
     "quorum-state": SMALL_FILE_LIMIT,
 }  # others: CHECKPOINT_LIMIT
 LARGEST_SEGMENT = (1 << 31) - 1
-REMEDY = "'txnkafka verify' on the log directory says what follows from it and what to do"
+REMEDY = "'txnkafka verify' on the log directory shows the consequences and what to do"
 SUFFIXES = (".deleted", ".cleaned", ".swap", ".part", ".tmp")
 SEGMENT_FILE = re.compile(r"([0-9]{20})\.(?:index|timeindex|txnindex)")
 QUORUM_STATE = "quorum-state"
@@ -77,9 +77,10 @@ COORDINATOR_TOPICS = {
 
 
 def file_rows(file_system: FileSystem, path: str, parent: str, options: LogOptions) -> Iterator[Row]:
-    """The rows of the file at ``path``, whose directory is called ``parent``; raises OSError and LogDirError.
+    """Yield the rows of the file at ``path``, whose directory has the name ``parent``. Raises OSError and
+    LogDirError.
 
-    The decoder ``auto`` goes by the directory's name.
+    The decoder ``auto`` depends on the directory's name.
     """
     name = path.rpartition("/")[2]
     for suffix in SUFFIXES:
@@ -107,7 +108,7 @@ def _decoder(kind: str, parent: str) -> str | None:
 
 
 def _rows_of(name: str, kind: str, path: str) -> Rows:
-    """Who reads a file of that name."""
+    """Return the rows of a file by the reader for its name. Raises LogDirError for an unknown name."""
     if kind == "snapshot":
         return _producers
     if name in WHOLE_FILES:
@@ -122,7 +123,7 @@ def _rows_of(name: str, kind: str, path: str) -> Rows:
 
 
 def _code(name: str, kind: str) -> str:
-    """What ``txnkafka verify`` calls a file of that name when it cannot be read."""
+    """Return the finding code that ``txnkafka verify`` has for an unreadable file of that name."""
     return "bad-snapshot" if kind == "snapshot" else CODES.get(name, "bad-checkpoint")
 
 
@@ -161,7 +162,7 @@ def _producers(data: bytes) -> Iterator[Row]:
 
 
 def _producer(entry: ProducerStateEntry) -> Row:
-    """Kafka's spelling of a producer; its last batch is None when only an end marker was seen."""
+    """Return a producer with Kafka's field names; its last batch is None when only an end marker was seen."""
     has_batch = entry.last_offset != NO_OFFSET
     first = entry.current_txn_first_offset
     return {
@@ -201,7 +202,7 @@ def _clean_shutdown(data: bytes) -> Iterator[Row]:
 
 
 def _quorum_state(data: bytes) -> Iterator[Row]:
-    """The fields differ between versions of Kafka, so whatever is there is shown."""
+    """Yield all fields of the file, since they differ between versions of Kafka."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Batches and records of ``.log`` and ``.checkpoint`` files as rows, damage included.
+"""Turns batches and records of ``.log`` and ``.checkpoint`` files into rows, including damaged ones.
 
-A row is a dictionary with a ``type`` and Kafka's field names in snake_case. A wrong CRC stops nothing here:
-such a batch is shown with ``is_valid`` false and a finding follows it. Bytes that are no batch end the file.
+A row is a dictionary with a ``type`` and Kafka's field names in snake_case. A batch with a wrong CRC is shown
+with ``is_valid`` false and followed by a finding. Bytes that are no batch end the file.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ __all__ = ["DECODERS", "LogOptions", "Row", "finding_row", "log_rows"]
 
 Row = dict[str, Any]
 
-COMPRESSION_TYPES = {each.value: each.label for each in CompressionType}
-CONTROL_TYPES = {each.value: each.name for each in ControlRecordType if each >= 0}
+COMPRESSION_TYPES = {codec.value: codec.label for codec in CompressionType}
+CONTROL_TYPES = {kind.value: kind.name for kind in ControlRecordType if kind >= 0}
 END_MARKERS = (CONTROL_ABORT, CONTROL_COMMIT)
 LARGEST_SEQUENCE = 2**31 - 1
 BATCH_REMEDY = "restore the file from a replica or a backup if these records are needed"
@@ -62,7 +62,8 @@ DECODERS: dict[str, Callable[[Record], LogRecord]] = {
 
 
 class LogOptions(NamedTuple):
-    """``records``: show them too; ``decoder``: one of DECODERS or None; ``encoding``: of keys and values."""
+    """The options for rows of a log: ``records`` includes records, ``decoder`` is one of DECODERS or None,
+    ``encoding`` is that of keys and values."""
 
     records: bool = False
     decoder: str | None = None
@@ -70,7 +71,7 @@ class LogOptions(NamedTuple):
 
 
 def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogOptions) -> Iterator[Row]:
-    """The rows of one file of batches; raises OSError and LogDirError when it cannot be read."""
+    """Yield the rows of one file of batches. Raises OSError and LogDirError when it cannot be read."""
     segment = SegmentReader(file_system, base_offset, {"log": path}, _size(file_system, path))
     decoder = ChunkDecoder(headers=True)
     try:
@@ -83,7 +84,7 @@ def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogO
                 if not is_valid:
                     yield _damage(path, header.position, "the CRC of the batch does not match its bytes")
                 elif magic > MAGIC_2:
-                    reason = f"magic {magic} is not known, but the CRC holds for magic 2"
+                    reason = f"magic {magic} is not known, but the CRC is right for magic 2"
                     yield _damage(path, header.position, reason, "unknown-magic")
                 elif options.records:
                     yield from _record_rows(path, header, batch, decoder, options)
@@ -98,7 +99,7 @@ def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogO
 
 
 def finding_row(finding: Finding) -> Row:
-    """A finding as a row."""
+    """Return a finding as a row."""
     return {"type": "finding", **finding._asdict()}
 
 
@@ -132,9 +133,9 @@ def _batch_row(path: str, header: BatchHeader, is_valid: bool) -> Row:
 
 
 def _extent(header: BatchHeader) -> Row:
-    """Which records, and whose; None where the format has no such field."""
+    """Return the offsets, count and producer of a batch; None where the format has no such field."""
     if header.magic < MAGIC_2:
-        plain = header.count >= 0  # a wrapper is known by its last offset only
+        plain = header.count >= 0  # the header of a wrapper has its last offset only
         names = ("base_sequence", "last_sequence", "producer_id", "producer_epoch", "partition_leader_epoch")
         return {
             "base_offset": header.base_offset if plain else None,
@@ -212,7 +213,7 @@ def _record_row(path: str, header: BatchHeader, record: Record, options: LogOpti
 
 
 def _control(record: Record) -> Row:
-    """What a control record says; a key that says nothing is shown in hex."""
+    """Return the fields of a control record; a key that cannot be decoded is shown in hex."""
     key = record.key
     if key is None or len(key) < 4:
         wrong = "the key is too short for a type"
@@ -232,7 +233,7 @@ def _control(record: Record) -> Row:
 
 
 def _text(name: str, value: bytes | None, encoding: str) -> Row:
-    """``name`` as text, or in base64; what had to be encoded says so."""
+    """Return the field ``name`` as text, or in base64 with a field that says so."""
     if value is None:
         return {name: None}
     if encoding == "base64":

@@ -1,4 +1,4 @@
-"""``--encoding``: how the bytes of keys, values and headers are shown."""
+"""The option ``--encoding``, which selects how the bytes of keys, values and headers are shown."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ encoding_option = click.option(
     type=click.Choice(["utf8", "base64"]),
     default="utf8",
     show_default=True,
-    help="utf8 shows as text what is text, and marks what had to become base64.",
+    help="utf8 shows text as it is, and marks bytes that had to become base64.",
 )

@@ -1,4 +1,4 @@
-"""``txnkafka export``: records as files or tables that others read, exact whatever crashes on the way."""
+"""``txnkafka export`` writes records as files or tables for other programs, exactly once across crashes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["export"]
 
-MAX_JOBS = 8  # each holds a row group in memory
+MAX_JOBS = 8  # each job keeps a row group in memory
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """Names with commas between them; ``none`` is no name."""
+    """Names separated by commas; ``none`` stands for no names."""
 
     name = "names"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         if isinstance(value, str):
-            return () if value == "none" else tuple(each.strip() for each in value.split(","))
+            return () if value == "none" else tuple(column.strip() for column in value.split(","))
         return value
 
 
@@ -61,14 +61,14 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     default="topic,date",
     show_default=True,
     metavar="NAME,…",
-    help="Directories to divide into: topic, date (of the timestamp, in UTC), both, or none.",
+    help="Directories to partition by: topic, date (of the timestamp, in UTC), both, or none.",
 )
 @click.option(
     "--file-bytes",
     type=click.IntRange(min=1),
     default=128 << 20,
     show_default=True,
-    help="About how many bytes of log become a file.",
+    help="Approximate number of log bytes for a file.",
 )
 @click.option(
     "--compression",
@@ -110,22 +110,22 @@ def export(
     output_format: str,
     **given: Any,
 ) -> int:
-    """Write the records of LOGDIR into files below DIR, or into a table whose files lie there.
+    """Write the records of LOGDIR into files below DIR, or into a table with its files in DIR.
 
-    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
-    taken for those of one broker. Kafka's own topics are left out unless --topic names one.
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
+    count as directories of one broker. Kafka's own topics are left out unless --topic names one.
 
-    Stopped in the middle, by whatever, the same command goes on where it stopped: no record is missing or
-    there twice. A finished export is left as it is; --incremental adds what was appended since.
+    After any interruption the same command continues where the export stopped: no record is missing or
+    duplicated. A finished export is left as it is; --incremental adds the records appended since.
 
-    Exit status: 1 when damaged or undecided records had to be left out, 2 when it could not be done.
+    Exit status: 1 when damaged or undecided records had to be left out, 2 when the export failed.
     """
     from txnkafka.cli.export_run import Runner, export_options, report_export
 
     request = pop_request(given)
     output = _target(output)
     given["topic"], given["partition"] = tuple(sorted(topic)), tuple(sorted(map(str, partition)))
-    export_options(request, paths=logdir, **given)  # what makes no sense is said before anything is opened
+    export_options(request, paths=logdir, **given)  # invalid options are refused before anything is opened
     log_dir = open_log_dir(logdir, io, messages, storage_options)
     _check_apart(log_dir.paths, output)
     options = export_options(request, paths=tuple(log_dir.paths), **given)
@@ -143,7 +143,7 @@ def export(
 
 
 def _target(output: str) -> str:
-    """The real path of a directory of this machine."""
+    """Return the real path of a local directory. Raises UsageError for an address."""
     from txnkafka.env import is_remote, open_file_system
 
     if is_remote(output):
@@ -156,7 +156,7 @@ def _target(output: str) -> str:
 
 
 def _check_apart(paths: list[str], output: str) -> None:
-    """Nothing is ever written into a directory that is read."""
+    """Raise UsageError if the output is inside of a log directory, which is only read."""
     for path in paths:
         real = os.path.realpath(path)
         if "://" not in path and os.path.commonpath([output, real]) == real:
@@ -164,7 +164,7 @@ def _check_apart(paths: list[str], output: str) -> None:
 
 
 def _without_internal(chosen: list[TopicPartition], *, named: bool) -> list[TopicPartition]:
-    """Kafka's own topics are its bookkeeping: only who names one, or gives nothing else, gets it."""
+    """Leave out Kafka's internal topics, unless they were named or there are no others."""
     if named:
         return chosen
-    return [each for each in chosen if not each.topic.startswith("__")] or chosen
+    return [name for name in chosen if not name.topic.startswith("__")] or chosen

@@ -1,4 +1,4 @@
-"""``export``: who does it, what a person sees of it while it runs, and what is said when it is done."""
+"""Runs ``export``: selects the engine, shows progress, and reports the result."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ FINDINGS = 1
 
 
 def export_options(request: ReadRequest, **given: Any) -> ExportOptions:
-    """What an export keeps, from the command line. Raises UsageError."""
-    pairs = [each.partition("=") for each in given.pop("catalog")]
+    """Build the options of an export from the command line. Raises UsageError."""
+    pairs = [setting.partition("=") for setting in given.pop("catalog")]
     given["catalog"] = tuple((name, value) for name, _, value in pairs)
     chosen = {name: value for name, value in given.items() if value is not None}
     try:
@@ -41,7 +41,7 @@ def export_options(request: ReadRequest, **given: Any) -> ExportOptions:
 
 
 class Runner:
-    """Runs an export and talks about it on stderr."""
+    """Runs an export and reports on stderr."""
 
     def __init__(self, log_dir: LogDir, messages: Messages, request: ReadRequest) -> None:
         self._log_dir = log_dir
@@ -59,9 +59,9 @@ class Runner:
         jobs: int,
         incremental: bool,
     ) -> ExportReport:
-        """Begin it or go on."""
+        """Begin the export, or continue it."""
         check_installed(options.to)
-        # pyiceberg says for each file which columns have no statistics, which is as it should be
+        # pyiceberg warns about columns without statistics in every file, which is intended
         logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
         with _progress(self._messages) as progress:
             return export(
@@ -81,7 +81,7 @@ class Runner:
         return view.located(self._request)
 
     def _left_out(self, error: CorruptRecordError) -> None:
-        self._messages.warning(f"passed over when a time was looked for: {where(error)}")
+        self._messages.warning(f"skipped in the search for a time: {where(error)}")
 
 
 def _engine(engine: str, jobs: int) -> Engine:
@@ -93,14 +93,14 @@ def _engine(engine: str, jobs: int) -> Engine:
         from txnkafka.spark.export import SparkEngine
     except ImportError as error:
         raise click.UsageError(f"--engine spark: {error}; pip install 'txnkafka[spark]'") from None
-    # like the driver's own, unless somebody knows better: Spark would take whatever python3 is on the PATH
+    # the driver's own Python, unless it is set: Spark would take the first python3 on the PATH
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return SparkEngine()
 
 
 @contextmanager
 def _progress(messages: Messages) -> Iterator[Progress | None]:
-    """A bar for a person who waits."""
+    """Provide a progress bar on a terminal, else None."""
     if not sys.stderr.isatty() or messages.verbosity < 0:
         yield None
         return
@@ -114,7 +114,7 @@ def _progress(messages: Messages) -> Iterator[Progress | None]:
 
 
 def report_export(report: ExportReport, output: str, messages: Messages, output_format: str) -> int:
-    """Say what was done; returns the exit status."""
+    """Report the result; returns the exit status."""
     for finding in report.findings:
         messages.finding(finding)
     for text in report.stopped:
@@ -122,7 +122,7 @@ def report_export(report: ExportReport, output: str, messages: Messages, output_
     for text in report.left_out:
         messages.error(f"left out: {text}")
     if output_format == "json":
-        write_json({**report._asdict(), "findings": [each._asdict() for each in report.findings]})
+        write_json({**report._asdict(), "findings": [finding._asdict() for finding in report.findings]})
     else:
         new = "" if report.new_rows == report.rows else f", {report.new_rows:,} of them now"
         write_text(

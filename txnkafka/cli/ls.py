@@ -1,4 +1,4 @@
-"""``txnkafka ls``: which topics and partitions lie in a log directory, and where their logs begin and end."""
+"""``txnkafka ls`` lists the topics and partitions of a log directory, and where their logs begin and end."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def ls(
     with_segments: bool,
     output_format: str,
 ) -> int:
-    """List what lies in LOGDIR: a row a partition, or a row a segment with --segments.
+    """List the partitions in LOGDIR, one per row, or the segments with --segments.
 
-    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
-    taken for those of one broker. Directories that a broker moves or deletes are listed too.
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
+    count as directories of one broker. Directories that a broker moves or deletes are listed too.
 
     Exit status: 2 when a partition could not be read.
     """
@@ -89,7 +89,8 @@ def ls(
 
 
 class Lister:
-    """Rows of partitions or segments. What cannot be read is said on stderr, the others go on."""
+    """Yields rows of partitions or segments. A partition that cannot be read is reported on stderr and
+    skipped."""
 
     def __init__(self, log_dir: LogDir, messages: Messages, *, with_segments: bool) -> None:
         self.status = 0
@@ -98,7 +99,7 @@ class Lister:
         self._rows_of = _segment_rows if with_segments else _partition_rows
 
     def rows(self, partitions: list[TopicPartition]) -> Iterator[Row]:
-        """The rows of each partition."""
+        """Yield the rows of each partition."""
         from txnkafka.errors import KafkaError
 
         for topic_partition in partitions:
@@ -142,7 +143,8 @@ def _segment_rows(view: PartitionView) -> Iterator[Row]:
 
 
 def _segment_row(segment: SegmentReader) -> Row:
-    """``next_offset`` and the counts are those of the batches that are there, compaction or not."""
+    """Return the row of a segment; ``next_offset`` and the counts are those of its batches, compacted or
+    not."""
     batches, latest = 0, []
     for index in segment.indexes():
         batches += len(index)
@@ -159,7 +161,7 @@ def _segment_row(segment: SegmentReader) -> Row:
 
 
 def _other_directories(log_dir: LogDir, topics: Topics, partitions: Partitions) -> Iterator[Row]:
-    """Directories of partitions that are moved, deleted or were found not to belong here."""
+    """Yield rows of partition directories that are being moved or deleted, or are stray."""
     for path, directory in log_dir.other_directories:
         name, number = directory.topic_partition
         if is_chosen(directory.topic_partition, topics, partitions):

@@ -1,4 +1,4 @@
-"""``txnkafka lso``: why the last stable offset of each partition stands where it stands, and what to do."""
+"""``txnkafka lso`` explains the last stable offset of each partition, and says what to do."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FINDINGS, COULD_NOT = 1, 2
 MINUTE_MS = 60_000
 
 
-@click.command(cls=Command, short_help="Say why the last stable offset stands where it stands.")
+@click.command(cls=Command, short_help="Explain the last stable offset of partitions.")
 @target_options
-@click.option("--now", type=Timestamp(), help="Judge timeouts by this time, not as above.")
+@click.option("--now", type=Timestamp(), help="Judge timeouts by this time instead.")
 @click.option(
     "--max-transaction-timeout",
     "max_minutes",
@@ -36,7 +36,7 @@ MINUTE_MS = 60_000
     default=15,
     show_default=True,
     metavar="MINUTES",
-    help="Unless the broker was stopped cleanly, nothing younger is said to hang.",
+    help="Unless the broker was stopped cleanly, no younger transaction is said to hang.",
 )
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.pass_obj
@@ -53,14 +53,14 @@ def lso(
     max_minutes: int,
     output_format: str,
 ) -> int:
-    """Say what holds the last stable offset of the partitions in LOGDIR, where a read_committed reader stops.
+    """Explain the last stable offset of the partitions in LOGDIR, where a read_committed reader stops.
 
-    LOGDIR is a log directory, a copy of one, or a single partition directory. Several are taken for those of
-    one broker. Whose transaction is open, and whether it hangs, stands in the partitions of
-    __transaction_state: without them the answer may be unknown.
+    LOGDIR is a log directory, a copy of one, or a single partition directory. Several count as directories of
+    one broker. The partitions of __transaction_state show whose transaction is open, and whether it hangs:
+    without them the answer may be unknown.
 
     Timeouts are judged by the newest time that a broker left in LOGDIR, or by this machine's clock while a
-    broker holds it; --now is another time, such as that of the copy.
+    broker has it locked; --now sets another time, such as that of the copy.
 
     Exit status: 1 when a partition is stuck (a transaction hangs, is overdue, or waits for its end marker) or
     records wait for a transaction of which too little is known here, 2 when a partition could not be read.
@@ -77,7 +77,7 @@ def lso(
 
 
 class Reporter:
-    """Reports of partitions. What cannot be read is said on stderr, the others go on."""
+    """Yields reports of partitions. A partition that cannot be read is reported on stderr and skipped."""
 
     def __init__(
         self, log_dir: LogDir, messages: Messages, clock: DirectoryClock, max_transaction_timeout_ms: int
@@ -89,7 +89,7 @@ class Reporter:
         self._max_transaction_timeout_ms = max_transaction_timeout_ms
 
     def reports(self, partitions: list[TopicPartition]) -> Iterator[LsoReport]:
-        """The report of each partition that can be read."""
+        """Yield the report of each partition that can be read."""
         from txnkafka.errors import KafkaError
 
         for finding in self._log_dir.coordinator.findings:

@@ -1,4 +1,4 @@
-"""Reports of ``lso`` for people: a paragraph for what holds a partition, or a table with a row for each open
+"""Formats reports of ``lso`` as text: a paragraph per partition, or a table with a row per open
 transaction."""
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ COLUMNS = (
 
 
 def write_report(report: LsoReport) -> None:
-    """Why the last stable offset stands there, since when, how much waits behind it, what to do."""
+    """Write why the last stable offset is there, since when, how much waits behind it, and what to do."""
     for line in _lines(report):
         write_text(printable(line))
 
 
 def write_wide(reports: Iterable[LsoReport]) -> None:
-    """A row for each open transaction, one for a partition without any; ``transaction`` is its own
-    verdict."""
+    """Write a row per open transaction, or one for a partition without any; column ``transaction`` is the
+    transaction's own verdict."""
     write_table(COLUMNS, (row for report in reports for row in _rows(report)))
 
 
@@ -41,15 +41,16 @@ def _rows(report: LsoReport) -> Iterator[list[object]]:
         report.high_watermark, report.last_stable_offset, report.verdict.value,
         waiting.records, waiting.bytes, len(waiting.segments),
     ]  # fmt: skip
-    for each in report.open_transactions or [None]:
-        yield [*head, *([None] * 8 if each is None else _cells(each))]
+    for judged in report.open_transactions or [None]:
+        yield [*head, *([None] * 8 if judged is None else _cells(judged))]
 
 
-def _cells(each: JudgedTransaction) -> list[object]:
-    transaction = each.transaction
+def _cells(judged: JudgedTransaction) -> list[object]:
+    transaction = judged.transaction
     return [
-        transaction.producer_id, transaction.producer_epoch, each.transactional_id, transaction.first_offset,
-        transaction.records, transaction.bytes, iso_time(each.since_ms), each.verdict.value,
+        transaction.producer_id, transaction.producer_epoch, judged.transactional_id,
+        transaction.first_offset, transaction.records, transaction.bytes,
+        iso_time(judged.since_ms), judged.verdict.value,
     ]  # fmt: skip
 
 
@@ -73,16 +74,17 @@ def _lines(report: LsoReport) -> Iterator[str]:
 
 
 def _transactions(report: LsoReport) -> Iterator[str]:
-    """What to do is said once; after that only the commands differ, each behind its condition."""
+    """Yield the lines about open transactions. An advice is given once; after that only the commands differ,
+    each with its condition."""
     said: set[str] = set()
-    for each in report.open_transactions:
+    for judged in report.open_transactions:
         if not said:
-            yield f"  It is held by {_described(each)}."
-            yield f"  Why: {each.reason}."
+            yield f"  It is held by {_described(judged)}."
+            yield f"  Why: {judged.reason}."
             yield f"  Judged at {iso_time(report.judged.now_ms)}, {report.judged.now_origin}."
         else:
-            yield f"  Open too, {each.verdict.value}: {_described(each)}; {each.reason}."
-        advice, command, risk, condition = each.repair
+            yield f"  Open too, {judged.verdict.value}: {_described(judged)}; {judged.reason}."
+        advice, command, risk, condition = judged.repair
         first = advice not in said
         said.add(advice)
         if first:
@@ -109,14 +111,14 @@ def _held_segments(waiting: Waiting) -> str:
     return f"{which} can be neither compacted nor tiered while it stands there."
 
 
-def _described(each: JudgedTransaction) -> str:
-    transaction = each.transaction
+def _described(judged: JudgedTransaction) -> str:
+    transaction = judged.transaction
     whose = "of no known transactional id"
-    if each.transactional_id is not None:
-        whose = f"of transactional id {each.transactional_id!r}"
+    if judged.transactional_id is not None:
+        whose = f"of transactional id {judged.transactional_id!r}"
     since = ""
-    if each.since_ms is not None:
-        since = f", open since {iso_time(each.since_ms)} ({each.since_ms})"
+    if judged.since_ms is not None:
+        since = f", open since {iso_time(judged.since_ms)} ({judged.since_ms})"
     what = "its records are deleted, only a producer snapshot remembers it"
     if transaction.records:
         what = (

@@ -1,6 +1,6 @@
-"""The ``txnkafka`` command: loads only the command that is wanted, and turns errors into one line.
+"""The ``txnkafka`` command: loads only the module of the given command, and turns errors into one line.
 
-Exit status: 0 fine, 1 there are findings, 2 it could not be done. A command returns its status.
+Exit status: 0 no findings, 1 findings, 2 failure. A command returns its status.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LazyGroup(click.Group):
     for -."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands, in the order in which they are explained."""
+        """Return the names of the commands, in the order of the documentation."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -38,7 +38,8 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; a reader that went away is no finding, which click would make of it."""
+        """Run the command. A closed pipe on stdout is not status 1, which click would return and which means
+        findings."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -70,23 +71,22 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
     """Read the log directories of Kafka brokers: exact, fast, without a broker.
 
-    Exit status: 0 fine, 1 there are findings, 2 it could not be done.
-    """
+    Exit status: 0 no findings, 1 findings, 2 failure. """
     ctx.obj = Messages(-1 if quiet else int(verbose))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit status."""
+    """Run the command line and exit with its status."""
     if sys.stdout is None:  # the shell's >&-
         sys.stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     elif isinstance(sys.stdout.buffer, io.RawIOBase):
-        # Unbuffered (python -u): a write of many bytes might do only a part of them.
+        # Unbuffered (python -u): a large write might be partial.
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), encoding="utf-8")
     try:
         status = _run(arguments)
         sys.stdout.flush()
     except OSError as error:
-        # Nothing must be written any more, not even when Python shuts down.
+        # Python must not flush the rest at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             Messages().error(f"cannot write the output: {error.strerror}")

@@ -1,8 +1,8 @@
-"""What commands print: data on stdout, everything else on stderr.
+"""Prints data on stdout, and everything else on stderr.
 
-Output is UTF-8 whatever the locale says. Names that are no Unicode (a directory may be called anything)
-come out with backslashes; in JSON each byte that is no UTF-8 is the text ``\\xff``, whose backslash JSON
-doubles. rich is loaded only for a table on a terminal.
+Output is UTF-8 regardless of the locale. Names that are not valid Unicode (directory names are arbitrary
+bytes) are printed with backslashes; in JSON each byte that is no UTF-8 is the text ``\\xff``, whose backslash
+JSON doubles. rich is loaded only for a table on a terminal.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 def json_text(value: object) -> str:
-    """``value`` as JSON in one line, which any parser reads: no lone surrogates; C1 controls and what changes
-    the direction of writing are escaped."""
+    """Return ``value`` as JSON in one line for any parser: without lone surrogates, and with C1 controls and
+    bidirectional controls escaped."""
     text = _encoder.encode(value)
     return text if text.isascii() else COMMANDS.sub(_escaped, text)
 
@@ -38,17 +38,17 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def write_text(text: str) -> None:
-    """A line of text on stdout."""
+    """Write a line of text to stdout."""
     sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
 def write_json(value: object) -> None:
-    """A line of JSON on stdout: a whole document, or one of many lines."""
+    """Write a line of JSON to stdout: a whole document, or one of many lines."""
     write_text(json_text(value))
 
 
 def write_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on stdout; numbers are aligned to the right. None is shown as ``-``."""
+    """Write a table to stdout; numbers are aligned to the right. None is shown as ``-``."""
     cells = [[_cell(value) for value in row] for row in rows]
     right = [bool(cells) and all(_is_numeric(row[i]) for row in cells) for i in range(len(names))]
     if sys.stdout.isatty():
@@ -89,32 +89,33 @@ def _write_rich(names: Sequence[str], cells: list[list[str]], right: list[bool])
 
 
 class Messages:
-    """Notes and errors on stderr, a line each. ``verbosity``: -1 errors only, 0 notes too, 1 details too."""
+    """Writes notes and errors to stderr, a line each. ``verbosity``: -1 errors only, 0 notes too, 1 details
+    too."""
 
     def __init__(self, verbosity: int = 0) -> None:
         self.verbosity = verbosity
 
     def error(self, text: str) -> None:
-        """Something that could not be done, or is wrong with the data."""
+        """Report a failure, or a fault in the data."""
         self._write("error", text)
 
     def warning(self, text: str) -> None:
-        """Something that is not as it should be but changed no answer."""
+        """Report a problem that changed no answer."""
         if self.verbosity >= 0:
             self._write("warning", text)
 
     def note(self, text: str) -> None:
-        """Something that a reader of the answer should know."""
+        """Report a fact that the user should know to interpret the answer."""
         if self.verbosity >= 0:
             self._write("note", text)
 
     def detail(self, text: str) -> None:
-        """Something for the curious (-v)."""
+        """Report a detail; only shown with -v."""
         if self.verbosity >= 1:
             self._write("note", text)
 
     def finding(self, finding: Finding, subject: str = "") -> None:
-        """A finding; ``subject`` names what it is about when it has no file."""
+        """Report a finding; ``subject`` names its object when it has no file."""
         where = finding.file or subject
         if finding.position is not None:
             where += f" at position {finding.position}"
@@ -122,7 +123,7 @@ class Messages:
         {"error": self.error, "warning": self.warning}.get(finding.severity, self.note)(text)
 
     def _write(self, kind: str, text: str) -> None:
-        # What is on stdout belongs before what is said about it.
+        # Output on stdout must appear before the messages about it.
         sys.stdout.flush()
         line = printable(" ".join(text.splitlines()))
         sys.stderr.write(f"txnkafka: {kind}: {line}\n")

@@ -1,12 +1,13 @@
-"""Which records a command reads: the options that ``cat`` and ``export`` share."""
+"""The options that choose the records to read; ``cat`` and ``export`` share them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from txnkafka.cli.command import Function, add_options
 from txnkafka.cli.times import Timestamp
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import PartitionView, ReadRequest
 
 __all__ = ["notes", "pop_request", "read_options", "where"]
-
-Function = TypeVar("Function", bound=Callable[..., object])
-
 
 FIELDS = (
     "isolation_level",
@@ -30,8 +28,8 @@ FIELDS = (
 
 
 def pop_request(options: dict[str, Any]) -> ReadRequest:
-    """Take what is to be read out of a command's options. Raises UsageError for options that exclude each
-    other."""
+    """Remove the options of a ReadRequest from a command's options, and return the request. Raises UsageError
+    for options that exclude each other."""
     from txnkafka.logdir.read_request import ReadRequest
 
     for bound in ("start", "end"):
@@ -41,7 +39,7 @@ def pop_request(options: dict[str, Any]) -> ReadRequest:
 
 
 def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
-    """What a reader should know of where reading ends."""
+    """Yield a note for each limit at which reading ends that a user may not expect."""
     end = view.end_offset(request.isolation_level, request.up_to)
     name, log_end = view.topic_partition, view.log_end_offset
     high_watermark = view.high_watermark
@@ -59,14 +57,25 @@ def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
 
 
 def read_options(function: Function) -> Function:
-    """The options of a ReadRequest."""
-    for option in (
+    """Add the options of a ReadRequest to a command."""
+    return add_options(
+        function,
         click.option(
-            "--on-corrupt",
-            type=click.Choice(["stop", "skip"]),
-            default="stop",
+            "--isolation-level",
+            type=click.Choice(["read_committed", "read_uncommitted"]),
+            default="read_committed",
             show_default=True,
-            help="At a damaged batch: stop reading that partition, or leave the batch out.",
+            help="read_committed leaves aborted records out and stops at the last stable offset.",
+        ),
+        click.option(
+            "--start-offset", type=click.IntRange(min=0), help="First offset; default: the log start."
+        ),
+        click.option("--end-offset", type=click.IntRange(min=0), help="Stop before this offset."),
+        click.option(
+            "--start-time", type=Timestamp(), help="From the first record at or after this time on."
+        ),
+        click.option(
+            "--end-time", type=Timestamp(), help="Stop before the first record at or after this time."
         ),
         click.option(
             "--up-to",
@@ -76,27 +85,15 @@ def read_options(function: Function) -> Function:
             help="Whether to stop at the high watermark that the broker noted last.",
         ),
         click.option(
-            "--end-time", type=Timestamp(), help="Stop before the first record at or after this time."
-        ),
-        click.option(
-            "--start-time", type=Timestamp(), help="From the first record at or after this time on."
-        ),
-        click.option("--end-offset", type=click.IntRange(min=0), help="Stop before this offset."),
-        click.option(
-            "--start-offset", type=click.IntRange(min=0), help="First offset; default: the log start."
-        ),
-        click.option(
-            "--isolation-level",
-            type=click.Choice(["read_committed", "read_uncommitted"]),
-            default="read_committed",
+            "--on-corrupt",
+            type=click.Choice(["stop", "skip"]),
+            default="stop",
             show_default=True,
-            help="read_committed leaves aborted records out and stops at the last stable offset.",
+            help="At a damaged batch: stop reading that partition, or leave the batch out.",
         ),
-    ):
-        function = option(function)
-    return function
+    )
 
 
 def where(error: CorruptRecordError) -> str:
-    """The error without the advice that is meant for Python."""
+    """Return the text of the error without the advice that is meant for Python callers."""
     return str(error).removesuffix(error.remedy).removesuffix(". ")

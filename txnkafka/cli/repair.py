@@ -1,5 +1,5 @@
-"""``txnkafka repair``: make of a stopped broker's log directory what its start would make of it, and say what
-was done."""
+"""``txnkafka repair`` recovers a stopped broker's log directory, as the broker would when it starts, and
+reports the changes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = ["repair"]
 REPAIRED = 1
 NOTHING, DONE, PLANNED, REFUSED = "nothing-to-do", "repaired", "would-be-repaired", "refused"
 WORDS = {NOTHING: "with nothing to do", DONE: "repaired", PLANNED: "would be repaired", REFUSED: "refused"}
-AS_A_START = "What a broker looks at when it starts was looked at; 'txnkafka verify' checks everything."
-IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also finds what no repair can mend."
+AS_A_START = "This checked what a broker checks when it starts; 'txnkafka verify' checks everything."
+IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also finds faults beyond repair."
 
 
 @click.command(cls=Command, short_help="Recover a stopped broker's log directory.")
@@ -37,7 +37,7 @@ IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also find
 @click.option(
     "--full",
     is_flag=True,
-    help="Check every batch, and hold every derived file against the log, as if nothing were known.",
+    help="Check every batch, and compare every derived file with the log, whatever the recovery point.",
 )
 @click.option(
     "--truncate-corrupt",
@@ -55,15 +55,15 @@ def repair(
     truncate_corrupt: bool,
     format: str,
 ) -> int:
-    """Do in LOGDIR what a broker does when it starts: finish what a crash has left half done, cut off what is
-    no whole batch behind the recovery point, make derived files anew where they are missing or damaged. Then
-    Apache Kafka takes the directory for one that was stopped cleanly.
+    """Recover LOGDIR as a broker does when it starts: finish changes that a crash interrupted, truncate
+    incomplete batches behind the recovery point, rebuild missing or damaged derived files. Afterwards Apache
+    Kafka treats the directory as one that was stopped cleanly.
 
-    Nothing that was durable is thrown away: a partition that is damaged there is refused and stays as it is,
-    unless --truncate-corrupt says otherwise. A directory that a broker holds is refused. Make a copy first.
-    "Nothing to do" does not say that the logs are sound: 'txnkafka verify' does.
+    No durable record is discarded: a partition that is damaged below its recovery point is refused and stays
+    as it is, unless --truncate-corrupt is given. A directory that a broker has locked is refused. Make a copy
+    first. "Nothing to do" does not mean that the logs are sound: 'txnkafka verify' checks that.
 
-    Exit status: 0 there was nothing to do, 1 something was repaired or refused, 2 it could not be done.
+    Exit status: 0 nothing to do, 1 something was repaired or refused, 2 failure.
     """
     from txnkafka.storage.log.repair_step import RepairStep
     from txnkafka.storage.recovery.log_loader import Repair
@@ -75,7 +75,7 @@ def repair(
     steps = list(directory.repairs_of_directory)
     if not directory.was_clean:
         steps.append(RepairStep("what was not durable", "made durable", "it was not stopped cleanly"))
-    rows, repairs = _rows(directory, dry_run), _told(steps, dry_run)
+    rows, repairs = _rows(directory, dry_run), _texts(steps, dry_run)
     if format == "json":
         write_json({"dry_run": dry_run, "repairs": repairs, "partitions": rows})
     elif format == "jsonl":
@@ -96,7 +96,7 @@ def _open(
     from txnkafka.storage.data_directory import DataDirectory
 
     logging.getLogger("txnkafka.storage").addHandler(logging.NullHandler())  # all of it is printed
-    # nothing here knows the topics' settings: no producer is forgotten
+    # the topics' settings are unknown here, so no producer expires
     config = LogConfig(producer_id_expiration_ms=2**63 - 1)
     return DataDirectory(
         OverlayFiles(LocalFileSystem()) if dry_run else LocalDataFiles(),
@@ -109,7 +109,7 @@ def _open(
 
 
 def _local(address: str) -> str:
-    """The path of a directory of this machine; raises LogDirError for an address of another storage."""
+    """Return the path of a local directory. Raises LogDirError for an address of another storage."""
     from txnkafka.env import is_remote, open_file_system
     from txnkafka.errors import LogDirError
 
@@ -123,7 +123,7 @@ def _local(address: str) -> str:
 
 
 def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[TopicPartition] | None:
-    """The partitions that are wanted; None: all. Raises LogDirError when this is no log directory."""
+    """Return the chosen partitions; None for all. Raises LogDirError when this is no log directory."""
     from txnkafka.env import LocalFileSystem
     from txnkafka.errors import LogDirError
     from txnkafka.logdir import LogDir
@@ -132,7 +132,7 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
     files = LocalFileSystem()
     if not files.is_directory(path):
         raise LogDirError(f"{path} {'is no directory' if files.exists(path) else 'does not exist'}")
-    names = [each.name for each in files.list(path) if each.is_directory]
+    names = [entry.name for entry in files.list(path) if entry.is_directory]
     if not any(map(parse_partition_directory, names)):
         raise LogDirError(
             f"{path} has no partition directories; name the log directory of a broker (its log.dirs), "
@@ -143,8 +143,8 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
     return frozenset(chosen_partitions(LogDir(path), topic, partition))
 
 
-def _told(steps: list[RepairStep], dry_run: bool) -> list[str]:
-    return [each.planned if dry_run else str(each) for each in steps]
+def _texts(steps: list[RepairStep], dry_run: bool) -> list[str]:
+    return [step.planned if dry_run else str(step) for step in steps]
 
 
 def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
@@ -156,7 +156,7 @@ def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
             "status": done if log.repairs else NOTHING,
             "log_start_offset": log.log_start_offset,
             "log_end_offset": log.log_end_offset,
-            "repairs": _told(log.repairs, dry_run),
+            "repairs": _texts(log.repairs, dry_run),
             "error": None,
         }
         for partition, log in directory.logs.items()
@@ -186,6 +186,6 @@ def _write_lines(rows: list[dict[str, Any]], repairs: list[str], dry_run: bool) 
         if row["error"] is not None:
             write_text(f"{where}: refused: {printable(row['error'])}")
     kinds = (NOTHING, PLANNED if dry_run else DONE, REFUSED)
-    counts = [f"{sum(row['status'] == each for row in rows):,} {WORDS[each]}" for each in kinds]
+    counts = [f"{sum(row['status'] == status for row in rows):,} {WORDS[status]}" for status in kinds]
     ending = "; this was a dry run, nothing was changed" if dry_run else ""
     write_text(f"{len(rows):,} partition{'' if len(rows) == 1 else 's'}: {', '.join(counts)}{ending}")

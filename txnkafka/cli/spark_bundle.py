@@ -1,4 +1,4 @@
-"""``txnkafka spark-bundle``: the package as an archive for spark-submit."""
+"""``txnkafka spark-bundle`` packs the package into an archive for spark-submit."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ COULD_NOT = 2
 @click.option("-o", "--output", metavar="FILE", help="Where to write; default: in the current directory.")
 @click.pass_obj
 def spark_bundle(messages: Messages, /, *, output: str | None) -> int:
-    """Write the package as it is installed here to an archive, and print the options with which spark-submit
-    sends it to the executors:
+    """Write the installed package to an archive, and print the options with which spark-submit sends it to
+    the executors:
 
         spark-submit $(txnkafka spark-bundle) job.py
 

@@ -1,4 +1,4 @@
-"""``txnkafka stats``: sizes of batches and transactions, codecs, how much is aborted; from headers only."""
+"""``txnkafka stats`` prints sizes of batches and transactions, codecs and abort rates, from headers only."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ WIDE = {
     type=click.Choice(["topic", "partition", "producer"]),
     default="partition",
     show_default=True,
-    help="What a row is about.",
+    help="What a row stands for.",
 )
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.pass_obj
@@ -83,12 +83,12 @@ def stats(
     by: str,
     output_format: str,
 ) -> int:
-    """Say how large the batches and transactions in LOGDIR are, which codecs they have, how much is aborted.
+    """Print the sizes of batches and transactions in LOGDIR, their codecs, and how much is aborted.
 
-    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
-    taken for those of one broker. Only batch headers are read.
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
+    count as directories of one broker. Only batch headers are read.
 
-    Exit status: 1 when something is damaged and was not counted, 2 when a partition could not be read.
+    Exit status: 1 when damaged batches were not counted, 2 when a partition could not be read.
     """
     from txnkafka.logdir.stats import Stats
 
@@ -101,7 +101,7 @@ def stats(
 
 
 def _count(counted: Stats, log_dir: LogDir, chosen: list[TopicPartition], messages: Messages) -> int:
-    """Count the partitions that can be read, and say what cannot; returns the exit status."""
+    """Count the partitions that can be read, and report the others; returns the exit status."""
     from txnkafka.errors import KafkaError
 
     status = 0

@@ -1,14 +1,14 @@
-"""Which log directory and which of its partitions a command is about: the options that commands share."""
+"""The shared options that select log directories and partitions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from txnkafka.cli.command import Function, add_options
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,14 +27,13 @@ __all__ = [
     "target_options",
 ]
 
-Function = TypeVar("Function", bound=Callable[..., object])
 Topics = tuple[str, ...]
 Partitions = tuple[int | TopicPartition, ...]
 StorageOptions = tuple[tuple[str, Any], ...]
 
 
 class Partition(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """The number of a partition, or a whole name such as orders-3."""
+    """The number of a partition, or its full name such as orders-3."""
 
     name = "partition"
 
@@ -49,14 +48,14 @@ class Partition(click.ParamType):  # type: ignore[type-arg]  # generic from clic
 
 
 class StorageOption(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """KEY=VALUE; true, false and JSON objects are what they say, everything else is text."""
+    """KEY=VALUE; true, false and JSON objects are parsed, everything else is text."""
 
     name = "option"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         key, sign, text = str(value).partition("=")
         if not key or not sign:
-            self.fail("must be KEY=VALUE, as in allow_http=true", param, ctx)  # it may hold a secret
+            self.fail("must be KEY=VALUE, as in allow_http=true", param, ctx)  # the value may be a secret
         if text not in ("true", "false") and text[:1] != "{":
             return key, text
         try:
@@ -66,7 +65,7 @@ class StorageOption(click.ParamType):  # type: ignore[type-arg]  # generic from 
 
 
 def storage_option(function: Function) -> Function:
-    """--storage-option, for everything that may be an address."""
+    """Add --storage-option to a command that accepts addresses."""
     return click.option(
         "--storage-option",
         "storage_options",
@@ -78,8 +77,15 @@ def storage_option(function: Function) -> Function:
 
 
 def partition_options(function: Function) -> Function:
-    """--topic and --partition."""
-    for option in (
+    """Add --topic and --partition to a command."""
+    return add_options(
+        function,
+        click.option(
+            "--topic",
+            multiple=True,
+            metavar="T",
+            help="Only this topic, or those that a pattern such as 'orders*' matches. Repeatable.",
+        ),
         click.option(
             "--partition",
             type=Partition(),
@@ -87,35 +93,30 @@ def partition_options(function: Function) -> Function:
             metavar="P",
             help="Only this partition: its number, with --topic, or a whole name (orders-3). Repeatable.",
         ),
-        click.option(
-            "--topic",
-            multiple=True,
-            metavar="T",
-            help="Only this topic, or those that a pattern such as 'orders*' matches. Repeatable.",
-        ),
-    ):
-        function = option(function)
-    return function
+    )
 
 
 def target_options(function: Function) -> Function:
-    """LOGDIR..., --topic, --partition, --io and --storage-option."""
-    function = storage_option(function)
-    function = click.option(
-        "--io",
-        type=click.Choice(["auto", "mmap", "pread"]),
-        default="auto",
-        show_default=True,
-        help="How files are read; auto maps them unless a broker holds the directory.",
-    )(function)
-    function = partition_options(function)
-    return click.argument("logdir", nargs=-1, required=True, metavar="LOGDIR...")(function)
+    """Add LOGDIR..., --topic, --partition, --io and --storage-option to a command."""
+    return add_options(
+        function,
+        click.argument("logdir", nargs=-1, required=True, metavar="LOGDIR..."),
+        partition_options,
+        click.option(
+            "--io",
+            type=click.Choice(["auto", "mmap", "pread"]),
+            default="auto",
+            show_default=True,
+            help="How files are read; auto maps them unless a broker has locked the directory.",
+        ),
+        storage_option,
+    )
 
 
 def open_log_dir(
     paths: tuple[str, ...], io: str, messages: Messages, storage_options: StorageOptions
 ) -> LogDir:
-    """Open the directories; says what of their checkpoints could not be read."""
+    """Open the directories; checkpoints that could not be read are reported."""
     from txnkafka.logdir import LogDir
 
     log_dir = LogDir(paths, io=io, storage_options=dict(storage_options))
@@ -124,45 +125,48 @@ def open_log_dir(
     return log_dir
 
 
-def is_chosen(each: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
-    """Whether --topic and --partition leave a partition: one that is named whole; one of a topic that is
-    named, and of a number that is named if there is any. Nothing named leaves everything."""
+def is_chosen(candidate: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
+    """Whether --topic and --partition select a partition: by its full name, or by its topic and, if numbers
+    are given, its number. Without both options every partition is selected."""
     if not topics:
-        return not partitions or each in partitions
+        return not partitions or candidate in partitions
     numbers = [number for number in partitions if isinstance(number, int)]
-    of_topic = any(_matches(each.topic, pattern) for pattern in topics)
-    return each in partitions or (of_topic and (not numbers or each.partition in numbers))
+    of_topic = any(_matches(candidate.topic, pattern) for pattern in topics)
+    return candidate in partitions or (of_topic and (not numbers or candidate.partition in numbers))
 
 
 def _matches(topic: str, pattern: str) -> bool:
-    """As a shell matches files: Kafka's own topics are hidden from a pattern that does not begin like
-    them."""
+    """Whether a topic matches a shell pattern; like hidden files, Kafka's own topics only match a pattern
+    that begins with __ too."""
     if topic == pattern:
         return True
     return fnmatchcase(topic, pattern) and topic.startswith("__") == pattern.startswith("__")
 
 
 def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
-    """The partitions that --topic and --partition leave; raises an error for a word that names none of
-    them."""
+    """Return the partitions that --topic and --partition select. Raises an error for a value that selects
+    none."""
     there = log_dir.topic_partitions
-    numbers = [each for each in partitions if isinstance(each, int)]
+    numbers = [number for number in partitions if isinstance(number, int)]
     if numbers and not topics:
         raise click.UsageError(
             f"--partition needs --topic, or a whole name as in --partition orders-{numbers[0]}"
         )
     for topic in topics:
-        if not any(_matches(each.topic, topic) for each in there):
+        if not any(_matches(candidate.topic, topic) for candidate in there):
             _unknown_topic(log_dir, topic)
     for partition in partitions:
         whole = isinstance(partition, TopicPartition)
-        if not any(each == partition if whole else is_chosen(each, topics, (partition,)) for each in there):
+        if not any(
+            candidate == partition if whole else is_chosen(candidate, topics, (partition,))
+            for candidate in there
+        ):
             _unknown_partition(log_dir, topics, partition)
-    return [each for each in there if is_chosen(each, topics, partitions)]
+    return [candidate for candidate in there if is_chosen(candidate, topics, partitions)]
 
 
 def _unknown_topic(log_dir: LogDir, topic: str) -> NoReturn:
-    if any(str(each) == topic for each in log_dir.topic_partitions):
+    if any(str(candidate) == topic for candidate in log_dir.topic_partitions):
         _unknown(log_dir, f"topic {topic}", f"did you mean --partition {topic}?")
     _unknown(log_dir, f"topic {topic}", _what_there_is("topics", list(log_dir.topics), topic))
 
@@ -173,7 +177,9 @@ def _unknown_partition(log_dir: LogDir, topics: Topics, partition: int | TopicPa
         name, topics = str(partition), (partition.topic,)
         if partition.topic not in log_dir.topics:
             _unknown(log_dir, name, _what_there_is("topics", list(log_dir.topics), partition.topic))
-    there = sorted({each.partition for each in log_dir.topic_partitions if is_chosen(each, topics, ())})
+    there = sorted(
+        {candidate.partition for candidate in log_dir.topic_partitions if is_chosen(candidate, topics, ())}
+    )
     _unknown(log_dir, name, _what_there_is("partitions", list(map(str, there)), ""))
 
 

@@ -1,4 +1,4 @@
-"""Times on the command line: epoch milliseconds or ISO 8601 in, ISO 8601 in UTC out."""
+"""Parses and prints times: epoch milliseconds or ISO 8601 in, ISO 8601 in UTC out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Timestamp(click.ParamType):  # type: ignore[type-arg]  # generic from clic
 
 
 def iso_time(timestamp_ms: int | None) -> str:
-    """ISO 8601 in UTC with milliseconds; ``-`` for no time, the number where no calendar reaches."""
+    """Return ISO 8601 in UTC with milliseconds; ``-`` for no time, the number for times outside of the
+    calendar."""
     from datetime import datetime, timedelta
 
     if timestamp_ms is None or timestamp_ms == -1:

@@ -1,4 +1,4 @@
-"""``txnkafka verify``: is this log directory sound, and if not, what is wrong where and what to do."""
+"""``txnkafka verify`` checks a log directory: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROGRESS_BYTES = 256 << 20
 COLUMNS = 100
 
 
-@click.command(cls=Command, short_help="Check everything and name what is wrong.")
+@click.command(cls=Command, short_help="Check everything and report faults.")
 @target_options
 @click.option(
     "--level",
@@ -52,11 +52,11 @@ def verify(
     fail_fast: bool,
     format: str,
 ) -> int:
-    """Check the logs in LOGDIR and hold everything beside them (indexes, producer snapshots, checkpoints)
-    against what the logs say. Nothing is changed.
+    """Check the logs in LOGDIR, and compare the files beside them (indexes, producer snapshots, checkpoints)
+    with the logs. Nothing is changed.
 
-    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several are
-    taken for those of one broker. The codes of findings are explained in docs/findings.md.
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
+    count as directories of one broker. The codes of findings are explained in docs/findings.md.
 
     Exit status: 1 when there is an error or a warning, 2 when something could not be read and checked.
     """
@@ -114,10 +114,10 @@ def _line(finding: Finding) -> str:
 
 def _summary(report: VerifyReport) -> str:
     severities = Counter(finding.severity for finding in report.findings)
-    found = ", ".join(_count(severities[each], each) for each in ("error", "warning", "note"))
+    found = ", ".join(_count(severities[severity], severity) for severity in ("error", "warning", "note"))
     checked = ", ".join(
-        _count(getattr(report, f"{each}s" if each != "batch" else "batches"), each)
-        for each in ("partition", "segment", "batch", "record")
+        _count(getattr(report, f"{noun}s" if noun != "batch" else "batches"), noun)
+        for noun in ("partition", "segment", "batch", "record")
     )
     return f"{checked}: {found}"
 
@@ -128,7 +128,7 @@ def _count(number: int, word: str) -> str:
 
 
 class _Progress:
-    """One line on stderr that is written over, for a person who waits."""
+    """Shows progress in one line on stderr that is overwritten."""
 
     def __init__(self) -> None:
         self._done = 0
@@ -143,7 +143,7 @@ class _Progress:
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Leave an empty line behind, if anything was written."""
+        """Clear the line, if anything was written."""
         if self._shown:
             sys.stderr.write(f"\r{'':{COLUMNS}}\r")
             sys.stderr.flush()

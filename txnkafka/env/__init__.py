@@ -1,5 +1,5 @@
-"""The outside world: files, time and randomness. Everything else gets them from here, so that tests can put
-others in their place."""
+"""Access to the outside world: files, time and randomness. All other rooms use this one, so that tests can
+replace it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Paths as people give them: plain ones, ``file:`` addresses, and addresses of other file systems.
+"""Parses paths that users give: plain ones, ``file:`` addresses, and addresses of other file systems.
 
-A path of this machine becomes absolute here, so that ``.``, ``./x/``, ``x`` and the whole path are one path:
-the names of the last two directories of a path say which partition it is and where its checkpoints are.
+Local paths become absolute here, so that ``.``, ``./x/``, ``x`` and the absolute path are one path: the last
+two directory names of a path identify the partition and the place of its checkpoints.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z\d+.-]+):(?:(//[^/]*)(?=/|$)|(?=/))")
 
 
 def list_of_paths(paths: object) -> list[str]:
-    """One path, or several in any iterable, as text. Raises TypeError for what is no path."""
+    """Return one path, or several in any iterable, as a list of str. Raises TypeError for anything but
+    paths."""
     several = [paths] if isinstance(paths, str | bytes | os.PathLike) else paths
     if not isinstance(several, Iterable):
         raise TypeError(f"a path is a str or a pathlib.Path, not {type(paths).__name__}")
@@ -39,8 +40,8 @@ def _text(path: object) -> str:
 def open_file_system(
     paths: Iterable[str], storage_options: Mapping[str, Any] | None = None
 ) -> tuple[FileSystem, list[str]]:
-    """The file system on which all ``paths`` are, and the paths as it calls them: absolute, each once, and
-    without passwords, which only the file system itself knows.
+    """Return the file system of all ``paths``, and their names on it: absolute, without duplicates, and
+    without passwords, which only the file system object has.
 
     ``storage_options`` are the arguments of fsspec's file system for the scheme of the address. Raises
     LogDirError for paths of several file systems and for addresses that cannot be opened.
@@ -48,7 +49,7 @@ def open_file_system(
     given = list(paths)
     if not given or not all(given):
         raise LogDirError("a path is empty" if given else "no path was given")
-    remote = [each for each in given if is_remote(each)]
+    remote = [address for address in given if is_remote(address)]
     if not remote:
         if storage_options:
             path = without_password(given[0])
@@ -58,7 +59,7 @@ def open_file_system(
 
     addresses = _unique(map(_normalized, remote))
     file_system = RemoteFileSystem(addresses[0], storage_options)
-    others = [RemoteFileSystem(each, storage_options) for each in addresses[1:]]
+    others = [RemoteFileSystem(address, storage_options) for address in addresses[1:]]
     if len(remote) < len(given) or not all(map(file_system.is_same, others)):
         shown = ", ".join(map(without_password, given))
         raise LogDirError(f"{shown} are on several file systems; read them one at a time")
@@ -66,18 +67,18 @@ def open_file_system(
 
 
 def without_password(address: str) -> str:
-    """An address with ``***`` in the place of a password: what may stand in a message."""
+    """Return an address with ``***`` in place of a password, safe for messages."""
     return _PASSWORD.sub(r"\1:***@", address, count=1)
 
 
 def password_of(address: str) -> str:
-    """The password in an address; empty when there is none."""
+    """Return the password in an address; empty when there is none."""
     found = _PASSWORD.search(address)
     return found[2] if found else ""
 
 
 def is_remote(path: str) -> bool:
-    """Whether ``path`` is an address of another file system than the machine's own."""
+    """Whether ``path`` is an address of a file system other than the local one."""
     address = _ADDRESS.match(path)
     return address is not None and address[1].lower() != "file"
 
@@ -95,20 +96,20 @@ def _unique(paths: Iterable[str]) -> list[str]:
 
 
 def _local_path(path: str) -> str:
-    """The path of a ``file:`` address, or the path itself; absolute."""
+    """Return the path of a ``file:`` address, or the path itself; absolute."""
     address = _ADDRESS.match(path)
     if address is None:
         return _absolute(path)
     if address[2] not in (None, "//", "//localhost"):
         shown = without_password(path)
-        raise LogDirError(f"{shown}: files of another machine are not there; mount its disk or copy them")
+        raise LogDirError(f"{shown}: files of another machine cannot be opened; mount its disk or copy them")
     return _absolute(path[address.end() :])
 
 
 def _absolute(path: str) -> str:
-    """``path`` without ``.``, ``..`` and needless slashes. The last name is kept even if it is a link: the
-    name says which partition it is. What ``..`` leads to, only the file system knows: links before it are
-    resolved."""
+    """Return ``path`` without ``.``, ``..`` and redundant slashes. The last name is kept even if it is a
+    link, since it identifies the partition. Links in front of ``..`` are resolved, since only the file system
+    knows their parents."""
     names = path.split("/")
     try:
         if ".." in names:

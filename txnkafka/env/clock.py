@@ -1,4 +1,4 @@
-"""The clock: milliseconds since 1970, as Kafka's timestamps are."""
+"""The clock, in milliseconds since 1970 like Kafka's timestamps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Clock", "SystemClock"]
 
 
 class Clock(Protocol):
-    """Something that knows what time it is."""
+    """A source of the current time."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, UTC."""

@@ -1,8 +1,9 @@
-"""Files that are written: a data directory of our own, an export. The protocols, and the machine's own files.
+"""Files that are written (data directories, exports): the protocols, and the implementation for local files.
 
-What must survive a power cut is synced, and so is the directory that names it: a name that was not synced
-may be gone, an old name may be back. Every change of the disk is one call here, so that a test can stop
-before any of them, let any of them fail, and know what a power cut may leave. Calls raise OSError.
+Data that must survive a power cut is synced, and so is the directory with its name: a new name that was not
+synced may be lost, an old name may reappear. Every change of the disk is one call here, so that a test can
+stop before any of them, let any of them fail, and compute the possible states after a power cut. Calls raise
+OSError.
 """
 
 from __future__ import annotations
@@ -23,34 +24,34 @@ from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, Read
 __all__ = ["Bytes", "DataFile", "DataFiles", "LocalDataFiles", "Lock"]
 
 Bytes = bytes | bytearray | memoryview  # a memoryview of single bytes
-PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # of one system call
+PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # for one system call
 
 
 class DataFile(ReadableFile, Protocol):
-    """A file that is open to read and to write. Nothing is synced by closing it."""
+    """A file that is open for reading and writing. Closing it does not sync it."""
 
     def fileno(self) -> int:
-        """The descriptor, for calls like sendfile. Raises io.UnsupportedOperation, an OSError, where the file
-        has none."""
+        """Return the descriptor, for calls like sendfile. Raises io.UnsupportedOperation, an OSError, where
+        the file has none."""
         ...
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
-        """Write the parts one behind the other from ``position`` on, in one call where the system takes
-        them at once. After an OSError the file may hold any part of them."""
+        """Write the parts consecutively from ``position`` on, in one system call if possible. After an
+        OSError the file may contain any part of them."""
         ...
 
     def truncate(self, size: int) -> None:
-        """Cut the file, or fill it up with zeros, to ``size`` bytes."""
+        """Truncate the file, or extend it with zeros, to ``size`` bytes."""
         ...
 
     def sync(self) -> None:
-        """Wait until content and size are on the disk; the name is not. After an OSError nobody knows what
-        is there, and a second try may succeed without having written anything."""
+        """Sync content and size to the disk, but not the name. After an OSError the content on the disk is
+        unknown, and a second call may succeed without having written anything."""
         ...
 
 
 class Lock(Protocol):
-    """A lock that is held until it is closed, or the process ends."""
+    """A lock that lasts until it is closed or the process ends."""
 
     def close(self) -> None:
         """Let others have it."""
@@ -58,18 +59,18 @@ class Lock(Protocol):
 
 
 class DataFiles(FileSystem, Protocol):
-    """Where files are written."""
+    """A file system for writing."""
 
     def create(self, path: str) -> DataFile:
-        """A new file; raises FileExistsError."""
+        """Create and open a new file. Raises FileExistsError."""
         ...
 
     def open_to_write(self, path: str) -> DataFile:
-        """Open a regular file to read and to write; not through a link."""
+        """Open a regular file for reading and writing; links are not followed."""
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file or a directory another name, in one step; a file that had it before is gone."""
+        """Rename a file or a directory atomically; a file with the new name is replaced."""
         ...
 
     def remove(self, path: str) -> None:
@@ -77,25 +78,25 @@ class DataFiles(FileSystem, Protocol):
         ...
 
     def make_directory(self, path: str) -> None:
-        """Make one directory; raises FileExistsError."""
+        """Create one directory. Raises FileExistsError."""
         ...
 
     def sync_directory(self, path: str) -> None:
-        """Wait until the names in a directory are on the disk."""
+        """Sync the names in a directory to the disk."""
         ...
 
     def sync_file_system(self, path: str) -> bool:
-        """Wait until everything on the file system of ``path`` is on the disk, contents and names; False,
-        without waiting, where the system has no such call, or one that hides errors."""
+        """Sync the whole file system of ``path``, contents and names. Returns False without waiting where the
+        system has no such call, or one that hides errors."""
         ...
 
     def lock(self, path: str) -> Lock | None:
-        """Lock a file, which is made if need be; None when another process or this one has the lock. A child
-        of this process does not have it."""
+        """Lock a file, which is created if necessary; None when another process or this one has the lock. A
+        forked child does not inherit it."""
         ...
 
     def set_modified_ms(self, path: str, ms: int) -> None:
-        """Say when a file was written last."""
+        """Set the modification time of a file."""
         ...
 
 
@@ -151,10 +152,10 @@ class LocalDataFile(LocalFile):
 
 
 class LocalDataFiles(LocalFileSystem):
-    """The machine's own files."""
+    """The local file system, for writing."""
 
     def exists(self, path: str) -> bool:
-        return os.path.lexists(path)  # a link to nothing has the name, too
+        return os.path.lexists(path)  # a dangling link occupies the name, too
 
     def create(self, path: str) -> LocalDataFile:
         return LocalDataFile(path, os.O_CREAT | os.O_EXCL)
@@ -202,7 +203,7 @@ class LocalDataFiles(LocalFileSystem):
 
 
 def _behind(parts: Sequence[Bytes], count: int) -> Sequence[Bytes]:
-    """What is left of the parts behind the first ``count`` bytes."""
+    """Return the parts without their first ``count`` bytes."""
     for number, part in enumerate(parts[:PARTS_LIMIT]):
         if count < len(part):
             return [memoryview(part)[count:], *parts[number + 1 :]]
@@ -212,14 +213,15 @@ def _behind(parts: Sequence[Bytes], count: int) -> Sequence[Bytes]:
 
 def _sync(descriptor: int) -> None:
     if sys.platform == "darwin":
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync there leaves it in the drive's cache
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # on macOS fsync leaves the data in the drive's cache
     else:
         os.fdatasync(descriptor)
 
 
 @cache
 def _syncfs() -> Callable[[int], int] | None:
-    """syncfs(2), which tells errors since Linux 5.8. Only owners that create partitions load ctypes."""
+    """Return syncfs(2), which reports errors since Linux 5.8. Only owners that create partitions load
+    ctypes."""
     import ctypes
 
     release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))

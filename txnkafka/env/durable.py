@@ -1,4 +1,4 @@
-"""What is made of several calls of DataFiles, so that a power cut does no harm in between."""
+"""Durable changes from several calls of DataFiles, in an order that makes a power cut in between harmless."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # systems differ
 
 
 def unique_name() -> str:
-    """A name that nobody else has."""
+    """Return a unique name."""
     return uuid.uuid4().hex
 
 
 def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp") -> None:
-    """A whole small file, which is there with all of its content or not at all; an older one is replaced.
+    """Write a whole small file atomically: after a crash it has all of its content or does not exist; an
+    older one is replaced.
 
-    It passes through ``path`` with ``suffix``: where several may write at once, each needs its own. Raises
-    OSError; then the old file may be there, or the new one.
+    The file is first written to ``path`` with ``suffix``: concurrent writers need different suffixes. Raises
+    OSError; then either the old or the new file exists.
     """
     replace_file(files, path, content, suffix=suffix)
     files.sync_directory(files.split(path)[0])
@@ -42,8 +43,8 @@ def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = 
 def replace_file(
     files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp", is_synced: bool = True
 ) -> None:
-    """``write_durably`` but for the name: the caller syncs the directory, and the content unless
-    ``is_synced``."""
+    """Like ``write_durably``, but the name is not durable yet: the caller syncs the directory, and the
+    content unless ``is_synced``."""
     fresh = f"{path}{suffix}"
     if files.exists(fresh):  # left by a crash
         files.remove(fresh)
@@ -57,14 +58,14 @@ def replace_file(
             file.close()
         files.rename(fresh, path)
     except OSError:
-        with suppress(OSError):  # there is one to tell already
+        with suppress(OSError):  # the first error is raised
             files.remove(fresh)
         raise
 
 
 def sync_new_directories(files: DataFiles, parent: str, paths: Iterable[str]) -> None:
-    """Make new directories in ``parent`` durable, with the files in them; in one call where the system has
-    one. Raises OSError."""
+    """Sync new directories in ``parent`` with the files in them; in one call where the system has one. Raises
+    OSError."""
     if files.sync_file_system(parent):
         return
     for path in paths:
@@ -79,7 +80,7 @@ def sync_new_directories(files: DataFiles, parent: str, paths: Iterable[str]) ->
 
 
 def make_directories(files: DataFiles, path: str) -> None:
-    """Make a directory and those above it, durably; one that is there is fine. Raises OSError."""
+    """Create a directory and its parents durably; it may exist already. Raises OSError."""
     if files.is_directory(path):
         return
     parent = files.split(path)[0]
@@ -87,15 +88,15 @@ def make_directories(files: DataFiles, path: str) -> None:
     try:
         files.make_directory(path)
     except FileExistsError:
-        if not files.is_directory(path):  # nobody else made it meanwhile
+        if not files.is_directory(path):  # else another process has created it meanwhile
             raise
     files.sync_directory(parent)
 
 
 def remove_tree(files: DataFiles, path: str) -> None:
-    """Remove a file, or a directory and everything in it; nothing there is fine. Links are not followed.
-    Raises OSError."""
-    doomed = [path]  # a directory lies below what is in it, and there may be thousands of levels
+    """Remove a file, or a directory and everything in it; it need not exist. Links are not followed. Raises
+    OSError."""
+    doomed = [path]  # a stack: a directory is below its entries, and there may be thousands of levels
     while doomed:
         try:
             files.remove(doomed[-1])
@@ -107,6 +108,6 @@ def remove_tree(files: DataFiles, path: str) -> None:
             below = files.list(doomed[-1])
             if not below:
                 raise
-            doomed += [files.join(doomed[-1], each.name) for each in below]
+            doomed += [files.join(doomed[-1], entry.name) for entry in below]
             continue
         doomed.pop()

@@ -1,11 +1,11 @@
-"""Locks on files as Java takes them: POSIX record locks over the whole file, asked for and never waited for.
+"""Locks files like Java: POSIX record locks over the whole file, without waiting.
 
 Such a lock belongs to the process. A second one in the same process would be granted, and closing *any*
-descriptor of the file gives the lock up. So what this process has locked is remembered here by inode, and
-nobody opens such a file here to look at its lock. A child has none of its parent's locks.
+descriptor of the file releases the lock. So the inodes that this process has locked are recorded here, and a
+locked file is never opened to test its lock. A forked child has none of its parent's locks.
 
-Only regular files are opened, and no open waits: a FIFO would hold up everybody who needs ``_guard``, fork()
-too. A file that is a link is not locked, because opening it may create a file somewhere else.
+Only regular files are opened, and no open blocks: a FIFO would block all users of ``_guard``, including
+fork(). A file that is a link is not locked, because opening it may create a file elsewhere.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NOT_REGULAR = "not a regular file"
 
 _held: dict[tuple[int, int], FileLock] = {}
 _guard = threading.Lock()
-_FLAGS = os.O_CLOEXEC | os.O_NONBLOCK  # what was a regular file just now may be a FIFO
+_FLAGS = os.O_CLOEXEC | os.O_NONBLOCK  # a regular file may have become a FIFO meanwhile
 
 
 class FileLock:
-    """A lock that this process holds until ``close``, or until it ends."""
+    """A lock that this process has until ``close``, or until the process ends."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -42,14 +42,14 @@ class FileLock:
                 self.forget()
 
     def forget(self) -> None:
-        """Give the descriptor back; in a child that changes nothing for the parent."""
+        """Close the descriptor; in a child this does not affect the parent's lock."""
         os.close(self._descriptor)
         self._descriptor = -1
 
 
 def lock_file(path: str) -> FileLock | None:
-    """Lock a file, which is made if need be; None when another process or this one has the lock. Raises
-    OSError, with ELOOP for a link and EINVAL for what is no regular file."""
+    """Lock a file, which is created if necessary; None when another process or this one has the lock. Raises
+    OSError, with ELOOP for a link and EINVAL for anything but a regular file."""
     with _guard:
         if _is_held(path):
             return None
@@ -81,8 +81,8 @@ def is_file_locked(path: str) -> bool:
         except OSError:
             return False
         try:
-            # F_GETLK only asks: taking the lock, even for a moment, could stop a broker that starts just
-            # now.
+            # F_GETLK only tests: taking the lock, even for a moment, could stop a broker that is just
+            # starting.
             answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _lock_request())
             return _lock_type(answer) != fcntl.F_UNLCK
         finally:
@@ -90,8 +90,8 @@ def is_file_locked(path: str) -> bool:
 
 
 def check_regular(path: str, *, follow: bool) -> None:
-    """Raises OSError when there is something else than a regular file, without opening it: that alone may do
-    something to a device. Nothing there is fine."""
+    """Raise OSError if the path exists and is no regular file, without opening it: opening alone may affect a
+    device."""
     try:
         mode = os.stat(path, follow_symlinks=follow).st_mode
     except FileNotFoundError:
@@ -132,5 +132,5 @@ def _begin_as_child() -> None:
     _guard.release()
 
 
-# nobody is between opening and locking when a child begins
+# no thread is between opening and locking during a fork
 os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_begin_as_child)

@@ -1,9 +1,9 @@
-"""Files, as far as a reader of somebody's log directory needs them. ``data_files.py`` writes.
+"""File systems for reading log directories. ``data_files.py`` writes.
 
-``FileSystem`` is the protocol, ``LocalFileSystem`` the machine's own; ``remote.py`` has the others. Only
-regular files are opened: a FIFO or a device that stands where a segment should would block or never end.
-Links are followed to read, never to write. A
-read that fails for good raises the OSError of the system; who reads many files decides what that means.
+``FileSystem`` is the protocol, ``LocalFileSystem`` the local one; ``remote.py`` has the others. Only regular
+files are opened: a FIFO or a device in place of a segment would block or never end. Links are followed for
+reading, never for writing. A read that finally fails raises the OSError of the system; the callers decide how
+to handle it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "MappedBytes", "Re
 
 
 class DirectoryEntry(NamedTuple):
-    """One name in a directory. ``size`` is 0 for directories; a name that vanished meanwhile is not
+    """An entry of a directory. ``size`` is 0 for directories; an entry that was removed meanwhile is not
     listed. For a link ``is_directory`` and ``size`` are those of its target. ``fault`` says why it cannot be
-    opened: a FIFO or a device, a link that leads nowhere, in a circle, or where one may not look."""
+    opened: a FIFO or a device, or a link that is dangling, circular, or without permission."""
 
     name: str
     is_directory: bool
@@ -34,22 +34,22 @@ class DirectoryEntry(NamedTuple):
 
     @property
     def may_be_directory(self) -> bool:
-        """Whether this is a directory, or nobody knows what it is."""
+        """Whether this is a directory, or its type is unknown."""
         return self.is_directory or self.fault not in ("", NOT_REGULAR)
 
 
 class MappedBytes(Protocol):
-    """The beginning of a file as memory. It stays as long as a view of it is looked at; bytes that the file
-    no longer has read as zero."""
+    """A mapping of the beginning of a file. It lives as long as a view of it; bytes that the file no longer
+    has read as zero."""
 
     def read(self, position: int, length: int) -> memoryview:
-        """A view of these bytes, of fewer at the end. Raises OSError when the file cannot be read this way
-        any more."""
+        """Return a view of these bytes, of fewer at the end. Raises OSError when the file cannot be read this
+        way any more."""
         ...
 
     def changed(self) -> bool:
-        """True when the file may hold other bytes now than when it was mapped. What was read is to be
-        believed only if this is still False afterwards."""
+        """Whether the file may contain other bytes now than when it was mapped. Bytes that were read are
+        valid only if this is still False afterwards."""
         ...
 
 
@@ -57,73 +57,73 @@ class ReadableFile(Protocol):
     """An open file."""
 
     def size(self) -> int:
-        """Bytes in the file now."""
+        """Return the current size of the file."""
         ...
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """Fill ``buffer`` from ``position`` on; returns how many bytes there were before the end of the
+        """Fill ``buffer`` from ``position`` on; returns the number of bytes read, fewer at the end of the
         file."""
         ...
 
     def read_ahead(self, position: int, length: int) -> None:
-        """These bytes are wanted next: they may be fetched meanwhile. With length 0 nothing more is wanted,
-        and memory that was kept for it is given back."""
+        """Announce that these bytes are read next, so that they can be fetched meanwhile. With length 0
+        nothing more is read, and memory for it is released."""
         ...
 
     def map(self, size: int) -> MappedBytes | None:
-        """The first ``size`` bytes as memory, or None where the file cannot be mapped."""
+        """Map the first ``size`` bytes; None where the file cannot be mapped."""
         ...
 
     def close(self) -> None:
-        """Give the file back; what was mapped of it stays."""
+        """Close the file; mappings of it stay."""
         ...
 
 
 class FileSystem(Protocol):
-    """Where files are.
+    """A file system for reading.
 
-    ``window_bytes`` is how much of a large file should be read at a time, ``maps_files`` whether files can
-    be mapped into memory.
+    ``window_bytes`` is the preferred size for reading a large file in pieces, ``maps_files`` whether files
+    can be mapped into memory.
     """
 
     window_bytes: int
     maps_files: bool
 
     def load(self, path: str, names: Iterable[str]) -> None:
-        """Everything below ``path`` will be listed, and its small files of these names read: a file system
-        whose requests take long does it at once. Raises OSError."""
+        """Announce that everything below ``path`` will be listed, and its small files of these names read: a
+        file system with slow requests loads them together. Raises OSError."""
         ...
 
     def list(self, path: str) -> list[DirectoryEntry]:
-        """Names in a directory, sorted."""
+        """Return the entries of a directory, sorted by name."""
         ...
 
     def is_directory(self, path: str) -> bool:
-        """True when ``path`` is a directory."""
+        """Whether ``path`` is a directory."""
         ...
 
     def exists(self, path: str) -> bool:
-        """True when there is something at ``path``."""
+        """Whether ``path`` exists."""
         ...
 
     def open(self, path: str) -> ReadableFile:
-        """Open a regular file to read; raises OSError."""
+        """Open a regular file for reading. Raises OSError."""
         ...
 
     def read(self, path: str, limit: int) -> bytes:
-        """A whole small file; raises OSError, with EFBIG when it has more than ``limit`` bytes."""
+        """Read a whole small file. Raises OSError, with EFBIG when it has more than ``limit`` bytes."""
         ...
 
     def is_locked(self, path: str) -> bool:
-        """True when a process holds a lock on ``path``, as a running broker does on ``.lock``."""
+        """Whether a process has locked ``path``, as a running broker has locked ``.lock``."""
         ...
 
     def join(self, path: str, *names: str) -> str:
-        """Path of a name below a directory."""
+        """Join a directory and names to a path."""
         ...
 
     def split(self, path: str) -> tuple[str, str]:
-        """The directory that a path is in, and its name there."""
+        """Split a path into its directory and its name there."""
         ...
 
 
@@ -156,8 +156,8 @@ class LocalFile:
         return done
 
     def content(self, size: int) -> bytes:
-        """The first ``size`` bytes, fewer where the file ends; without a copy unless the system gives them in
-        pieces."""
+        """Read the first ``size`` bytes, fewer where the file ends; without a copy unless the system returns
+        them in pieces."""
         content = os.pread(self._descriptor, size, 0)
         while 0 < len(content) < size:
             more = os.pread(self._descriptor, size - len(content), len(content))
@@ -167,7 +167,7 @@ class LocalFile:
         return content
 
     def read_ahead(self, position: int, length: int) -> None:
-        """The kernel does that."""
+        """Do nothing: the kernel reads ahead."""
 
     def map(self, size: int) -> Mapping | None:
         if size == 0:
@@ -184,32 +184,32 @@ class LocalFile:
 
 
 class LocalFileSystem:
-    """The machine's own files."""
+    """The local file system, for reading."""
 
     window_bytes = 1 << 20  # see docs/performance.md
     maps_files = True
 
     def load(self, path: str, names: Iterable[str]) -> None:
-        """Nothing is gained here."""
+        """Do nothing: local requests are fast."""
 
     def list(self, path: str) -> list[DirectoryEntry]:
         found = []
         with os.scandir(path) as names:
-            for each in names:
-                is_link = each.is_symlink()
+            for entry in names:
+                is_link = entry.is_symlink()
                 try:
-                    status = each.stat()
+                    status = entry.stat()
                 except OSError as error:
-                    # deleted by its broker between the listing and now; but a link to nothing is still a name
+                    # deleted by its broker since the listing; but a dangling link is still an entry
                     if is_link or not isinstance(error, FileNotFoundError):
                         fault = error.strerror or str(error)
-                        found.append(DirectoryEntry(each.name, False, 0, 0, is_link, fault))
+                        found.append(DirectoryEntry(entry.name, False, 0, 0, is_link, fault))
                     continue
                 is_directory = stat.S_ISDIR(status.st_mode)
                 size = 0 if is_directory else status.st_size
                 modified_ms = status.st_mtime_ns // 1_000_000
                 fault = "" if is_directory or stat.S_ISREG(status.st_mode) else NOT_REGULAR
-                found.append(DirectoryEntry(each.name, is_directory, size, modified_ms, is_link, fault))
+                found.append(DirectoryEntry(entry.name, is_directory, size, modified_ms, is_link, fault))
         return sorted(found)
 
     def is_directory(self, path: str) -> bool:

@@ -1,5 +1,4 @@
-"""Files that are only looked at, under changes that stay in memory: what a program would do to them, without
-one byte written."""
+"""Changes in memory on top of files that are only read: for dry runs, which write nothing to the disk."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ _T = TypeVar("_T")
 
 
 class _Content:
-    """A file: the first ``kept`` bytes of one that is there, then ``tail``."""
+    """The content of a file: the first ``kept`` bytes of the base's file, then ``tail``."""
 
     def __init__(self, path: str = "", kept: int = 0) -> None:
         self.path = path
         self.kept = kept
         self.tail = bytearray()
-        self.modified_ms: int | None = None  # that of the file there
+        self.modified_ms: int | None = None  # None: that of the base's file
 
     @property
     def size(self) -> int:
@@ -33,7 +32,7 @@ class _Content:
 
 
 class OverlayFiles:
-    """``base`` with changes on top of it, which end with this object. Directories are not renamed."""
+    """``base`` with changes in memory, which are lost with this object. Directories cannot be renamed."""
 
     maps_files = False
 
@@ -41,17 +40,17 @@ class OverlayFiles:
         self.window_bytes = base.window_bytes
         self._base = base
         self._files: dict[str, _Content | None] = {}  # None: removed
-        self._directories: dict[str, bool] = {}  # made, or removed
+        self._directories: dict[str, bool] = {}  # True: created, False: removed
         self._locked: set[str] = set()
 
-    # What a reader calls
+    # FileSystem: methods for reading
 
     def load(self, path: str, names: Iterable[str]) -> None:
         self._base.load(path, names)
 
     def list(self, path: str) -> list[DirectoryEntry]:
         self._check_directory(path)
-        found = {} if self._directories.get(path) else {each.name: each for each in self._base.list(path)}
+        found = {} if self._directories.get(path) else {entry.name: entry for entry in self._base.list(path)}
         for name, there in self._names_in(path, self._directories):
             found.pop(name, None)
             if there:
@@ -66,8 +65,8 @@ class OverlayFiles:
         return sorted(found.values())
 
     def _names_in(self, path: str, changed: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
-        for each, state in changed.items():
-            parent, name = self.split(each)
+        for changed_path, state in changed.items():
+            parent, name = self.split(changed_path)
             if parent == path:
                 yield name, state
 
@@ -104,12 +103,12 @@ class OverlayFiles:
     def split(self, path: str) -> tuple[str, str]:
         return self._base.split(path)
 
-    # What a writer calls
+    # DataFiles: methods for writing
 
     def create(self, path: str) -> DataFile:
         self._check_directory(self.split(path)[0])
         if self.exists(path):
-            raise FileExistsError(errno.EEXIST, "there is such a file", path)
+            raise FileExistsError(errno.EEXIST, "the file exists", path)
         self._files[path] = _Content()
         return self.open_to_write(path)
 
@@ -125,7 +124,7 @@ class OverlayFiles:
     def remove(self, path: str) -> None:
         if self.is_directory(path):
             if self.list(path):
-                raise OSError(errno.ENOTEMPTY, "there is something in the directory", path)
+                raise OSError(errno.ENOTEMPTY, "the directory is not empty", path)
             self._directories[path] = False
         elif self.exists(path):
             self._files[path] = None
@@ -134,7 +133,7 @@ class OverlayFiles:
 
     def make_directory(self, path: str) -> None:
         if self.exists(path):
-            raise FileExistsError(errno.EEXIST, "there is such a name", path)
+            raise FileExistsError(errno.EEXIST, "the name exists", path)
         self._directories[path] = True
 
     def sync_directory(self, path: str) -> None:
@@ -198,7 +197,7 @@ class _OverlayFile:
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         content = self._content
-        if position < content.kept and self._file is not None:  # from here on it is the tail
+        if position < content.kept and self._file is not None:  # from here on the content is the tail
             before = bytearray(content.kept - position)
             self._file.read_into(memoryview(before), position)
             content.kept, content.tail = position, before + content.tail
@@ -214,7 +213,7 @@ class _OverlayFile:
         content.tail += bytes(size - content.size)
 
     def sync(self) -> None:
-        """Nothing is ever on the disk."""
+        """Do nothing: no change is on the disk."""
 
     def close(self) -> None:
         if self._file is not None:

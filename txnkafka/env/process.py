@@ -1,6 +1,5 @@
-"""The process that opened something to write. A child of a fork inherits its parent's memory, and with it
-logs and directories that only the parent may write: it has neither the parent's locks nor its later
-appends."""
+"""Identifies the process that opened a directory for writing. A forked child inherits the objects of its
+parent, but must not write: it has neither the parent's locks nor its later appends."""
 
 from __future__ import annotations
 
@@ -12,7 +11,8 @@ __all__ = ["Process", "this_process"]
 
 
 class Process:
-    """A process; ``is_here`` is False in its children. Whoever opens something keeps ``this_process()``."""
+    """A process; ``is_here`` is False in its children. An object that writes keeps the ``this_process()`` of
+    its opening."""
 
     __slots__ = ("is_here", "number")
 
@@ -21,7 +21,7 @@ class Process:
         self.number = os.getpid()
 
     def check(self, path: str) -> None:
-        """Raises LogDirError in another process than the one that opened ``path``."""
+        """Raise LogDirError unless this is the process that opened ``path``."""
         if not self.is_here:
             raise LogDirError(
                 f"{path} is held by process {self.number}, from which this process was forked, and only that "
@@ -33,7 +33,7 @@ _current = Process()
 
 
 def this_process() -> Process:
-    """The running process."""
+    """Return the running process."""
     return _current
 
 

@@ -1,4 +1,4 @@
-"""Random numbers of the machine, for jitter."""
+"""Random numbers, for jitter."""
 
 from __future__ import annotations
 
@@ -8,5 +8,6 @@ __all__ = ["random_below"]
 
 
 def random_below(limit: int) -> int:
-    """A number from 0 to ``limit`` - 1, all equally likely. Raises ValueError for a limit below 1."""
+    """Return a uniformly distributed number from 0 to ``limit`` - 1. Raises ValueError for a limit below
+    1."""
     return secrets.randbelow(limit)

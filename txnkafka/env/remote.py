@@ -1,9 +1,9 @@
-"""Files on object stores, on HDFS and on whatever else fsspec knows.
+"""Reads files on object stores, HDFS and all other file systems of fsspec.
 
-A request costs milliseconds there, whatever its size. So directories are listed once and remembered, small
-files are fetched many at a time, logs are read in large windows, and the next window is fetched while the
-last one is decoded. All requests of one file system go through one thread of its own: backends that know
-no threads are safe, and one request at most waits for its answer. Retrying is the backend's business.
+A request takes milliseconds, whatever its size. So directory listings are cached, small files are fetched
+many at a time, logs are read in large windows, and the next window is fetched while the current one is
+decoded. One thread makes all requests of a file system, so backends need not be thread-safe, and at most one
+request is in flight. The backend retries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from txnkafka.env.remote_file import RemoteFile
 
 __all__ = ["RemoteFileSystem"]
 
-LOADED_FILE_LIMIT = 1 << 20  # a larger file is not fetched before somebody reads it
+LOADED_FILE_LIMIT = 1 << 20  # larger files are fetched only when they are read
 Listing = dict[str, DirectoryEntry]
 Info = Mapping[str, Any]
 P = ParamSpec("P")
@@ -31,9 +31,10 @@ T = TypeVar("T")
 class RemoteFileSystem:
     """The file system of an address such as ``s3://bucket/kafka-logs``; paths are addresses.
 
-    A directory stays as it was when it was first listed. Pickled, this is the address and the options: it
-    connects again where it is used, also after a fork. Raises LogDirError for an address that nobody opens.
-    A password in the address is known in here only: paths, and so messages, have ``***`` in its place.
+    A directory listing does not change after it was first read. The pickled object is the address and the
+    options: it connects again where it is used, also after a fork. Raises LogDirError for an address that no
+    package opens. Only this object has the password of an address: paths, and so messages, have ``***`` in
+    its place.
     """
 
     window_bytes = 8 << 20  # with 20 ms a request and 100 MB/s a fifth of the time is waiting
@@ -47,13 +48,13 @@ class RemoteFileSystem:
         self._connect()
 
     def __repr__(self) -> str:
-        return f"RemoteFileSystem({self._shown!r})"  # options may hold secrets
+        return f"RemoteFileSystem({self._shown!r})"  # options may contain secrets
 
     def __reduce__(self) -> tuple[object, ...]:
         return RemoteFileSystem, (self._address, self._options)
 
     def is_same(self, other: RemoteFileSystem) -> bool:
-        """True when both stand for one connection."""
+        """Whether both use the same connection."""
         return bool(self._backend == other._backend)
 
     def load(self, path: str, names: Iterable[str]) -> None:
@@ -94,7 +95,7 @@ class RemoteFileSystem:
         return self._fetch(path, 0, size).result()
 
     def is_locked(self, path: str) -> bool:
-        return False  # nobody can tell; brokers write on disks of their own
+        return False  # unknown; brokers write to local disks
 
     def join(self, path: str, *names: str) -> str:
         return path + ("" if path.endswith("/") else "/") + "/".join(names)
@@ -106,7 +107,7 @@ class RemoteFileSystem:
 
     def _connect(self) -> None:
         self._backend = connect(self._address, self._options)
-        self._backend.invalidate_cache()  # it may have served somebody else before, and remember listings
+        self._backend.invalidate_cache()  # other users of the backend may have cached listings
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="txnkafka-files")
         self._process = os.getpid()
         self._listings: dict[str, Listing] = {}
@@ -123,19 +124,19 @@ class RemoteFileSystem:
         return self._listings[path]
 
     def _enter(self, directory: str, relative: str, info: Info) -> None:
-        """Remember an entry, and the directories above it: in an object store they are only parts of
-        names."""
+        """Cache an entry, and the directories above it: in an object store they are only parts of names."""
         while relative:
             name, _, relative = relative.partition("/")
             if not name:
-                return  # the object that some tools leave in the place of a directory
+                return  # the object that some tools create in place of a directory
             is_directory = bool(relative) or info["type"] == "directory"
             size = 0 if is_directory else int(info["size"] or 0)
             self._listings.setdefault(directory, {})[name] = DirectoryEntry(name, is_directory, size, 0)
             directory = self.join(directory, name)
 
     def _fetch_small(self, path: str, names: frozenset[str]) -> None:
-        """Fetch all small files of these names at once. What fails now is read, and told of, on its own."""
+        """Fetch all small files of these names at once. Files that fail are read again individually, which
+        reports the error."""
         wanted = {
             self.join(directory, entry.name): entry.size
             for directory, listing in self._listings.items()
@@ -149,9 +150,9 @@ class RemoteFileSystem:
             found = self._run(path, self._backend.cat_ranges, keys, starts, ends, on_error="return")
         except OSError:
             return
-        for each, content in zip(wanted, found, strict=True):
-            if isinstance(content, bytes) and len(content) == wanted[each]:
-                self._contents[each] = content
+        for path, content in zip(wanted, found, strict=True):
+            if isinstance(content, bytes) and len(content) == wanted[path]:
+                self._contents[path] = content
 
     def _size(self, path: str) -> int:
         parent, name = self.split(path)
@@ -162,17 +163,18 @@ class RemoteFileSystem:
         return self._listings[parent][name].size
 
     def _key(self, path: str) -> str:
-        """What the backend calls it."""
+        """Return the backend's name of a path."""
         if self._shown != self._address and path.startswith(self._authority_shown):
             path = self._authority + path.removeprefix(self._authority_shown)
         return str(self._backend._strip_protocol(path))
 
     def _name_below(self, path: str, info: Info) -> str:
-        """Path of an entry relative to directory ``path``; empty for the directory itself."""
+        """Return the path of an entry relative to directory ``path``; empty for the directory itself."""
         return self._key(info["name"]).removeprefix(self._key(path)).strip("/")
 
     def _fetch(self, path: str, start: int, end: int) -> Future[bytes]:
-        """Bytes [start, end) of a file, when they have come; OSError unless all of them came."""
+        """Return a future of the bytes [start, end) of a file; it raises OSError unless all of them
+        arrive."""
 
         def fetched() -> bytes:
             if start == end:
@@ -194,7 +196,7 @@ class RemoteFileSystem:
         return self._thread.submit(function, *arguments, **keywords)
 
     def _guarded(self, path: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
-        """Call the backend; whatever goes wrong there is an OSError about ``path``."""
+        """Call the backend; all of its errors become OSErrors about ``path``."""
         try:
             return function(*arguments, **keywords)
         except BaseException as error:
@@ -205,6 +207,6 @@ class RemoteFileSystem:
 
 
 def _authority(address: str) -> str:
-    """Scheme, user and host: what all paths of a file system begin with."""
+    """Return scheme, user and host, the common prefix of all paths of a file system."""
     scheme, _, rest = address.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}"

@@ -1,7 +1,7 @@
-"""How an address finds its fsspec file system, and what that file system's errors mean.
+"""Finds the fsspec file system for an address, and translates its errors.
 
-fsspec is not needed for local files and may be missing. Of the schemes that it knows, most need one more
-package; for the large object stores obstore will do as well, and comes with ``txnkafka[files]``.
+fsspec is not needed for local files and may be missing. Most of its schemes need one more package; for the
+large object stores obstore works as well, and comes with ``txnkafka[files]``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST_TEXT = 400  # some packages print all that they have tried
 
 
 def connect(address: str, options: Mapping[str, Any]) -> AbstractFileSystem:
-    """The fsspec file system of an address; ``options`` are those of its package. Raises LogDirError."""
+    """Open the fsspec file system of an address; ``options`` are those of its package. Raises LogDirError."""
     shown = without_password(address)
     if "::" in address:
         raise LogDirError(f"{shown}: addresses within addresses (::) are not supported; unpack it first")
@@ -77,24 +77,25 @@ def _register_obstore(scheme: str) -> bool:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether a backend in Rust gave up: that is no Exception, and nothing that should end the program."""
+    """Whether an error is a panic of a backend in Rust: that is no Exception, but should not end the
+    program."""
     return type(error).__name__ == "PanicException"
 
 
 def explained(error: BaseException, path: str, options: Mapping[str, Any]) -> OSError:
-    """What a backend's error means, as an OSError about ``path`` that says what to do."""
+    """Translate a backend's error to an OSError about ``path`` with advice."""
     kind = type(error).__name__.lower()
     if isinstance(error, FileNotFoundError) or "notfound" in kind or "NoSuchBucket" in str(error):
         return FileNotFoundError(errno.ENOENT, "does not exist, or not for these credentials", path)
     text = _text(error, options)
-    if isinstance(error, PermissionError) or any(each in kind for each in REFUSALS):
+    if isinstance(error, PermissionError) or any(word in kind for word in REFUSALS):
         text = f"permission denied ({text}); give credentials in storage_options or as its package finds them"
         return PermissionError(errno.EACCES, text, path)
     return OSError(getattr(error, "errno", None) or errno.EIO, text, path)
 
 
 def _text(error: BaseException, options: Mapping[str, Any]) -> str:
-    """What an error says, in one line, without obstore's inner workings, and without secrets."""
+    """Return the text of an error in one line, without obstore's debug output and without secrets."""
     text = " ".join(f"{type(error).__name__}: {error}".split()).partition(" Debug source: ")[0]
     for secret in _secrets(options):
         text = text.replace(secret, "***")

@@ -1,4 +1,4 @@
-"""One file of a remote file system: a window of it in memory, the next one on its way."""
+"""A file of a remote file system, with one window in memory and the next one being fetched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Fetch = Callable[[int, int], "Future[bytes]"]
 
 
 class _Piece(NamedTuple):
-    """Bytes [start, end) of the file, here or on their way."""
+    """Bytes [start, end) of the file, in memory or being fetched."""
 
     start: int
     end: int
@@ -20,15 +20,15 @@ class _Piece(NamedTuple):
 
 
 class RemoteFile:
-    """A file that is read from front to back in windows which may overlap: each byte is fetched once.
+    """A file that is read from front to back in windows, which may overlap: each byte is fetched once.
 
-    Holds what the last read covered and what ``read_ahead`` asked for, nothing else.
+    Only the bytes of the last read and of ``read_ahead`` are kept in memory.
     """
 
     def __init__(self, fetch: Fetch, size: int) -> None:
         self._fetch = fetch
         self._size = size
-        self._pieces: list[_Piece] = []  # one behind the other without gaps
+        self._pieces: list[_Piece] = []  # consecutive, without gaps
 
     def size(self) -> int:
         return self._size
@@ -46,7 +46,7 @@ class RemoteFile:
                     content = memoryview(piece.content.result())[first - piece.start : last - piece.start]
                     buffer[first - position : last - position] = content
         except OSError:
-            self._pieces = []  # asked for again, it may come
+            self._pieces = []  # the next attempt fetches it again
             raise
         return end - position
 

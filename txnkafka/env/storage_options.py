@@ -1,7 +1,7 @@
-"""Storage options as people know them, in the form that obstore takes; and what its errors ask for.
+"""Translates storage options to obstore's form, and gives hints for its errors.
 
-obstore has two kinds of options, of the store and of the HTTP client, and stops the thread (a panic) when
-one of the client's is among those of the store. People who know s3fs have other names for some. Pure.
+obstore has two kinds of options, of the store and of the HTTP client, and panics when an option of the client
+is among those of the store. s3fs has other names for some options. All functions are pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLIENT_OPTIONS = frozenset((
     "http2_only", "pool_idle_timeout", "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes",
     "proxy_url", "randomize_addresses", "read_timeout", "root_certificate", "timeout", "user_agent",
 ))  # fmt: skip
-# what s3fs calls it → what obstore calls it
+# s3fs' name → obstore's name
 S3FS_NAMES = {
     "anon": "skip_signature",
     "key": "access_key_id",
@@ -25,18 +25,18 @@ S3FS_NAMES = {
     "region_name": "region",
 }
 S3_SCHEMES = ("s3", "s3a")
-HINTS = {  # what an error says → what to do
+HINTS = {  # text of an error → hint
     "builder error": "if the endpoint speaks plain HTTP, allow it: --storage-option allow_http=true on the "
     'command line, storage_options={"allow_http": True} in Python, AWS_ALLOW_HTTP=true in the environment',
     "libjvm": "hdfs:// needs Java and Hadoop's native client: set JAVA_HOME, HADOOP_HOME, ARROW_LIBHDFS_DIR",
     "169.254.169.254": "no credentials were found, and this machine has no role: give access_key_id and "
-    "secret_access_key, or skip_signature=true for a bucket that everybody may read",
+    "secret_access_key, or skip_signature=true for a public bucket",
     "UnknownConfigurationKey": "the options are those of obstore's store and of its HTTP client",
 }
 
 
 def obstore_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of obstore's file system: the client's options among themselves, s3fs' names as
+    """Return the arguments of obstore's file system: the client's options are separate, s3fs' names become
     obstore's. Raises TypeError."""
     store: dict[str, Any] = {}
     client: dict[str, Any] = {}
@@ -61,11 +61,12 @@ def _of_s3fs(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(name: str, value: object) -> object:
-    """obstore takes seconds as text with a unit."""
+    """Convert a timeout to obstore's form, seconds as text with a unit."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value}s" if is_number and name.endswith("timeout") else value
 
 
 def hint(text: str) -> str:
-    """What to do about an error of a storage package, behind a semicolon; empty when nothing is known."""
+    """Return a hint for an error of a storage package, with a semicolon in front; empty when there is
+    none."""
     return "".join(f"; {advice}" for sign, advice in HINTS.items() if sign in text)

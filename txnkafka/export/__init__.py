@@ -1,4 +1,4 @@
-"""Somebody's log directory as files or tables that others read: exact, whatever crashes on the way."""
+"""Exports log directories to files or tables, exactly once across crashes."""
 
 from __future__ import annotations
 

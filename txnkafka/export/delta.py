@@ -1,7 +1,7 @@
-"""The files of an export as a Delta table, in the directory they lie in.
+"""Commits the files of an export to a Delta table in the same directory.
 
-A round is one Delta transaction. It carries the export's id and the round's number as the table's own
-``txn`` (application id and version), which says whether it was committed before a crash.
+A round is one Delta transaction. It contains the export's id and the round's number as a Delta ``txn`` action
+(application id and version), which shows after a crash whether it was committed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ __all__ = ["commit_delta"]
 
 
 def commit_delta(manifest: Manifest, round: Round, options: ExportOptions) -> None:
-    """Add the files of a round to the table, which is made if need be; nothing if they are there already."""
+    """Add the files of a round to the table, which is created if necessary; does nothing if the round is
+    committed already."""
     from deltalake import CommitProperties, DeltaTable, Transaction
     from deltalake.transaction import AddAction
 
@@ -36,9 +37,9 @@ def commit_delta(manifest: Manifest, round: Round, options: ExportOptions) -> No
         return
     now_ms = SystemClock().now_ms()
     actions: list[Any] = [
-        AddAction(each.path, each.size, each.partition, now_ms, True, _statistics(each))
+        AddAction(file.path, file.size, file.partition, now_ms, True, _statistics(file))
         for unit in round.area.counted()
-        for each in unit.files
+        for file in unit.files
     ]
     table.create_write_transaction(
         actions,

@@ -1,8 +1,8 @@
-"""The files that one unit becomes: rows go to the file of their date, in the order of the log.
+"""Writes the rows of one unit to files, by date and in the order of the log.
 
-Rows are not touched one by one: a chunk of one date, which is nearly every chunk, goes on as it is; others
-are divided by numpy. Record batches are gathered until they make a row group worth having; their memory is
-that of the decoder's columns, and comes back to it when the row group is written.
+Rows are not handled one by one: a chunk of one date, which is nearly every chunk, is written whole; others
+are divided by numpy. Record batches are collected until they make a row group of ROW_GROUP_BYTES; they share
+the memory of the decoder's columns, which is released when the row group is written.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 __all__ = ["ExportedFile", "UnitFiles"]
 
-ROW_GROUP_BYTES = 64 << 20  # of columns in memory; several groups a file let readers share it
+ROW_GROUP_BYTES = 64 << 20  # of columns in memory; readers can share a file of several groups
 MAX_OPEN_FILES = 32
 DAY_MS = 86_400_000
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31: what readers take for a date
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31: the range of dates that readers accept
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a null in a directory's name
-UNIQUE_COLUMNS = frozenset(("value", "offset", "timestamp"))  # a dictionary of them is work for nothing
-ORDERED_COLUMNS = ("offset", "timestamp", "partition", "topic")  # whose minimum and maximum help readers
+UNIQUE_COLUMNS = frozenset(("value", "offset", "timestamp"))  # a dictionary of them would be useless
+ORDERED_COLUMNS = ("offset", "timestamp", "partition", "topic")  # readers use their minimum and maximum
 
 Day = int | None
 
 
 class ExportedFile(NamedTuple):
-    """A file that is done: ``path`` below the output directory, ``staged`` where it waits to go there, below
-    the folder of staged units.
+    """A finished file: ``path`` is its final place below the output directory, ``staged`` its place below the
+    folder of staged units until it is published.
 
     ``partition`` are the values in the directory's names; None is a null.
     """
@@ -64,12 +64,12 @@ class _Writer(Protocol):
 
 
 class UnitFiles:
-    """Writes the rows of one unit into files in ``folder``, which is not yet the place they belong to."""
+    """Writes the rows of one unit to files in a staging folder; they are published later."""
 
     def __init__(
         self, files: env.DataFiles, folder: str, topic_partition: TopicPartition, options: ExportOptions
     ) -> None:
-        """``folder`` is that of one attempt at the unit, in the folder of staged units."""
+        """``folder`` is the folder of one attempt at the unit, in the folder of staged units."""
         self._files = files
         self._folder = folder
         self._topic_partition = topic_partition
@@ -79,7 +79,7 @@ class UnitFiles:
         self._new_writer = self._writers()
 
     def add(self, columns: RecordColumns) -> None:
-        """Add the rows of a chunk. The columns may be filled again unless they are in use."""
+        """Add the rows of a chunk. The caller may reuse the columns unless a view of them is kept."""
         for day, rows in self._days(columns):
             if day not in self._open:
                 self._begin(day, columns, rows)
@@ -97,12 +97,12 @@ class UnitFiles:
         return self._done
 
     def close(self) -> None:
-        """Give open files back: after an error nobody wants them any more."""
+        """Close open files after an error, without finishing them."""
         for _, writer in self._open.values():
             writer.abandon()
 
     def _days(self, columns: RecordColumns) -> Iterator[tuple[Day, NDArray[Any] | None]]:
-        """Each day with the numbers of its rows; None: all rows."""
+        """Yield each day with the numbers of its rows; None means all rows."""
         if "date" not in self._options.partition_by:
             yield None, None
             return
@@ -131,7 +131,7 @@ class UnitFiles:
         file_name, writer = self._open.pop(day)
         writer.close()
         staged = self._staged(file_name)
-        with closing(self._files.open_to_write(staged)) as written:  # Arrow wrote it past the file layer
+        with closing(self._files.open_to_write(staged)) as written:  # written by Arrow
             written.sync()
             size = written.size()
         partition = self._partition(day)
@@ -140,7 +140,7 @@ class UnitFiles:
         self._done.append(ExportedFile(path, waiting, writer.rows, size, partition))
 
     def _staged(self, name: str) -> str:
-        """A search for ``**/*.parquet`` must not find it."""
+        """Return the name of a staged file; a search for ``**/*.parquet`` must not find it."""
         return self._files.join(self._folder, f"{name}.staged")
 
     def _partition(self, day: Day) -> dict[str, str | None]:
@@ -152,13 +152,13 @@ class UnitFiles:
         if options.is_text:
             writer = TextWriter(*self._topic_partition, encoding=options.encoding)  # type: ignore[arg-type]
             return lambda path: _TextFile(self._files.create(path), writer, options.to)
-        unit = "ms" if options.to == "parquet" else "us"  # tables know microseconds only
+        unit = "ms" if options.to == "parquet" else "us"  # table formats only have microseconds
         schema = arrow_schema(options.file_columns, timestamp_unit=unit)
         return lambda path: _ParquetFile(path, self._topic_partition, schema, options.compression)
 
 
 def _quoted(name: str) -> str:
-    """As a part of a path: what Hive, Spark and Arrow would not take literally is written as in addresses."""
+    """Quote a value for a path: characters that Hive, Spark and Arrow would interpret are percent-encoded."""
     return quote(name, safe="", errors="surrogateescape")
 
 
@@ -169,7 +169,7 @@ def _date(day: int) -> str | None:
 
 
 class _ParquetFile:
-    """One Parquet file; what was added since the last flush becomes a row group."""
+    """Writes one Parquet file; the rows added since the last flush become a row group."""
 
     def __init__(
         self, path: str, topic_partition: TopicPartition, schema: pa.Schema, compression: str
@@ -197,7 +197,7 @@ class _ParquetFile:
 
         batch = to_arrow(columns, self._topic_partition, self._schema)
         if rows is not None:
-            # one run of rows is looked at where it is, scattered ones are copied
+            # contiguous rows are used in place, scattered ones are copied
             is_run = rows[-1] - rows[0] + 1 == len(rows)
             batch = batch.slice(int(rows[0]), len(rows)) if is_run else batch.take(pa.array(rows))
         self._pending.append(batch)
@@ -218,17 +218,17 @@ class _ParquetFile:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Arrow closes the file when the last one lets it go."""
+        """Drop the writer; Arrow closes the file with its last reference."""
 
 
 def _leaves(names: Iterator[str]) -> list[str]:
-    """What Parquet calls these columns: it knows those inside a column only."""
+    """Return the Parquet paths of these columns, which are those of their leaves."""
     inner = {"headers": ["headers.list.element.key", "headers.list.element.value"]}
     return [leaf for name in names for leaf in inner.get(name, [name])]
 
 
 class _TextFile:
-    """Lines of JSON, or CSV with a header line."""
+    """Writes lines of JSON, or CSV with a header line."""
 
     pending_bytes = 0
 
@@ -251,7 +251,7 @@ class _TextFile:
         self._size += len(piece)
 
     def flush(self) -> None:
-        """Text goes to the file at once."""
+        """Do nothing: text is written at once."""
 
     def close(self) -> None:
         self._file.close()
@@ -260,7 +260,7 @@ class _TextFile:
 
 
 def _runs(rows: NDArray[Any] | None, count: int) -> Iterator[tuple[int, int]]:
-    """Row numbers as [start, stop) of rows that follow one another."""
+    """Divide row numbers into ranges [start, stop) of consecutive rows."""
     if rows is None:
         yield 0, count
         return

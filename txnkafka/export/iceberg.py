@@ -1,7 +1,7 @@
-"""The files of an export as an Iceberg table.
+"""Commits the files of an export to an Iceberg table.
 
 A round is one Iceberg transaction: a snapshot with its files, and a property of the table with the export's
-id and the round's number, which says whether it was committed before a crash.
+id and the round's number, which shows after a crash whether it was committed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
 __all__ = ["commit_iceberg"]
 
-# Iceberg divides by what stands in the files: partition → (column, transform, name of the field)
+# Iceberg partitions by columns of the files: partition → (column, transform, name of the field)
 TRANSFORMS = {"topic": ("topic", "identity", "topic"), "date": ("timestamp", "day", "timestamp_day")}
 
 
 def commit_iceberg(manifest: Manifest, round: Round, options: ExportOptions) -> None:
-    """Add the files of a round to the table, which is made if need be; nothing if they are there already."""
+    """Add the files of a round to the table, which is created if necessary; does nothing if the round is
+    committed already."""
     table = _table(_catalog(manifest, options), manifest, options)
     name = f"txnkafka.export.{manifest.export_id}"
     if int(table.properties.get(name, -1)) >= round.number:
         return
-    paths = [f"file://{manifest.output}/{each.path}" for unit in round.area.counted() for each in unit.files]
+    paths = [f"file://{manifest.output}/{file.path}" for unit in round.area.counted() for file in unit.files]
     with table.transaction() as transaction:
         transaction.set_properties({name: str(round.number)})
         if paths:
-            # that they are not there yet is known from the property
+            # the property shows that the files are not in the table yet
             transaction.add_files(paths, check_duplicate_files=False)
 
 

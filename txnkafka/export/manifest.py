@@ -1,16 +1,16 @@
-"""What an output directory says of itself: ``_txnkafka`` below it, which readers of data leave alone.
+"""The manifest of an output directory: its folder ``_txnkafka``, which readers of data ignore.
 
     export.json                 id and options of the export, written once
-    lock                        held by whoever works on it
+    lock                        locked by the running export
     00000/plan                  a round: what is read, written before anything is read
     00000/staged/U-X/….staged   files of unit U, by attempt X
-    00000/staged/U-X.json       ... all of them are there and synced
+    00000/staged/U-X.json       ... they are complete and synced
     00000/units/U.json          the same record: the unit counts, its files belong to the export
-    00000/finished.json         every unit counts, and the table format knows of it
+    00000/finished.json         every unit counts, and the table is committed
 
 A round is a job of the staging protocol (``txnkafka.staging``), its units are the parts: once a unit counts,
-its files move to where readers see them, and a run after a crash moves what was not moved yet. So a file that
-is seen always belongs to exactly one unit that counts, and no unit counts twice.
+its files move to where readers see them, and a run after a crash moves what was not moved yet. So every
+visible file belongs to exactly one unit that counts, and no unit counts twice.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Manifest:
     """The manifest of an output directory, locked as long as it is open."""
 
     def __init__(self, files: DataFiles, output: str, options: ExportOptions) -> None:
-        """Take the directory, which must be new, empty or hold an export with the same options. Raises
+        """Lock the directory, which must be new, empty or contain an export with the same options. Raises
         KafkaError."""
         self.files = files
         self.output = output
         self.folder = files.join(output, MANIFEST)
         if files.exists(output) and not files.exists(self.folder) and files.list(output):
-            raise KafkaError(f"{output} is not empty and holds no export; choose another directory")
+            raise KafkaError(f"{output} is not empty and contains no export; choose another directory")
         make_directories(files, self.folder)
         self._lock = self._take_lock()
         try:
@@ -73,18 +73,18 @@ class Manifest:
         return str(recorded["id"])
 
     def close(self) -> None:
-        """Let others have the directory."""
+        """Release the lock."""
         self._lock.close()
 
     def rounds(self) -> list[Round]:
         """The rounds that were planned, in order."""
-        names = [each.name for each in self.files.list(self.folder) if each.is_directory]
+        names = [entry.name for entry in self.files.list(self.folder) if entry.is_directory]
         found = [Round(self, int(name)) for name in names]
-        return [each for each in found if each.is_planned]
+        return [past for past in found if past.is_planned]
 
 
 class Round:
-    """One run over what there was to read, from its plan to its end."""
+    """One round of an export, from its plan to its end."""
 
     def __init__(self, manifest: Manifest, number: int) -> None:
         self.number = number
@@ -97,33 +97,33 @@ class Round:
 
     @property
     def is_planned(self) -> bool:
-        """Whether there is a plan."""
+        """Whether the round has a plan."""
         return self._files.exists(self._plan)
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the round has ended."""
         return self._files.exists(self._end)
 
     def begin(self, plan: RoundPlan) -> None:
-        """Record what is going to be read."""
+        """Store the plan durably."""
         self.area.create()
         write_durably(self._files, self._plan, plan.to_json())
 
     def plan(self) -> RoundPlan:
-        """What is read."""
+        """Read the plan."""
         return RoundPlan.from_json(self._files.read(self._plan, SIZE_LIMIT))
 
     def count(self, unit: StagedUnit) -> None:
-        """Make a staged unit count, then show its files."""
+        """Count a staged unit, then publish its files."""
         self.area.count(unit)
         self.publish(unit)
 
     def publish(self, unit: StagedUnit) -> None:
-        """Move the files of a unit that counts to where readers see them, as far as that was not done."""
+        """Move the files of a counted unit to where readers see them, as far as they were not moved yet."""
         join, staging = self._files.join, self.area.staging
         try:
-            moves = [(join(staging, each.staged), join(self._output, each.path)) for each in unit.files]
+            moves = [(join(staging, file.staged), join(self._output, file.path)) for file in unit.files]
             publish(self._files, moves)
         except FileNotFoundError as error:
             raise KafkaError(
@@ -131,8 +131,8 @@ class Round:
             ) from error
 
     def finish(self, plan: RoundPlan) -> None:
-        """Record that nothing is left to do, and where each partition's export ended."""
-        ends = {(each.topic, each.partition): each.end_offset for each in plan.ranges}
+        """Record durably that the round has ended, and where each partition's export ended."""
+        ends = {(bounds.topic, bounds.partition): bounds.end_offset for bounds in plan.ranges}
         for unit in self.area.counted():
             if unit.stopped_by is not None:
                 ends[plan.units[unit.number].topic_partition] = unit.end_offset
@@ -141,6 +141,6 @@ class Round:
         self.area.clear()
 
     def ends(self) -> dict[TopicPartition, int]:
-        """Where each partition's export ended. Only of a finished round."""
+        """Return the end offset of each partition's export; only for a finished round."""
         end = json.loads(self._files.read(self._end, SIZE_LIMIT))
         return {TopicPartition(topic, partition): offset for topic, partition, offset in end["ends"]}

@@ -1,5 +1,5 @@
-"""What is exported and in which form. An export keeps these words for ever: whoever goes on with it, in
-another process or a month later, must want the same."""
+"""The options of an export. They are stored with the export and must be the same in every run that continues
+it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PARTITIONINGS = ("topic", "date")
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """The options of an export. None is "not said"; times are in milliseconds. ``topic`` and ``partition``
-    are the words that chose partitions, in any order.
+    """The options of an export. None means not given; times are in milliseconds. ``topic`` and ``partition``
+    are the values that selected partitions, in any order.
 
-    ``request`` is what is read of each partition; its ``on_corrupt`` is a word, for it is kept. ``columns``
-    are those of Spark's Kafka source, for everything but text; text has the fields of ``cat``.
-    ``file_bytes`` is about how much log becomes one file. ``catalog`` are properties of an Iceberg catalog:
-    they may contain a password, are not kept, and may change from run to run.
+    ``request`` selects the records of each partition; its ``on_corrupt`` is a string, since it is stored.
+    ``columns`` are columns of Spark's Kafka source, for all formats but text; text has the fields of ``cat``.
+    ``file_bytes`` is the approximate number of log bytes for one file. ``catalog`` are properties of an
+    Iceberg catalog: they may contain a password, are not stored, and may change from run to run.
     """
 
     to: str
@@ -65,24 +65,28 @@ class ExportOptions:
         if not namespace or not name:
             raise ValueError(f"table must be like kafka.records, not {self.table!r}")
         needed = {"topic": "topic", "date": "timestamp"}
-        for each in self.partition_by:
-            if needed[each] not in self.columns:
-                raise ValueError(f"Iceberg divides by {each} with the column {needed[each]}: name it too")
+        for divider in self.partition_by:
+            if needed[divider] not in self.columns:
+                raise ValueError(
+                    f"Iceberg partitions by {divider} with the column {needed[divider]}: name it too"
+                )
 
     @property
     def is_text(self) -> bool:
-        """Whether files hold lines, not columns."""
+        """Whether files contain lines, not columns."""
         return self.to in TEXT_FORMATS
 
     @property
     def file_columns(self) -> tuple[str, ...]:
-        """Columns in the files: one that the directory's name tells is not in them, but Iceberg wants all."""
+        """The columns in the files: without those whose value is in the directory's name, but Iceberg needs
+        all."""
         if self.to == "iceberg":
             return self.columns
         return tuple(name for name in self.columns if name not in self.partition_by)
 
     def as_dict(self) -> dict[str, Any]:
-        """What is kept, as JSON: the fields of the request are beside the others."""
+        """Return the stored options as JSON values; the fields of the request are on the same level as the
+        others."""
         found = asdict(self)
         del found["catalog"]
         found |= found.pop("request")
@@ -91,20 +95,20 @@ class ExportOptions:
         return kept
 
     def check_same(self, recorded: Mapping[str, Any], where: str) -> None:
-        """Raise KafkaError that names what differs from the options of the export in ``where``."""
+        """Raise KafkaError with the differences if the options differ from those of the export in
+        ``where``."""
         own = self.as_dict()
         names = [name for name in own if own[name] != recorded.get(name)]
         if names:
             was = ", ".join(f"{name} was {recorded.get(name)}, now {own[name]}" for name in names)
             raise KafkaError(
-                f"{where} holds an export with other options ({was}); "
-                "repeat those, or choose another directory"
+                f"{where} contains an export with other options ({was}); "
             )
 
 
 def _among(what: str, given: tuple[str, ...] | list[str], known: tuple[str, ...]) -> None:
-    for each in given:
-        if each not in known:
-            raise ValueError(f"{what}: there is no {each}; there are {', '.join(known)}")
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{what}: there is no {name}; there are {', '.join(known)}")
     if len(set(given)) != len(given):
         raise ValueError(f"{what} names {', '.join(given)}: each may be there once")

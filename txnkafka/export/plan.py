@@ -1,9 +1,8 @@
-"""What one round of an export reads: units of the partitions' own plans, written down before anything is
-read.
+"""Plans one round of an export: units of the partitions' plans, stored before anything is read.
 
-A unit becomes its own files, so that it can be done anywhere, again, and in any order. Its fingerprint says
-whether the bytes are still those that were planned: a cleaner or another log under the same name changes
-what stands at the ends of the unit.
+A unit has its own files, so units can be staged anywhere, repeatedly, and in any order. The fingerprint shows
+whether the bytes are still the planned ones: a cleaner, or another log under the same name, changes the bytes
+at the ends of the unit.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ __all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round
 FINGERPRINT_BYTES = 4 << 10
 
 Locate = Callable[["PartitionView"], ReadRequest | None]
-"""What to read of a partition, by offsets; None when nothing is wanted yet."""
+"""Returns the request for a partition, by offsets; None when there are no records to read yet."""
 
 
 class PlannedRange(NamedTuple):
-    """Offsets [start_offset, end_offset) of a partition, all units of which are in the plan."""
+    """Offsets [start_offset, end_offset) of a partition, completely covered by units of the plan."""
 
     topic: str
     partition: int
@@ -51,39 +50,39 @@ class ExportUnit(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Whose records these are."""
+        """The partition of the unit."""
         return TopicPartition(self.unit.topic, self.unit.partition)
 
 
 class RoundPlan(NamedTuple):
-    """Everything one round reads; ``findings`` are what was found wrong when it was planned."""
+    """Everything that one round reads; ``findings`` are about damage that was found when planning."""
 
     ranges: list[PlannedRange]
     units: list[ExportUnit]
     findings: list[Finding]
 
     def to_json(self) -> bytes:
-        """One line for the whole, then one a unit."""
+        """Return a JSON line for the whole plan, then one line per unit."""
         head = {"ranges": self.ranges, "findings": self.findings}
-        lines = [head, *([each.fingerprint, each.unit] for each in self.units)]
+        lines = [head, *([unit.fingerprint, unit.unit] for unit in self.units)]
         return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
     @classmethod
     def from_json(cls, content: bytes) -> RoundPlan:
-        """The plan that ``to_json`` wrote."""
+        """Parse the plan that ``to_json`` wrote."""
         head, *units = map(json.loads, content.splitlines())
         return cls(
-            [PlannedRange(*each) for each in head["ranges"]],
+            [PlannedRange(*bounds) for bounds in head["ranges"]],
             [ExportUnit(i, _read_unit(unit), mark) for i, (mark, unit) in enumerate(units)],
-            [Finding(*each) for each in head["findings"]],
+            [Finding(*finding) for finding in head["findings"]],
         )
 
 
 def _read_unit(values: list[Any]) -> ReadUnit:
     unit = ReadUnit._make(values)
     return unit._replace(
-        hidden=tuple(HiddenRange(*each) for each in unit.hidden),
-        damage=tuple(DamagedBatch(*each) for each in unit.damage),
+        hidden=tuple(HiddenRange(*hidden_range) for hidden_range in unit.hidden),
+        damage=tuple(DamagedBatch(*damaged) for damaged in unit.damage),
     )
 
 
@@ -93,10 +92,10 @@ def plan_round(
     locate: Locate,
     exported: dict[TopicPartition, int],
 ) -> RoundPlan:
-    """The plan that reads what ``locate`` says of each partition, from where an earlier round ended
+    """Plan the request that ``locate`` returns for each partition, from the end of an earlier round
     (``exported``) on.
 
-    Raises KafkaError when a log now ends below what was exported of it, and whatever planning raises.
+    Raises KafkaError when a log now ends below its exported end, and the errors of planning.
     """
     plan = RoundPlan([], [], [])
     for view in views:
@@ -106,7 +105,7 @@ def plan_round(
                 done = exported.get(view.topic_partition)
                 _plan_partition(view, options, request, done, plan)
         finally:
-            view.close()  # the headers of every partition at once would be a lot of memory
+            view.close()  # keeping the headers of all partitions would need much memory
     return plan
 
 
@@ -146,7 +145,7 @@ def _where_to_go_on(view: PartitionView, exported: int, findings: list[Finding])
 
 
 def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
-    """A digest of the first and last bytes of a unit. Raises LogDirError when they cannot be read."""
+    """Return a digest of the first and last bytes of a unit. Raises LogDirError when they cannot be read."""
     import xxhash
 
     digest = xxhash.xxh3_64()
@@ -154,7 +153,7 @@ def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
         for part in _ends(file_system, unit):
             digest.update(part)
     except LogDirError as error:
-        raise LogDirError(f"{error}; the export was planned with it and needs it back") from error
+        raise LogDirError(f"{error}; the export was planned with this file: restore it") from error
     return digest.hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""An export from beginning to end: plan or go on, stage units on some engine, let them count in order.
+"""Runs an export: plans a round or continues it, stages units on an engine, counts them in order.
 
-Of each partition units count in the order of their offsets, whatever order they were staged in: what is
-behind a damaged batch must not count when the export stops there.
+The units of a partition count in the order of their offsets, whatever the order of staging: units behind a
+damaged batch must not count when the export stops there.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["Engine", "ExportReport", "LocalEngine", "Progress", "export"]
 Engine = Callable[[Iterable[UnitTask]], Iterable[StagedUnit]]
 """Stages units, in any order."""
 Progress = Callable[[int, int], None]
-"""Is told how many bytes of log are done, and of how many."""
+"""Called with the number of finished log bytes and their total."""
 
 
 class ExportReport(NamedTuple):
-    """What an export did. ``round`` counts from 0; ``rows``, ``files`` and ``bytes`` are those of that round,
-    ``new_rows`` those among them that this run added. ``stopped`` and ``left_out`` name damaged
+    """The result of an export. ``round`` counts from 0; ``rows``, ``files`` and ``bytes`` are those of that
+    round, ``new_rows`` the rows of them that this run added. ``stopped`` and ``left_out`` name damaged
     batches."""
 
     export_id: str
@@ -51,7 +51,7 @@ class ExportReport(NamedTuple):
     @property
     def is_sound(self) -> bool:
         """Whether nothing had to be left out."""
-        serious = any(each.severity == "error" for each in self.findings)
+        serious = any(finding.severity == "error" for finding in self.findings)
         return not (serious or self.stopped or self.left_out)
 
 
@@ -67,12 +67,11 @@ def export(
     progress: Progress | None = None,
     files: DataFiles | None = None,
 ) -> ExportReport:
-    """Export what ``locate`` says of the partitions to ``output``, or go on where an export with the same
-    options stopped; one that is finished is left as it is, unless ``incremental`` asks for what has come
-    since.
+    """Export the records that ``locate`` selects to ``output``, or continue an export with the same options.
+    A finished export is left as it is, unless ``incremental`` adds the records appended since.
 
-    Raises KafkaError when the directory holds something else, the log has changed below the plan, or cannot
-    be read.
+    Raises KafkaError when the directory contains another export, when the log has changed since the plan, or
+    when it cannot be read.
     """
     files = LocalDataFiles() if files is None else files
     with closing(Manifest(files, output, options)) as manifest:
@@ -80,10 +79,10 @@ def export(
         rounds = manifest.rounds()
         report = running.round(rounds[-1]) if rounds else None
         if report is None or incremental:
-            ends = {key: end for each in rounds for key, end in each.ends().items()}
-            plan = plan_round((log_dir.partition(*each) for each in partitions), options, locate, ends)
+            ends = {key: end for past in rounds for key, end in past.ends().items()}
+            plan = plan_round((log_dir.partition(*name) for name in partitions), options, locate, ends)
             if report is not None and not plan.units:
-                new = [each for each in plan.findings if each not in report.findings]
+                new = [finding for finding in plan.findings if finding not in report.findings]
                 return report._replace(findings=report.findings + new)
             following = Round(manifest, len(rounds))
             following.begin(plan)
@@ -116,7 +115,7 @@ class LocalEngine:
 
 
 class _Run:
-    """What the rounds of one run have in common."""
+    """One run of an export: the state that its rounds share."""
 
     def __init__(
         self,
@@ -133,7 +132,7 @@ class _Run:
         self._progress = progress
 
     def round(self, round: Round) -> ExportReport:
-        """Finish a round; nothing is done when it is finished."""
+        """Finish a round; does nothing when it is finished already."""
         plan = round.plan()
         new_rows = 0
         if not round.is_finished:
@@ -143,7 +142,7 @@ class _Run:
         return self._report(round, plan, new_rows)
 
     def _stage(self, round: Round, plan: RoundPlan) -> int:
-        """Let every unit count that does not yet; returns how many rows they have."""
+        """Stage and count all remaining units; returns the number of their rows."""
         order = _Order(round, plan, self._progress)
         before = order.rows
         for unit in round.area.staged():
@@ -164,7 +163,7 @@ class _Run:
         for unit in round.area.counted():
             rows += unit.rows
             files += len(unit.files)
-            size += sum(each.size for each in unit.files)
+            size += sum(file.size for file in unit.files)
             left_out += unit.left_out
             stopped += [unit.stopped_by] if unit.stopped_by else []
         partitions = len(plan.ranges)
@@ -173,7 +172,7 @@ class _Run:
 
 
 class _Order:
-    """Lets staged units count, those of a partition one after the other."""
+    """Counts staged units, those of a partition in the order of their offsets."""
 
     def __init__(self, round: Round, plan: RoundPlan, progress: Progress | None) -> None:
         self.rows = 0
@@ -186,19 +185,19 @@ class _Order:
         self._owners = [unit.topic_partition for unit in plan.units]
         self._sizes = [unit.unit.end_position - unit.unit.start_position for unit in plan.units]
         self._done = 0
-        for each in round.area.counted():
-            round.publish(each)
-            self._pass(each)
+        for staged in round.area.counted():
+            round.publish(staged)
+            self._pass(staged)
 
     def lacks(self, number: int) -> bool:
-        """Whether a unit has neither counted nor been staged, and is wanted."""
+        """Whether a unit still has to be staged."""
         queue = self._queues[self._owners[number]]
         return bool(queue) and number >= queue[0] and number not in self._waiting
 
     def take(self, unit: StagedUnit) -> None:
-        """A unit was staged."""
+        """Accept a staged unit, and count all units whose turn it is."""
         if not self.lacks(unit.number):
-            return  # a second attempt of the same
+            return  # a second attempt at the same unit
         self._waiting[unit.number] = unit
         queue = self._queues[self._owners[unit.number]]
         while queue and (following := self._waiting.pop(queue[0], None)) is not None:
@@ -206,7 +205,7 @@ class _Order:
             self._pass(following)
 
     def _pass(self, unit: StagedUnit) -> None:
-        """Behind a unit that counts: the next one of its partition, or none if it was stopped."""
+        """Advance its partition behind a unit that counts, or end the partition if the unit was stopped."""
         queue = self._queues[self._owners[unit.number]]
         queue.popleft()
         if unit.stopped_by is not None:

@@ -1,5 +1,5 @@
-"""What makes the files of a round a version of a table: one transaction of the table format, which says which
-round of which export it was, so that it is not committed a second time."""
+"""Commits the files of a round to a table in one transaction of the table format. The transaction contains
+the export's id and the round's number, so that a round is not committed twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = {"delta": ("deltalake", "delta"), "iceberg": ("pyiceberg", "iceberg")
 
 
 def check_installed(form: str) -> None:
-    """Raise KafkaError that says what to install when ``form`` needs a package that is not there."""
+    """Raise KafkaError with the package to install when ``form`` needs one that is missing."""
     packages = [("pyarrow", "arrow")] if form not in ("jsonl", "csv") else []
     packages += [PACKAGES[form]] if form in PACKAGES else []
     for package, extra in packages:
@@ -31,8 +31,8 @@ def check_installed(form: str) -> None:
 
 
 def commit_table(manifest: Manifest, round: Round, options: ExportOptions) -> None:
-    """Commit a round whose units all count; nothing where the files themselves are the result. Raises
-    KafkaError, whatever went wrong."""
+    """Commit a round whose units all count; does nothing for formats without a table. Raises KafkaError for
+    every failure."""
     if options.to not in PACKAGES:
         return
     module = import_module(f"txnkafka.export.{options.to}")

@@ -1,5 +1,5 @@
-"""One unit of an export: its records read, its files written and staged. Runs in a thread of the caller or in
-a Spark executor; all that comes back is what the record says, which also lies beside the files."""
+"""Stages one unit of an export: reads its records, writes its files and their record. Runs in a thread of the
+caller or in a Spark executor; the result is the content of the record, which is stored beside the files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ COPIED = frozenset(("key", "value", "headers"))
 
 
 class UnitTask(NamedTuple):
-    """A unit to be staged in ``folder``. ``mapped``: its segment, which is read from ``source``, may be
-    mapped into memory."""
+    """A unit to stage in ``folder``. ``mapped``: its segment, read from ``source``, may be mapped into
+    memory."""
 
     unit: ExportUnit
     options: ExportOptions
@@ -36,8 +36,8 @@ class UnitTask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StagedUnit:
-    """What became of a unit. ``end_offset``: where the next one begins, or a damaged batch stopped this one
-    (``stopped_by`` says which); ``left_out`` are damaged batches that were passed over."""
+    """The result of a unit. ``end_offset`` is where the next unit begins, or where a damaged batch stopped
+    this one (named in ``stopped_by``); ``left_out`` are damaged batches that were skipped."""
 
     number: int
     name: str
@@ -48,31 +48,31 @@ class StagedUnit:
 
     @property
     def rows(self) -> int:
-        """Records in all files."""
-        return sum(each.rows for each in self.files)
+        """The number of records in all files."""
+        return sum(file.rows for file in self.files)
 
     def to_json(self) -> bytes:
-        """As it is recorded."""
+        """Return the record of the unit."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_json(cls, content: bytes) -> StagedUnit:
-        """The record that ``to_json`` wrote."""
+        """Parse the record that ``to_json`` wrote."""
         values = json.loads(content)
-        return cls(**values | {"files": [ExportedFile(*each) for each in values["files"]]})
+        return cls(**values | {"files": [ExportedFile(*file) for file in values["files"]]})
 
 
 def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
-    """Read a unit and write its files, then the record of them, into the folder of staged units.
+    """Read a unit and write its files, then their record, into the folder of staged units.
 
-    Nothing is visible by that, and a second attempt does not meet what a first one left. Raises KafkaError
-    when the log is not what it was when it was planned.
+    The files are not visible to readers yet, and a second attempt does not meet the files of a first one.
+    Raises KafkaError when the log has changed since the plan.
     """
     number, unit, mark = task.unit
     if fingerprint(task.source, unit) != mark:
         raise KafkaError(
             f"{unit.path} is not what it was when the export was planned: between positions "
-            f"{unit.start_position} and {unit.end_position} stands something else; "
+            f"{unit.start_position} and {unit.end_position} there are other bytes; "
             "export it to another directory"
         )
     attempt = begin_attempt(files, task.folder, number)
@@ -106,11 +106,11 @@ def _write(files: DataFiles, task: UnitTask, attempt: Attempt) -> StagedUnit:
 def _decoder(options: ExportOptions) -> ChunkDecoder:
     if options.is_text:
         return ChunkDecoder(headers=True)
-    # without keys and values a walk that only looks at records will do, nothing is copied
+    # without keys and values a pass that only checks records suffices, and nothing is copied
     copied = COPIED.intersection(options.file_columns)
     return ChunkDecoder(headers="headers" in copied, views=not copied)
 
 
 def _where(error: CorruptRecordError) -> str:
-    """The error without the advice that is meant for Python."""
+    """Return the text of the error without the advice that is meant for Python callers."""
     return str(error).removesuffix(error.remedy).removesuffix(". ")

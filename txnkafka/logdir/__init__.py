@@ -1,4 +1,4 @@
-"""Somebody's log directory, read only."""
+"""Read-only access to a log directory, whoever owns it."""
 
 from __future__ import annotations
 

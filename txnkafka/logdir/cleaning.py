@@ -1,8 +1,9 @@
-"""How far the cleaner has been through a log.
+"""Finds out how far the cleaner has been through a log.
 
-It leaves gaps between segments, for cleaned ones keep their base offsets, and missing segments leave the
-same gaps. But it goes from the log's beginning on and notes in ``cleaner-offset-checkpoint`` how far it came.
-Where only the partition was copied, gaps inside segments tell: it has been through all that lies before them.
+The cleaner leaves gaps between segments, since cleaned segments keep their base offsets, and a missing
+segment leaves the same gap. The cleaner proceeds from the log's beginning and writes into
+``cleaner-offset-checkpoint`` how far it came. Where only the partition was copied, gaps inside of segments
+show the same: the cleaner has been through everything before them.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ __all__ = ["Cleaning"]
 
 
 class Cleaning:
-    """What the cleaner did to a log of these ``segments``."""
+    """The cleaner's progress in a log of these ``segments``."""
 
     def __init__(self, segments: list[SegmentReader]) -> None:
         self._segments = segments
         self._last_with_gaps: int | None = None
 
     def has_reached(self, i: int) -> bool:
-        """Whether it has been through everything in front of segment number ``i``. Scans headers when the
-        checkpoint does not tell."""
+        """Whether the cleaner has been through everything in front of segment number ``i``. Scans headers
+        when there is no checkpoint."""
         if self._segments[i].follows_cleaned:
             return True
         if self._last_with_gaps is None:
@@ -35,7 +36,7 @@ class Cleaning:
             try:
                 if _has_gaps(self._segments[i]):
                     return i
-            except KafkaError:  # told when it is its turn
+            except KafkaError:  # reported when this segment is read
                 continue
             finally:
                 if len(self._segments) > MAX_OPEN_SEGMENTS:
@@ -46,7 +47,7 @@ class Cleaning:
 def _has_gaps(segment: SegmentReader) -> bool:
     next_offset = segment.base_offset
     for _, _, index in segment.windows():
-        # what a compressed wrapper of magic 0 or 1 holds, its header does not tell
+        # the header of a compressed wrapper of magic 0 or 1 does not show its contents
         if min(index.magic, default=MAGIC_0) == MAGIC_2 and index.has_gaps(next_offset):
             return True
         next_offset = index.last_offset[-1] + 1 if len(index) else next_offset

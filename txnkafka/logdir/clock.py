@@ -1,11 +1,12 @@
-"""The time by which a directory is judged: the machine's while a broker holds it, else its own newest time.
+"""Chooses the time by which a directory is judged: the machine's while a broker owns it, else the newest time
+in it.
 
-A copy of yesterday, judged by today's clock, has nothing but overdue transactions. So a directory that nobody
-holds tells the time itself. What brokers wrote by their clocks counts: the updates in ``__transaction_state``
-and the end markers. The times of checkpoint files count too, because an idle broker still writes them every
-few seconds, but only where they are those of the broker: copying or unpacking may give every file the time of
-that moment. They are believed when the newest log of ``__transaction_state`` is as old as what it says.
-Timestamps of data never count: a producer may write any.
+In yesterday's copy, judged by today's clock, all open transactions would be overdue. So a directory that no
+broker owns is judged by the times in it. The times that brokers wrote by their clocks count: the updates in
+``__transaction_state`` and the end markers. The times of checkpoint files count too, because an idle broker
+still writes them every few seconds, but only while they are the broker's: copying or unpacking may set the
+time of every file. They are trusted when the newest log file of ``__transaction_state`` is as old as the
+newest update in it. Timestamps of data never count: a producer may write any timestamp.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ BROKER_FILES = (
 
 
 class Moment(NamedTuple):
-    """A time in milliseconds, and in words where it comes from."""
+    """A time in milliseconds, with its origin in words."""
 
     now_ms: int
     origin: str
 
 
 class DirectoryClock:
-    """Tells the time by which the partitions of ``log_dir`` are judged.
+    """Gives the time by which the partitions of ``log_dir`` are judged.
 
-    ``machine_ms`` is the machine's time; ``override_ms`` is what somebody said the time is, if anybody did.
+    ``machine_ms`` is the machine's time; ``override_ms`` is the time that the user chose, if any.
     """
 
     def __init__(self, log_dir: LogDir, machine_ms: int, override_ms: int | None = None) -> None:
@@ -59,11 +60,11 @@ class DirectoryClock:
         self._newest_ms: int | None = None
 
     def at(self, view: PartitionView) -> Moment:
-        """The time for one partition, whose end markers may be newer than what else is there."""
+        """Return the time for one partition, whose end markers may be newer than all other times."""
         if self._override_ms is not None:
             return Moment(self._override_ms, "as --now says")
         if any(source.being_written for source in self._log_dir.sources):
-            return Moment(self._machine_ms, "by this machine's clock: a broker holds the directory")
+            return Moment(self._machine_ms, "by this machine's clock: a broker has locked the directory")
         newest = max(self._directory_ms(), _newest_marker_ms(view) if view.open_transactions else UNKNOWN)
         if newest == UNKNOWN:
             return Moment(self._machine_ms, "by this machine's clock: no broker's time is in this directory")
@@ -76,13 +77,13 @@ class DirectoryClock:
         return self._newest_ms
 
     def _checkpoint_ms(self, written_ms: int) -> int:
-        """The newest time of a checkpoint file, unless the times of files are not those of the broker."""
+        """Return the newest time of a checkpoint file, unless the file times are not the broker's."""
         files, sources = self._log_dir.file_system, self._log_dir.sources
-        logs = [each.path for each in sources if each.topic_partition.topic == TRANSACTION_STATE_TOPIC]
+        logs = [source.path for source in sources if source.topic_partition.topic == TRANSACTION_STATE_TOPIC]
         log_ms = max((_newest_file_ms(files, path, (".log",)) for path in logs), default=UNKNOWN)
         if UNKNOWN in (log_ms, written_ms) or abs(log_ms - written_ms) > AGREEMENT_MS:
             return UNKNOWN
-        directories = {files.split(each.path)[0] for each in sources}
+        directories = {files.split(source.path)[0] for source in sources}
         return max((_newest_file_ms(files, path, BROKER_FILES) for path in directories), default=UNKNOWN)
 
 
@@ -90,12 +91,12 @@ def _newest_file_ms(files: FileSystem, path: str, endings: tuple[str, ...]) -> i
     try:
         entries = files.list(path)
     except OSError:
-        return UNKNOWN  # of a parent that may not be listed; who reads the partitions hears of theirs
-    return max((each.modified_ms for each in entries if each.name.endswith(endings)), default=UNKNOWN)
+        return UNKNOWN  # a parent that may not be listed; reading the partitions reports their errors
+    return max((entry.modified_ms for entry in entries if entry.name.endswith(endings)), default=UNKNOWN)
 
 
 def _newest_marker_ms(view: PartitionView) -> int:
-    """The newest time of an end marker from the segment of the last stable offset on."""
+    """Return the newest time of an end marker from the segment of the last stable offset on."""
     segments = view.segments
     first = segment_containing(segments, view.last_stable_offset) if segments else 0
     newest = UNKNOWN

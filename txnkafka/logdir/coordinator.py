@@ -1,8 +1,8 @@
-"""What the transaction coordinator knows, from the ``__transaction_state`` partitions of a directory.
+"""Loads the transaction coordinator's state from the ``__transaction_state`` partitions of a directory.
 
-Whoever says "no transactional id has this producer id" must have seen the whole topic. How many partitions
-it has is written nowhere in them, but a transactional id lies in the partition that its hash names, which
-tells most other numbers of partitions apart.
+The statement "no transactional id has this producer id" needs the whole topic. The number of its partitions
+is stored nowhere in them, but the hash of a transactional id selects its partition, which excludes most wrong
+numbers of partitions.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["CoordinatorView", "replay_transaction_log"]
 
 MOST_PARTITIONS = 1000
-MOST_MISSING = 100  # that are named
+MOST_MISSING = 100  # at most so many are listed
 
 
 @dataclass(frozen=True)
 class CoordinatorView:
-    """The state of every transactional id in the partitions that are here.
+    """The state of every transactional id in the partitions of this directory.
 
-    ``partitions`` are the numbers of those partitions, ``located`` says in which one each transactional id
-    was found, ``damaged_partitions`` could not be read to their end.
+    ``partitions`` are the numbers of those partitions, ``located`` has the partition of each transactional
+    id, ``damaged_partitions`` could not be read to their end.
     """
 
     transactions: Mapping[str, TransactionMetadata]
@@ -45,40 +45,43 @@ class CoordinatorView:
 
     @cached_property
     def _owners(self) -> dict[int, TransactionMetadata]:
-        # A producer id that is current somewhere is nobody else's former one, whatever comes later here.
-        ordered = sorted(self.transactions.values(), key=lambda each: each.last_update_timestamp)
-        owners = {each.next_producer_id: each for each in ordered}
-        owners |= {each.previous_producer_id: each for each in ordered}
-        owners |= {each.producer_id: each for each in ordered}
+        # The current owner of a producer id takes precedence over a former or future one, hence the order of
+        # these updates.
+        ordered = sorted(self.transactions.values(), key=lambda state: state.last_update_timestamp)
+        owners = {state.next_producer_id: state for state in ordered}
+        owners |= {state.previous_producer_id: state for state in ordered}
+        owners |= {state.producer_id: state for state in ordered}
         owners.pop(-1, None)
         return owners
 
     @property
     def newest_ms(self) -> int:
-        """When a coordinator last changed a state that is here, by its own clock; -1 when there is none."""
+        """The time of a coordinator's last change to one of these states, by its clock; -1 when there is
+        none."""
         states = self.transactions.values()
-        return max((max(each.last_update_timestamp, each.start_timestamp) for each in states), default=-1)
+        return max((max(state.last_update_timestamp, state.start_timestamp) for state in states), default=-1)
 
     def owner(self, producer_id: int) -> TransactionMetadata | None:
-        """The transactional id that has this producer id now, had it last, or gets it next."""
+        """Return the state of the transactional id that has this producer id now, had it last, or gets it
+        next."""
         return self._owners.get(producer_id)
 
     @property
     def transactional_ids(self) -> dict[int, str]:
-        """The transactional id of each producer id that has an ``owner``."""
-        return {producer_id: each.transactional_id for producer_id, each in self._owners.items()}
+        """Return the transactional id of each producer id that has an ``owner``."""
+        return {producer_id: owner.transactional_id for producer_id, owner in self._owners.items()}
 
     @cached_property
     def missing_partitions(self) -> tuple[int, ...]:
-        """Partitions of the topic that are certainly not here, the first hundred of them; there may be more
-        (see ``is_complete``). Numbers are those of names, which anybody may have made."""
+        """The first hundred partitions of the topic that are certainly missing; there may be more (see
+        ``is_complete``). The numbers come from directory names, which may be arbitrary."""
         there = set(self.partitions)
         missing = (number for number in range(max(there, default=-1)) if number not in there)
         return tuple(islice(missing, MOST_MISSING))
 
     @cached_property
     def is_complete(self) -> bool:
-        """Every partition of the topic is here and could be read, as far as the directory can tell."""
+        """Whether every partition of the topic is here and could be read, as far as the directory shows."""
         count = len(self.partitions)
         if not count or self.missing_partitions or self.damaged_partitions:
             return False
@@ -93,7 +96,7 @@ class CoordinatorView:
         return all(multiple % more for more in range(count + 1, MOST_PARTITIONS + 1))
 
     def is_current(self, transactional_id: str) -> bool:
-        """The state of this transactional id is its last one: nothing behind it was lost to damage."""
+        """Whether the state of this transactional id is its last one: no later record was lost to damage."""
         return self.located.get(transactional_id) not in self.damaged_partitions
 
 
@@ -107,9 +110,9 @@ def replay_transaction_log(views: Iterable[PartitionView]) -> CoordinatorView:
     for view in views:
         before = len(findings)
         partitions.append(view.partition)
-        for each in _last_states(view, findings):
-            transactions[each.transactional_id] = each
-            located[each.transactional_id] = view.partition
+        for state in _last_states(view, findings):
+            transactions[state.transactional_id] = state
+            located[state.transactional_id] = view.partition
         if len(findings) > before:
             damage.add(view.partition)
     return CoordinatorView(

@@ -1,9 +1,8 @@
-"""Counting the records of a unit: batch headers tell, and only what they cannot tell is decoded.
+"""Counts the records of a unit by batch headers, and decodes only the batches whose headers are not enough.
 
-That is a batch which a bound cuts, sets of magic 0 and 1, whose headers do not say how many records they
-hold, and batches that reading would refuse.
-Invariant: where every batch is sound, the count is the number of records that reading the unit gives. A
-batch whose CRC is wrong counts as its header says, for nobody looks at its bytes.
+Decoded are batches that a bound cuts, sets of magic 0 and 1, whose headers lack the number of records, and
+batches that reading would refuse. Invariant: where every batch is sound, the count is the number of records
+that reading the unit gives. A batch whose CRC is wrong counts by its header, since its bytes are not read.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ __all__ = ["count_unit"]
 def count_unit(
     segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> int:
-    """How many records ``read_unit`` gives. Raises CorruptRecordError where a batch that must be decoded is
-    damaged, or hands it to ``on_corrupt`` and leaves the batch out."""
+    """Return the number of records that ``read_unit`` gives. Raises CorruptRecordError where a batch that
+    must be decoded is damaged, or passes the error to ``on_corrupt`` and leaves the batch out."""
     handler = locating(unit, on_corrupt)
     total = 0
     for batches in unit_batches(segment, unit, on_corrupt):
@@ -41,13 +40,13 @@ def count_unit(
 
 
 def _take_whole(batches: SelectedBatches) -> int:
-    """Records of the batches that headers tell of, which are then no longer selected."""
+    """Count the records of the batches whose headers are enough, and deselect these batches."""
     import numpy as np
 
     index = batches.index
     selection = np.frombuffer(batches.selection, np.uint8)
     # a control batch is selected when its CRC is wrong
     data = np.asarray(index.attributes) & ATTRIBUTE_CONTROL == 0
-    told = (selection == WHOLE) & (np.asarray(index.magic) == MAGIC_2) & data
-    selection[told] = SKIP
-    return int(np.asarray(index.record_count)[told].sum(dtype=np.int64))
+    counted = (selection == WHOLE) & (np.asarray(index.magic) == MAGIC_2) & data
+    selection[counted] = SKIP
+    return int(np.asarray(index.record_count)[counted].sum(dtype=np.int64))

@@ -1,9 +1,7 @@
-"""A log directory, or several of one broker: which topics and partitions are there, and what the directory
-says of them.
+"""The view of one log directory, or of several of one broker: its topics and partitions, and its checkpoints.
 
-Anything that holds segments will do: a broker's log directory, a copy of one, a single partition
-directory, a single ``.log`` file.
-Missing checkpoints, markers and metadata are tolerated; what they would have said is then not known.
+Every place with segments is accepted: a broker's log directory, a copy of one, a single partition directory,
+a single ``.log`` file. Missing checkpoints, markers and metadata are tolerated; their facts are then unknown.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ T = TypeVar("T")
 
 
 class TopicView(NamedTuple):
-    """A topic: its name, its id (None when no partition knows it), the numbers of its partitions here."""
+    """A topic: its name, its id (None when no partition has it), the numbers of its partitions here."""
 
     name: str
     topic_id: str | None
@@ -63,10 +61,10 @@ class TopicView(NamedTuple):
 class LogDir:
     """Read-only view of one or more log directories.
 
-    ``io``: ``auto`` maps files unless a broker holds the directory, ``mmap`` and ``pread`` force it.
-    Nothing is opened before it is needed, and nothing is ever written. A path may be an address such as
-    ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``; one of this machine becomes
-    absolute in ``paths``. Raises LogDirError for a path that holds no log.
+    ``io``: ``auto`` maps files unless a broker has locked the directory, ``mmap`` and ``pread`` force the
+    method. Files are opened when they are needed, and nothing is ever written. A path may be an address such
+    as ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``; local paths become absolute in
+    ``paths``. Raises LogDirError for a path without a log.
     """
 
     def __init__(
@@ -89,8 +87,8 @@ class LogDir:
             raise LogDirError(f"{self.paths[0]} cannot be mapped into memory: io must be auto or pread")
         self.file_system = file_system
         self._sources: dict[TopicPartition, PartitionSource] = {}
-        for each in self.paths:
-            self._add(each)
+        for each_path in self.paths:
+            self._add(each_path)
 
     def __repr__(self) -> str:
         return f"LogDir({', '.join(map(repr, self.paths))})"
@@ -102,8 +100,8 @@ class LogDir:
 
     @property
     def sources(self) -> list[PartitionSource]:
-        """Where all partitions lie, sorted by partition."""
-        return [self._sources[each] for each in self.topic_partitions]
+        """The sources of all partitions, sorted by partition."""
+        return [self._sources[topic_partition] for topic_partition in self.topic_partitions]
 
     @property
     def topics(self) -> dict[str, TopicView]:
@@ -116,8 +114,8 @@ class LogDir:
         return found
 
     def partition(self, topic: str, partition: int) -> PartitionView:
-        """One partition, as it is now; raises UnknownTopicOrPartitionError that says what there is, and
-        TypeError when ``topic`` is no str or ``partition`` no int."""
+        """Return a view of one partition as it is now. Raises UnknownTopicOrPartitionError, which lists what
+        exists, and TypeError when ``topic`` is no str or ``partition`` no int."""
         if not isinstance(topic, str) or not hasattr(partition, "__index__"):
             raise TypeError(f"a partition is named by a str and an int, not by {topic!r} and {partition!r}")
         source = self._sources.get(TopicPartition(topic, partition))
@@ -132,14 +130,14 @@ class LogDir:
         raise UnknownTopicOrPartitionError(f"no {topic}-{partition} in {', '.join(self.paths)}; {there}")
 
     def partitions(self, topic: str | None = None) -> Iterator[PartitionView]:
-        """All partitions, or those of a topic, one after the other."""
-        for each in self.topic_partitions:
-            if topic is None or each.topic == topic:
-                yield self.partition(*each)
+        """Yield all partitions, or those of a topic, one after the other."""
+        for topic_partition in self.topic_partitions:
+            if topic is None or topic_partition.topic == topic:
+                yield self.partition(*topic_partition)
 
     @cached_property
     def coordinator(self) -> CoordinatorView:
-        """What the ``__transaction_state`` partitions here say; loaded once."""
+        """The state in the ``__transaction_state`` partitions here; loaded once."""
         from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
         from txnkafka.logdir.coordinator import replay_transaction_log
 
@@ -147,22 +145,22 @@ class LogDir:
 
     @cached_property
     def groups(self) -> GroupsView:
-        """What the ``__consumer_offsets`` partitions here say; loaded once."""
+        """The offsets in the ``__consumer_offsets`` partitions here; loaded once."""
         from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
         from txnkafka.logdir.groups import replay_offsets_log
 
         return replay_offsets_log(self.partitions(CONSUMER_OFFSETS_TOPIC))
 
     def transactional_ids(self) -> dict[str, TransactionMetadata]:
-        """The state of every transactional id that the ``__transaction_state`` partitions here know."""
+        """Return the state of every transactional id in the ``__transaction_state`` partitions here."""
         return dict(self.coordinator.transactions)
 
     def committed_offsets(self) -> dict[tuple[str, TopicPartition], OffsetAndMetadata]:
-        """The committed offset of each (group, topic partition)."""
+        """Return the committed offset of each (group, topic partition)."""
         return dict(self.groups.committed)
 
     def pending_offsets(self) -> dict[tuple[str, TopicPartition], list[PendingOffset]]:
-        """Offsets committed in transactions that are still open; a stable answer waits for their end."""
+        """Return the offsets committed in transactions that are still open, by (group, topic partition)."""
         return {key: list(pending) for key, pending in self.groups.pending.items()}
 
     def _add(self, path: str) -> None:
@@ -184,7 +182,7 @@ class LogDir:
             return
         if named:
             self.file_system.load(path, (PARTITION_METADATA, *CHECKPOINTS))
-        current = {each.topic_partition for each in named.values() if each.state == "current"}
+        current = {directory.topic_partition for directory in named.values() if directory.state == "current"}
         directory = _Directory(self, path, current)
         for name, parsed in named.items():
             full = self.file_system.join(path, name)
@@ -194,17 +192,17 @@ class LogDir:
                 current.remove(parsed.topic_partition)
                 self._register(directory.source(full, parsed.topic_partition))
             else:
-                text = f"another spelling of {parsed.topic_partition}, which is there too"
+                text = f"another spelling of {parsed.topic_partition}, which exists too"
                 self._note("foreign-directory", "warning", full, text, "move it away: it is not read")
         if not directory.is_log_directory and not self._any_holds_log(path, named):
             raise LogDirError(
                 f"{path} is no Kafka log directory: "
-                "it holds neither partition directories (topic-0) nor segments (*.log)"
+                "it contains neither partition directories (topic-0) nor segments (*.log)"
             )
 
     def _named(self, path: str, entries: Iterable[DirectoryEntry]) -> dict[str, PartitionDirectory]:
-        """What is called like a partition, by name, Kafka's own spelling first. A name of which nothing more
-        is known may be one, and then cannot be read; any other is left out, with a note."""
+        """Return the directories that have the name of a partition, Kafka's own spelling first. An entry that
+        cannot be opened counts as a partition when its name is one, and is otherwise left out with a note."""
         found = {}
         for entry in entries:
             parsed = parse_partition_directory(entry.name) if entry.may_be_directory else None
@@ -218,9 +216,9 @@ class LogDir:
         return dict(ordered)
 
     def _is_partition(self, path: str, entries: list[DirectoryEntry], named: Iterable[str]) -> bool:
-        """Whether this is a partition directory: it has segments, and no partitions. A segment that lies
-        beside partitions is nobody's."""
-        logs = [each.name for each in entries if not each.is_directory and each.name.endswith(".log")]
+        """Whether this is a partition directory: it has segments, but no partition directories. A segment
+        beside partition directories belongs to none of them and is a finding."""
+        logs = [entry.name for entry in entries if not entry.is_directory and entry.name.endswith(".log")]
         strays = list(filter(parse_segment_file, logs))
         if not strays or not self._any_holds_log(path, named):
             return bool(strays)
@@ -236,7 +234,8 @@ class LogDir:
         return any(self._holds_log(self.file_system.join(path, name)) for name in names)
 
     def _holds_log(self, path: str) -> bool:
-        """Many a directory is called like a partition: one of Kafka's files in it tells."""
+        """Whether a directory contains one of Kafka's files; its name alone may be like a partition's by
+        chance."""
         try:
             names = [entry.name for entry in self.file_system.list(path)]
         except OSError:
@@ -251,7 +250,7 @@ class LogDir:
         self._add_single(parent, parsed.base_offset)
 
     def _add_single(self, path: str, only_base_offset: int | None = None) -> None:
-        """A partition directory on its own; its parent may still be the log directory it was found in."""
+        """Add a partition directory that was named itself; its parent may still be its log directory."""
         parent, name = self.file_system.split(path)
         parsed = parse_partition_directory(name)
         topic_partition = parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
@@ -267,7 +266,7 @@ class LogDir:
             return
         if other.path == source.path:
             raise LogDirError(
-                f"{source.path} is named by several of its segments; name one of them, or the directory"
+                f"several segments of {source.path} were given; give one of them, or the directory"
             )
         raise LogDirError(
             f"{source.topic_partition} lies in two places, {other.path} and {source.path}; "
@@ -276,7 +275,7 @@ class LogDir:
 
 
 class _Directory:
-    """What one log directory says of its partitions."""
+    """The facts that one log directory has about its partitions: checkpoints, metadata, shutdown marker."""
 
     def __init__(self, owner: LogDir, path: str, wanted: Iterable[TopicPartition]) -> None:
         parse_offsets = partial(parse_offset_checkpoint, only=frozenset(wanted))
@@ -298,7 +297,7 @@ class _Directory:
             return False  # the checkpoints could not be read either, which is a finding
 
     def _parse(self, name: str, parse: Callable[[bytes], T], path: str | None = None) -> T | None:
-        """Content of a small file; None when it is missing or malformed, which is a finding."""
+        """Parse a small file; None when it is missing, or malformed, which is a finding."""
         full = self.file_system.join(path or self._path, name)
         try:
             if not self.file_system.exists(full):

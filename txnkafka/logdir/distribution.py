@@ -1,7 +1,7 @@
-"""How numbers are spread, in memory that does not grow with how many there are.
+"""Distributions of numbers, in memory that does not grow with their count.
 
-Counts are kept by bucket: each number below 256 has its own, above that a power of two is divided into 128.
-So count, sum, minimum and maximum are exact, and a percentile is at most 0.8 % too large.
+Counts are kept by bucket: each number below 256 has its own bucket, above that each power of two is divided
+into 128. So count, sum, minimum and maximum are exact, and a percentile is at most 0.8 % too large.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXACT, DIVISIONS = 256, 128
 
 
 class Distribution:
-    """Numbers not below 0 (others count as 0)."""
+    """A distribution of numbers not below 0 (negative numbers count as 0)."""
 
     __slots__ = ("_buckets", "count", "maximum", "minimum", "total")
 
@@ -30,7 +30,7 @@ class Distribution:
         self._buckets: Counter[int] = Counter()
 
     def add(self, numbers: Sequence[int] | NDArray[Any]) -> None:
-        """Count some more."""
+        """Count more numbers."""
         import numpy as np
 
         values = np.maximum(np.asarray(numbers, np.int64), 0)
@@ -46,7 +46,7 @@ class Distribution:
             self._buckets[bucket] += count
 
     def percentile(self, percent: float) -> int | None:
-        """The number that so many percent are not above; None of nothing."""
+        """Return the number that ``percent`` of all numbers are not above; None without numbers."""
         left = max(1, -int(-self.count * percent // 100))
         for bucket in sorted(self._buckets):
             left -= self._buckets[bucket]
@@ -55,7 +55,7 @@ class Distribution:
         return None
 
     def as_dict(self) -> dict[str, int | float | None]:
-        """``min``, ``mean``, ``p50``, ``p99``, ``max``: None of nothing."""
+        """Return ``min``, ``mean``, ``p50``, ``p99``, ``max``, each None without numbers."""
         return {
             "min": self.minimum,
             "mean": round(self.total / self.count, 1) if self.count else None,
@@ -74,7 +74,7 @@ def _buckets(values: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _largest(bucket: int) -> int:
-    """The largest number in a bucket."""
+    """Return the largest number in a bucket."""
     if bucket < EXACT:
         return bucket
     shift = bucket // DIVISIONS - 1

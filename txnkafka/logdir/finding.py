@@ -1,4 +1,4 @@
-"""A finding: something about a file that a person should know."""
+"""A finding: a fact about a file that a user should know."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["Finding"]
 
 
 class Finding(NamedTuple):
-    """What was found, where, how bad it is, and what to do.
+    """A fact about a file: where it is, how severe it is, and what to do.
 
     ``severity`` is ``error`` (records are lost, hidden or wrong, or a broker would make them so), ``warning``
-    (a derived file or the tail is not as it should be; what the log holds is still read right) or ``note``.
+    (a derived file or the tail is damaged; the records of the log are still read correctly) or ``note``.
     ``code`` is one of the names in docs/findings.md.
     """
 

@@ -1,6 +1,6 @@
-"""Offsets that groups committed, from the ``__consumer_offsets`` partitions of a directory.
+"""Loads the offsets that groups committed from the ``__consumer_offsets`` partitions of a directory.
 
-Which of them are committed and which pending is decided by ``coordinator.Offsets``.
+``coordinator.Offsets`` decides which of them are committed and which are pending.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ __all__ = ["GroupsView", "PendingOffset", "replay_offsets_log"]
 
 
 class PendingOffset(NamedTuple):
-    """An offset in a transaction that has not ended: the producer, the record's offset, what it will be."""
+    """An offset in a transaction that has not ended: the producer, the record's offset, the value to
+    commit."""
 
     producer_id: int
     record_offset: int
@@ -30,7 +31,7 @@ class PendingOffset(NamedTuple):
 
 
 class GroupsView(NamedTuple):
-    """Committed and pending offsets of the partitions that are here, whose numbers are ``partitions``."""
+    """Committed and pending offsets of the partitions in this directory, whose numbers are ``partitions``."""
 
     committed: dict[tuple[str, TopicPartition], OffsetAndMetadata]
     pending: dict[tuple[str, TopicPartition], list[PendingOffset]]

@@ -1,8 +1,7 @@
-"""One walk over the batch headers of consecutive segments, following transactions on the way.
+"""One pass over the batch headers of consecutive segments, which follows transactions on the way.
 
-What is wrong with the order of batches or of segments is settled here, once, for everybody who looks at
-headers: batches whose offsets cannot be right count for nothing, and where a segment is missing,
-transactions may have lost their markers.
+This pass handles a wrong order of batches or segments for all readers of headers: batches whose offsets
+cannot be right are ignored, and where a segment is missing, transactions may have lost their markers.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ __all__ = ["SegmentHeaders", "header_pass", "segment_containing"]
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeaders:
-    """The headers of one segment, or of a part of one that has very many batches. ``next_offset`` is where
-    the log ended before it, ``limit`` where the segment must end, ``hole`` whether offsets are missing in
-    front of it."""
+    """The headers of one segment, or of a part of a segment with very many batches. ``next_offset`` is the
+    end offset of the log before it, ``limit`` the offset that the segment must end at or below, ``hole``
+    whether offsets are missing in front of it."""
 
     segment: SegmentReader
     index: BatchIndex
@@ -42,19 +41,19 @@ class SegmentHeaders:
 
     @property
     def sound_end(self) -> int:
-        """Position behind the last batch that is in its place."""
+        """The position behind the last batch that is not misplaced."""
         last = len(self.index)
         while last and last - 1 in self.misplaced:
             last -= 1
         return self.index.position[last] if last < len(self.index) else self.index.end_position
 
     def end_before(self, i: int) -> int:
-        """Where the log ends before batch number ``i``, misplaced batches left out."""
+        """Return the end offset of the log before batch number ``i``, without misplaced batches."""
         ends = (self.index.last_offset[k] + 1 for k in range(i - 1, -1, -1) if k not in self.misplaced)
         return max(self.next_offset, next(ends, self.next_offset))
 
     def begin_after(self, i: int) -> int:
-        """Where the first batch behind number ``i`` that is in its place begins."""
+        """Return the base offset of the first batch behind number ``i`` that is not misplaced."""
         return next(
             (self.index.base_offset[k] for k in range(i + 1, len(self.index)) if k not in self.misplaced),
             self.limit,
@@ -62,7 +61,7 @@ class SegmentHeaders:
 
 
 def segment_containing(segments: list[SegmentReader], offset: int) -> int:
-    """Number of the last segment whose base offset is not above ``offset``."""
+    """Return the number of the last segment whose base offset is not above ``offset``."""
     return max((i for i, segment in enumerate(segments) if segment.base_offset <= offset), default=0)
 
 
@@ -73,11 +72,12 @@ def header_pass(
     begin: HeaderPoint | None = None,
     mark: PassMark | None = None,
 ) -> Iterator[SegmentHeaders]:
-    """Feed ``scan`` with segment after segment from number ``first`` on, those with very many batches part by
-    part; each is yielded when it was fed. Indexes are remembered up to MAX_INDEXED_BATCHES in all.
+    """Feed ``scan`` with the segments from number ``first`` on, those with very many batches part by part,
+    and yield each part afterwards. The indexes of up to MAX_INDEXED_BATCHES batches are kept.
 
-    ``begin`` is a point in segment ``first`` from which an earlier pass goes on; ``mark`` is set where the
-    pass reaches it. Raises CannotResumeError where the log contradicts the earlier pass.
+    ``begin`` is a point in segment ``first`` where an earlier pass stopped and this one continues; ``mark``
+    is set where the pass reaches its offset. Raises CannotResumeError where the log contradicts the earlier
+    pass.
     """
     next_offset = segments[first].base_offset if segments else 0
     cleaning, has_gaps = Cleaning(segments), False
@@ -118,7 +118,7 @@ def header_pass(
 def _feed_part(
     headers: SegmentHeaders, scan: TransactionScan, mark: PassMark | None, *, has_gaps: bool
 ) -> None:
-    """Feed ``scan`` with one index, and set ``mark`` where it lies in it."""
+    """Feed ``scan`` with one index, and set ``mark`` if its offset is in the index."""
     index, misplaced = headers.index, headers.misplaced
     split = None if mark is None else mark.split(index, misplaced, scan.next_offset)
     if mark is not None and split is not None:
@@ -132,14 +132,15 @@ def _feed_part(
 
 
 def _feed(scan: TransactionScan, headers: SegmentHeaders, start: int, stop: int) -> None:
-    """Feed ``scan`` with batches ``start`` to ``stop``, without those that are not in their place."""
+    """Feed ``scan`` with batches ``start`` to ``stop``, without the misplaced ones."""
     for end in (*(i for i in headers.misplaced if start <= i < stop), stop):
         scan.feed(headers.index, start, end)
         start = end + 1
 
 
 def _check_hole(segments: list[SegmentReader], begin: HeaderPoint, cleaning: Cleaning) -> None:
-    """What once looked like missing segments may turn out to be the cleaner's work."""
+    """Raise CannotResumeError if the cleaner has made the gap that the earlier pass took for missing
+    segments."""
     if begin.hole is not None and cleaning.has_reached(segment_of(segments, begin.hole)):
         raise CannotResumeError(f"the cleaner has been at the segment at offset {begin.hole}")
 

@@ -1,8 +1,8 @@
-"""A place in a log that a pass over its headers has reached, and from which a later pass goes on.
+"""A place in a log where a pass over its headers stopped, and from which a later pass continues.
 
-What a pass knows at a place is small: where it is, which transactions are open, and what it must know to
-judge missing offsets. What ended before is not in it. A point is pure data; whether a log is still the one
-that was passed is checked before a pass goes on, by the last batch in front of the point.
+A point is small: its position, the open transactions, and the facts needed to judge missing offsets.
+Transactions that ended before are not in it. A point is pure data; before a pass continues it checks by the
+last batch in front of the point that the log is still the same.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["CannotResumeError", "HeaderPoint", "PassMark", "check_follows", "res
 
 
 class CannotResumeError(LogDirError):
-    """The log is not the one that was planned, or what was planned of it does not count any more: it was
-    truncated, compacted or deleted at the place where a plan stopped. Plan it from the beginning."""
+    """The log is not the one that was planned, or the plan is outdated: the log was truncated, compacted or
+    deleted at the place where the plan stopped. Plan it from the beginning."""
 
 
 class LastBatch(NamedTuple):
     """The batch in front of a point: the base offset of its segment, its position, and its header, whose CRC
-    stands for the rest of it."""
+    identifies the rest of the batch."""
 
     segment: int
     position: int
@@ -54,15 +54,15 @@ class HeaderPoint(NamedTuple):
     last_batch: LastBatch | None
 
     def check(self, segments: Sequence[SegmentReader], deleted_to: int) -> None:
-        """Raise CannotResumeError unless the log is as it was up to here, but for offsets below
-        ``deleted_to``, at which no transaction may have been open."""
+        """Raise CannotResumeError unless the log up to the point is unchanged, except that offsets below
+        ``deleted_to`` may be deleted if no open transaction began there."""
         i = segment_of(segments, self.segment)
         segment = segments[i]
         if segment.size < self.position:
             raise CannotResumeError(f"{segment.path} was truncated: it ends before position {self.position}")
         if i + 1 < len(segments) and segments[i + 1].base_offset < self.next_offset:
             raise CannotResumeError(f"{segments[i + 1].path} begins below offset {self.next_offset}")
-        if any(each.first_offset < deleted_to for each in self.open_ranges):
+        if any(transaction.first_offset < deleted_to for transaction in self.open_ranges):
             raise CannotResumeError(f"{segment.path}: the beginning of an open transaction was deleted")
         if self.last_batch is not None:
             base_offset, position, header = self.last_batch
@@ -72,8 +72,8 @@ class HeaderPoint(NamedTuple):
 
 
 class PassMark:
-    """Remembers the point where a pass reaches ``offset``, or the end of the log, and how many transactions
-    had ``ended`` there."""
+    """Records the point where a pass reaches ``offset``, or the end of the log, and how many transactions had
+    ``ended`` there."""
 
     def __init__(self, offset: int = NO_LIMIT, begin: HeaderPoint | None = None) -> None:
         self.is_set = False
@@ -86,8 +86,8 @@ class PassMark:
 
     @property
     def point(self) -> HeaderPoint | None:
-        """The point, once it is set. Reads the header of the batch before it; raises CannotResumeError when
-        that is no longer the one that was passed."""
+        """Return the point once it is set. Reads the header of the batch before it; raises CannotResumeError
+        when that batch has changed since the pass."""
         if self._point is not None and self._last_at is not None:
             last, position, size, crc = self._last_at
             header = _header_at(last, position, size)
@@ -98,13 +98,13 @@ class PassMark:
         return self._point
 
     def hole(self, base_offset: int) -> None:
-        """Segments are missing in front of the segment with that base offset."""
+        """Record that segments are missing in front of the segment with that base offset."""
         if self._hole is None and not self.is_set:
             self._hole = base_offset
 
     def split(self, index: BatchIndex, misplaced: Sequence[int], next_offset: int) -> int | None:
-        """The number of the batch in front of which the point lies; None when it is not in ``index``, before
-        which the log ends at ``next_offset``."""
+        """Return the number of the batch behind the point; None when the point is not in ``index``.
+        ``next_offset`` is the end offset of the log before ``index``."""
         if self.is_set:
             return None
         if next_offset >= self._offset:
@@ -120,7 +120,7 @@ class PassMark:
         return (before[-1] + 1 if before else 0) if crossed else None
 
     def passed(self, segment: SegmentReader, index: BatchIndex, stop: int, misplaced: Sequence[int]) -> None:
-        """The batches before number ``stop`` were passed."""
+        """Record that the pass has seen the batches before number ``stop``."""
         last = next((i for i in range(stop - 1, -1, -1) if i not in misplaced), None)
         if last is not None and not self.is_set:
             size = min(HEADER_SIZE, index.size[last])
@@ -135,7 +135,7 @@ class PassMark:
         *,
         has_gaps: bool,
     ) -> None:
-        """The point is here."""
+        """Set the point."""
         self.is_set, self.ended = True, len(scan.ended)
         self._point = HeaderPoint(
             segment.base_offset,
@@ -149,12 +149,12 @@ class PassMark:
 
 
 def resumed_scan(point: HeaderPoint) -> TransactionScan:
-    """The transactions at ``point``, to be followed further."""
+    """Return a scan that continues with the open transactions at ``point``."""
     return TransactionScan(point.next_offset, point.open_ranges)
 
 
 def segment_of(segments: Sequence[SegmentReader], base_offset: int) -> int:
-    """Number of the segment with that base offset. Raises CannotResumeError when it is gone."""
+    """Return the number of the segment with that base offset. Raises CannotResumeError when it is gone."""
     for i in range(len(segments) - 1, -1, -1):
         if segments[i].base_offset == base_offset:
             return i
@@ -162,8 +162,8 @@ def segment_of(segments: Sequence[SegmentReader], base_offset: int) -> int:
 
 
 def check_follows(segment: SegmentReader, index: BatchIndex, next_offset: int) -> None:
-    """Raise CannotResumeError where batches behind a point claim offsets before it: what was decided before
-    the point would be decided otherwise."""
+    """Raise CannotResumeError where batches behind a point claim offsets before it, since they would change
+    decisions that the earlier pass made."""
     if index.disorder(next_offset) < len(index) and min(index.base_offset) < next_offset:
         raise CannotResumeError(f"{segment.path} has a batch below offset {next_offset} behind that offset")
 

@@ -1,4 +1,4 @@
-"""The offsets that the times of a request mean in one partition."""
+"""Converts the times of a request to offsets of one partition."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["located"]
 def located(
     request: ReadRequest, log_start_offset: int, find: Callable[[int], OffsetAndTimestamp | None]
 ) -> ReadRequest | None:
-    """``request`` with offsets instead of times; None when no record is at or after its start time.
+    """Return ``request`` with offsets instead of times; None when no record is at or after its start time.
 
-    ``find`` gives the first record at or after a time. Where it raises CorruptRecordError and the request
-    leaves damaged batches out, the offset of that batch is taken.
+    ``find`` returns the first record at or after a time. Where it raises CorruptRecordError and the request
+    leaves damaged batches out, the offset of that batch is used.
     """
     start, end = request.start_offset, request.end_offset
     if request.start_time is not None:

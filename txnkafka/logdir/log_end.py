@@ -1,8 +1,8 @@
-"""Where a log ends for a reader: by the rule of ``storage.formats.log_end``, as Kafka's broker has it.
+"""Finds the end of a log for a reader by the rule of ``storage.formats.log_end``, like Kafka's broker.
 
-Nothing is cut off the files. Without a recovery point (a copy of a partition directory) only the last segment
-is checked, as damage further back is not a tail. Bytes behind the last whole batch of the last segment never
-count, clean shutdown or not.
+No file is truncated. Without a recovery point (a copy of a partition directory) only the last segment is
+checked, as damage in earlier segments is not a tail. Bytes behind the last whole batch of the last segment
+never count, clean shutdown or not.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ NOT_CHECKED = (1 << 63) - 1
 
 
 class LogEnd(NamedTuple):
-    """The segments that count (the last one's size cut to whole batches), the log end offset, and what was
-    cut off. ``checked_from``: the base offset of the segment from which on CRCs were checked."""
+    """The segments of the log (the size of the last one limited to whole batches), the log end offset, and
+    findings about the bytes left out. CRCs were checked from the segment with base offset ``checked_from``
+    on."""
 
     segments: list[SegmentReader]
     log_end_offset: int
@@ -35,7 +36,7 @@ class LogEnd(NamedTuple):
 
 
 class KnownEnd(NamedTuple):
-    """Where an earlier look found the end of the log, and from which segment on it had checked CRCs."""
+    """The end of the log at an earlier time, and the segment from which on CRCs were checked then."""
 
     point: HeaderPoint
     checked_from: int
@@ -49,8 +50,8 @@ def end_of_log(
     being_written: bool,
     known: KnownEnd | None = None,
 ) -> LogEnd:
-    """Find the end of the log. ``being_written``: a broker holds the directory, so that a torn tail is
-    nothing unusual. What lies before ``known`` is not looked at again."""
+    """Find the end of the log. ``being_written``: a broker has locked the directory, so that a torn tail is
+    normal. Batches before ``known`` are not read again."""
     if not segments:
         return LogEnd([], 0, [])
     bases = [segment.base_offset for segment in segments]
@@ -62,7 +63,7 @@ def end_of_log(
         if at >= first:
             first, begin, checked_from = at, known.point, known.checked_from
     if clean_shutdown:
-        checked_from = NOT_CHECKED  # what was appended since is taken as it is
+        checked_from = NOT_CHECKED  # batches appended since then are not checked
     findings: list[Finding] = []
     for i in range(first, len(segments)):
         index, end_offset, only = _whole_batches(segments[i], begin, check_crc=not clean_shutdown)
@@ -84,8 +85,8 @@ def end_of_log(
 def _whole_batches(
     segment: SegmentReader, begin: HeaderPoint | None, *, check_crc: bool
 ) -> tuple[BatchIndex, int, BatchIndex | None]:
-    """The last index of the batches (from ``begin`` on) up to the first one that recovery would not accept,
-    the offset behind them, and the index again when it is that of the whole segment."""
+    """Index the batches from ``begin`` on up to the first one that recovery would not accept. Returns the
+    last index, the offset behind its batches, and the index again when it covers the whole segment."""
     end_offset, position = segment.base_offset, 0
     if begin is not None:
         end_offset, position = begin.next_offset, begin.position
@@ -99,8 +100,8 @@ def _whole_batches(
 
 
 def _accepted(segment: SegmentReader, start: int, *, check_crc: bool) -> Iterator[BatchIndex]:
-    """Windows from ``start`` up to the first batch that recovery would not accept; ``stop`` of the last one
-    is "crc" when that is one with a wrong CRC."""
+    """Yield windows from ``start`` up to the first batch that recovery would not accept; ``stop`` of the last
+    one is "crc" when the CRC of that batch is wrong."""
     bad = 0
 
     def look(position: int, data: memoryview, index: BatchIndex) -> None:
@@ -119,7 +120,7 @@ def _cut(
     segments: list[SegmentReader], i: int, index: BatchIndex, reason: str, *, being_written: bool
 ) -> list[Finding]:
     segment = segments[i]
-    left_out = segment.size - index.end_position + sum(each.size for each in segments[i + 1 :])
+    left_out = segment.size - index.end_position + sum(later.size for later in segments[i + 1 :])
     if being_written and index.stop in ("torn", "zeros"):
         return []
     if index.stop == "crc":

@@ -1,8 +1,8 @@
-"""Why the last stable offset of a partition stands where it stands.
+"""Explains the last stable offset of a partition.
 
-The oldest open transaction holds it, and its verdict is the partition's. What waits behind it is counted
-from batch headers: all data up to the log end, whoever wrote it. A closed segment that reaches beyond the
-last stable offset can be neither compacted nor copied to tiered storage.
+The oldest open transaction determines it, and its verdict is the partition's. The records that wait behind it
+are counted from batch headers: all data up to the log end, whoever wrote it. A closed segment that reaches
+beyond the last stable offset can be neither compacted nor copied to tiered storage.
 Source: UnifiedLog.fetchLastStableOffset, LogCleanerManager.cleanableOffsets, RemoteLogManager.
 """
 
@@ -27,8 +27,8 @@ __all__ = ["JudgedTransaction", "LsoReport", "Waiting", "lso_report"]
 
 
 class JudgedTransaction(NamedTuple):
-    """An open transaction: the partition's view of it, the coordinator's (None: not known), the verdict,
-    what to do."""
+    """An open transaction: the partition's view of it, the coordinator's (None: unknown), the verdict, what
+    to do."""
 
     transaction: TransactionRange
     coordinator: TransactionMetadata | None
@@ -38,12 +38,12 @@ class JudgedTransaction(NamedTuple):
 
     @property
     def transactional_id(self) -> str | None:
-        """Whose it is; None when nobody here knows."""
+        """The transactional id of its producer; None when unknown."""
         return None if self.coordinator is None else self.coordinator.transactional_id
 
     @property
     def since_ms(self) -> int | None:
-        """When it began: by its first record, else by the coordinator."""
+        """The time it began, by its first record, else by the coordinator."""
         if self.transaction.first_timestamp >= 0:
             return self.transaction.first_timestamp
         begin = -1 if self.coordinator is None else self.coordinator.start_timestamp
@@ -65,8 +65,8 @@ class JudgedTransaction(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What a read_committed reader does not get yet, and closed segments (names of ``.log`` files) that
-    cannot be compacted or tiered."""
+    """The records that a read_committed reader does not get yet, and the closed segments (names of ``.log``
+    files) that cannot be compacted or tiered."""
 
     records: int
     bytes: int
@@ -75,7 +75,8 @@ class Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LsoReport:
-    """One partition. ``open_transactions`` has the oldest, which holds the last stable offset, first."""
+    """The report on one partition. ``open_transactions`` begins with the oldest one, which determines the
+    last stable offset."""
 
     topic: str
     partition: int
@@ -91,11 +92,11 @@ class LsoReport:
 
     @property
     def is_stuck(self) -> bool:
-        """A transaction hangs, is overdue or waits for its end marker; or records wait behind one of which
-        nobody here knows what became of it."""
-        verdicts = [each.verdict for each in self.open_transactions]
-        unknown = any(each.is_unknown for each in verdicts) and self.waiting.records > 0
-        return unknown or any(each.is_stuck for each in verdicts)
+        """Whether a transaction hangs, is overdue or waits for its end marker, or records wait behind a
+        transaction whose outcome is unknown."""
+        verdicts = [transaction.verdict for transaction in self.open_transactions]
+        unknown = any(verdict.is_unknown for verdict in verdicts) and self.waiting.records > 0
+        return unknown or any(verdict.is_stuck for verdict in verdicts)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; what is not known is None."""
@@ -108,7 +109,7 @@ class LsoReport:
             "last_stable_offset": self.last_stable_offset,
             "verdict": self.verdict.value,
             "judged_at": self.judged.now_ms if self.open_transactions else None,
-            "open_transactions": [each.as_dict() for each in self.open_transactions],
+            "open_transactions": [transaction.as_dict() for transaction in self.open_transactions],
         }
 
 
@@ -148,7 +149,7 @@ def _open_transactions(
         judgement = judge(name, transaction, coordinator, circumstances)
         owner = coordinator.owner(transaction.producer_id)
         if judgement.verdict.is_hanging and producers is None:
-            producers = {each.producer_id: each for each in view.producer_state().entries()}
+            producers = {entry.producer_id: entry for entry in view.producer_state().entries()}
         repair = repair_advice(
             judgement.verdict,
             name,
@@ -172,7 +173,8 @@ def _without_open_transactions(view: PartitionView) -> Judgement:
 
 
 def waiting_behind(view: PartitionView, offset: int) -> Waiting:
-    """All data from ``offset`` to the log end, and the closed segments that reach beyond ``offset``."""
+    """Count the data from ``offset`` to the log end, and list the closed segments that reach beyond
+    ``offset``."""
     if offset >= view.log_end_offset:
         return Waiting(0, 0, ())
     segments = view.segments

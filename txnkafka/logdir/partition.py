@@ -1,8 +1,7 @@
-"""One partition of somebody's log directory, read only: where its log begins and ends, what is decided,
-what a reader gets.
+"""The read-only view of one partition: where its log begins and ends, its transactions, and its records.
 
-Everything follows from the ``.log`` files. A producer snapshot saves the way back to the beginning when
-the last stable offset is wanted, and a ``.txnindex`` is compared with the markers in the log; missing or
+All answers follow from the ``.log`` files. A producer snapshot only saves the pass from the log's beginning
+when the last stable offset is needed, and a ``.txnindex`` is compared with the markers in the log; missing or
 damaged ones change no answer.
 """
 
@@ -45,14 +44,14 @@ __all__ = ["PartitionSource", "PartitionView"]
 
 
 class PartitionView:
-    """A partition as it was when it was first looked at.
+    """A view of a partition at the time of its first use.
 
     Offsets are those of Kafka: ``log_start_offset`` inclusive; ``log_end_offset``, ``high_watermark`` and
     ``last_stable_offset`` exclusive. ``isolation_level`` defaults to read_committed everywhere.
     """
 
     def __init__(self, source: PartitionSource, checkpoint: PlanCheckpoint | None = None) -> None:
-        """``checkpoint``: what an earlier plan of the partition found out, which is not looked for again."""
+        """``checkpoint`` is where an earlier plan of the partition ended; this view continues from there."""
         self.source = source
         self.checkpoint = checkpoint
         self.topic, self.partition = source.topic_partition
@@ -73,7 +72,7 @@ class PartitionView:
 
     @cached_property
     def files(self) -> PartitionFiles:
-        """What lies in the directory."""
+        """The files in the directory."""
         found = list_partition(self.source.file_system, self.source.path, self.source.only_base_offset)
         for segment in found.segments:
             segment.follows_cleaned = segment.base_offset <= self.source.cleaned_to
@@ -99,12 +98,12 @@ class PartitionView:
 
     @property
     def segments(self) -> list[SegmentReader]:
-        """The segments that count, in offset order."""
+        """The segments of the log, in offset order."""
         return self._log_end.segments
 
     @property
     def tail_findings(self) -> list[Finding]:
-        """What was cut off at the end of the log, and why."""
+        """Findings about the bytes left out at the end of the log."""
         return self._log_end.findings
 
     @property
@@ -120,7 +119,7 @@ class PartitionView:
 
     @property
     def high_watermark(self) -> int | None:
-        """What the broker last noted (every five seconds, and when it stops); None when it is not known."""
+        """The high watermark in the broker's checkpoint (written every 5 s and on shutdown), or None."""
         if self.source.high_watermark is None:
             return None
         return max(self.log_start_offset, min(self.source.high_watermark, self.log_end_offset))
@@ -135,11 +134,11 @@ class PartitionView:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where a read_committed reader stops: the first offset of the oldest open transaction, else the
+        """The offset where a read_committed reader stops: the first of the oldest open transaction, else the
         log end.
 
-        On a disk the high watermark is not known exactly; like a broker that starts alone on this
-        directory, this takes everything in the log for replicated.
+        The files do not have the exact high watermark; like a broker that starts alone on this directory, the
+        view takes everything in the log for replicated.
         """
         return min(self._undecided.first_unstable_offset, self.log_end_offset)
 
@@ -159,7 +158,7 @@ class PartitionView:
         return SnapshotFiles(self.source.file_system, self.files.snapshots, offsets)
 
     def producer_state(self) -> ProducerTable:
-        """What a broker would know of this partition's producers at the log end."""
+        """Return the state of this partition's producers at the log end, as a broker would have it."""
         table, completed = ProducerTable(), list[CompletedTxn]()
         loaded = self._snapshots.load_newest(table)
         start = self.log_start_offset if loaded is None else loaded
@@ -172,7 +171,8 @@ class PartitionView:
         return table
 
     def producers(self, *, now_ms: int) -> list[ProducerStateEntry]:
-        """The producers that DescribeProducers shows at ``now_ms``: idle ones are forgotten after a day."""
+        """Return the producers that DescribeProducers shows at ``now_ms``: those idle for a day have
+        expired."""
         table = self.producer_state()
         table.expire(now_ms, LogConfig.producer_id_expiration_ms)
         return table.entries()
@@ -180,14 +180,14 @@ class PartitionView:
     def transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> list[TransactionRange]:
-        """The transactions with records in [start_offset, end_offset): those that ended in the order of
-        their markers, then open ones."""
+        """Return the transactions with records in [start_offset, end_offset): those that ended in the order
+        of their markers, then open ones."""
         return list(self.iter_transactions(start_offset, end_offset))
 
     def iter_transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> Iterator[TransactionRange]:
-        """The same one by one: not all of them are in memory at once."""
+        """Yield what ``transactions`` returns one by one, without keeping all of it in memory."""
         check_integers(start_offset=start_offset, end_offset=end_offset)
         start = self.log_start_offset if start_offset is None else start_offset
         end = self.log_end_offset if end_offset is None else end_offset
@@ -196,14 +196,14 @@ class PartitionView:
     def aborted_transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> list[TransactionRange]:
-        """The aborted ones among them."""
-        return [each for each in self.transactions(start_offset, end_offset) if each.outcome == "aborted"]
+        """Return the aborted ones of ``transactions``."""
+        return [txn for txn in self.transactions(start_offset, end_offset) if txn.outcome == "aborted"]
 
     def end_offset(
         self, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED, up_to: str = "log-end"
     ) -> int:
-        """Where a reader of that isolation level stops. ``up_to="high-watermark"`` also stops at the noted
-        high watermark."""
+        """Return the offset where a reader of that isolation level stops. ``up_to="high-watermark"`` also
+        stops at the high watermark in the broker's checkpoint."""
         return self._end_of(ReadRequest.of(isolation_level, up_to=up_to))
 
     def _end_of(self, request: ReadRequest) -> int:
@@ -222,10 +222,10 @@ class PartitionView:
         unit_bytes: int = UNIT_BYTES,
         findings: list[Finding] | None = None,
     ) -> list[ReadUnit]:
-        """The units of work that read [start_offset, end_offset), to the end the isolation level allows.
+        """Return the units that read [start_offset, end_offset), up to the end for the isolation level.
 
-        What the survey finds wrong on the way is added to ``findings``. Raises OffsetOutOfRangeError for a
-        start below the log start or beyond the log end.
+        Damage that the survey finds is added to ``findings``. Raises OffsetOutOfRangeError for a start below
+        the log start or beyond the log end.
         """
         request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to)
         return self.units(request, unit_bytes=unit_bytes, findings=findings)
@@ -237,7 +237,7 @@ class PartitionView:
         unit_bytes: int = UNIT_BYTES,
         findings: list[Finding] | None = None,
     ) -> list[ReadUnit]:
-        """The units of work that read what ``request`` says; otherwise as ``plan``."""
+        """Return the units of work that read the records of ``request``; otherwise like ``plan``."""
         located = self.located(request)
         start, end = (0, 0) if located is None else self.offset_range(located)
         if start >= end:
@@ -248,7 +248,7 @@ class PartitionView:
         return found.units(self.topic_partition, start, end, read_committed=request.read_committed)
 
     def plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
-        """What a later view of this partition goes on from; offsets below ``next_offset`` are planned."""
+        """Return the checkpoint where a later view continues; offsets below ``next_offset`` are planned."""
         seen, checked_from = self._undecided.seen(), self._log_end.checked_from
         start = self.log_start_offset
         return PlanCheckpoint(self.topic_partition, start, next_offset, planned, seen, checked_from)
@@ -260,22 +260,21 @@ class PartitionView:
         end_offset: int | None = None,
         up_to: str = "log-end",
     ) -> tuple[int, int]:
-        """Where a reader who wants [start_offset, end_offset) begins and stops. Raises
-        OffsetOutOfRangeError, and TypeError for what is no int."""
+        """Return where a reader of [start_offset, end_offset) begins and stops. Raises OffsetOutOfRangeError,
+        and TypeError for an offset that is no int."""
         return self.offset_range(ReadRequest.of(isolation_level, start_offset, end_offset, up_to))
 
     def located(self, request: ReadRequest) -> ReadRequest | None:
-        """``request`` with offsets instead of times; None when no record is at or after its start time.
-
-        A damaged batch that might be the first one raises CorruptRecordError; where damaged batches are left
+        """``request`` with offsets instead of times; None when no record is at or after its start time. A
+        damaged batch that might be the first one raises CorruptRecordError; where damaged batches are left
         out, its offset is taken.
         """
         level = request.isolation_level
         return located(request, self.log_start_offset, lambda time: self.offset_for_timestamp(time, level))
 
     def offset_range(self, request: ReadRequest) -> tuple[int, int]:
-        """The offsets [start, end) of a request without times. Raises OffsetOutOfRangeError for a start that
-        is not in the log."""
+        """Return the offsets [start, end) of a request without times. Raises OffsetOutOfRangeError for a
+        start outside of the log."""
         end = self._end_of(request)
         start = self._valid_start(request.start_offset)
         return start, end if request.end_offset is None else min(request.end_offset, end)
@@ -300,11 +299,11 @@ class PartitionView:
         on_corrupt: str | OnCorrupt = "stop",
         decoder: ChunkDecoder | None = None,
     ) -> Iterator[RecordColumns]:
-        """Records as columns, a chunk at a time, control records left out.
+        """Yield records as columns, a chunk at a time, without control records.
 
-        The columns are used again for the next chunk unless somebody still looks at them. In front of a
-        damaged batch raises CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the
-        error, the batch is left out instead.
+        The columns' memory is reused for the next chunk unless the caller keeps a view of it. Raises
+        CorruptRecordError in front of a damaged batch; with ``on_corrupt="skip"``, or a function that takes
+        the error, the batch is left out instead.
         """
         request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
         yield from self.columns(request, decoder)
@@ -312,13 +311,13 @@ class PartitionView:
     def columns(
         self, request: ReadRequest, decoder: ChunkDecoder | None = None
     ) -> Iterator[RecordColumns]:
-        """The records that ``request`` says; otherwise as ``read``."""
+        """Yield the records of ``request``; otherwise like ``read``."""
         decoder = ChunkDecoder() if decoder is None else decoder
         for segment, unit in self._opened(self.units(request)):
             yield from read_unit(segment, unit, decoder, request.damage_handler)
 
     def _opened(self, units: list[ReadUnit]) -> Iterator[tuple[SegmentReader, ReadUnit]]:
-        """Each unit with its segment, which is closed afterwards where there are many."""
+        """Yield each unit with its segment, which is closed afterwards where there are many."""
         by_path = {segment.path: segment for segment in self.segments}
         for unit in units:
             yield by_path[unit.path], unit
@@ -334,14 +333,14 @@ class PartitionView:
         up_to: str = "log-end",
         on_corrupt: str | OnCorrupt = "stop",
     ) -> int:
-        """How many records ``read`` gives, from batch headers: CRCs are not looked at, and only batches that
-        a bound cuts and sets of magic 0 and 1 are decoded."""
+        """Return the number of records that ``read`` gives, from batch headers: CRCs are not checked, and
+        only batches that a bound cuts and sets of magic 0 and 1 are decoded."""
         return self.record_count(
             ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
         )
 
     def record_count(self, request: ReadRequest) -> int:
-        """The number of records that ``request`` says; otherwise as ``count``."""
+        """Return the number of records of ``request``; otherwise like ``count``."""
         decoder, handler = ChunkDecoder(views=True), request.damage_handler
         units = self._opened(self.units(request))
         return sum(count_unit(segment, unit, decoder, handler) for segment, unit in units)
@@ -355,7 +354,7 @@ class PartitionView:
         up_to: str = "log-end",
         on_corrupt: str | OnCorrupt = "stop",
     ) -> Iterator[Record]:
-        """The same as Record objects, with headers."""
+        """Yield the records of ``read`` as Record objects, with headers."""
         request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
         for columns in self.columns(request, ChunkDecoder(headers=True)):
             yield from records_of(columns)
@@ -370,7 +369,7 @@ class PartitionView:
         up_to: str = "log-end",
         on_corrupt: str | OnCorrupt = "stop",
     ) -> Iterator[pa.RecordBatch]:
-        """The same as Arrow record batches with columns named as in Spark's Kafka source; needs pyarrow."""
+        """Yield the records of ``read`` as Arrow record batches with the columns of Spark's Kafka source."""
         schema = arrow_schema(columns)
         request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
         for chunk in self.columns(request, ChunkDecoder(headers="headers" in columns)):
@@ -383,8 +382,8 @@ class PartitionView:
         *,
         on_corrupt: str | OnCorrupt = "stop",
     ) -> OffsetAndTimestamp | None:
-        """The first record at or after ``timestamp`` (milliseconds) below the end of the isolation level;
-        None when there is none. Raises CorruptRecordError where a damaged batch might hold it."""
+        """Return the first record at or after ``timestamp`` (milliseconds) below the end for the isolation
+        level; None when there is none. Raises CorruptRecordError where a damaged batch might contain it."""
         check_integers(timestamp=timestamp)
         request = ReadRequest.of(isolation_level, on_corrupt=on_corrupt)
         limits, handler = (self.log_start_offset, self._end_of(request)), request.damage_handler
@@ -395,6 +394,6 @@ class PartitionView:
             raise
 
     def close(self) -> None:
-        """Give all files back."""
+        """Close all files."""
         for segment in self.files.segments:
             segment.close()

@@ -1,7 +1,7 @@
-"""What lies in a partition directory: segments and snapshots, with the leftovers of a crash seen as
-recovery would leave them.
+"""Lists the segments and snapshots of a partition directory, treating the leftovers of a crash as recovery
+would.
 
-``storage.formats.leftovers`` says what these are. A reader never writes: it only looks past them.
+``storage.formats.leftovers`` defines the leftovers. A reader never writes: it only ignores them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot")
 
 
 class PartitionFiles(NamedTuple):
-    """Segments in offset order; ``snapshots`` maps offsets to paths; ``leftovers`` are names that recovery
-    would delete or rename."""
+    """The files of a partition: segments in offset order; ``snapshots`` maps offsets to paths; ``leftovers``
+    are names that recovery would delete or rename."""
 
     segments: list[SegmentReader]
     snapshots: dict[int, str]
@@ -80,7 +80,7 @@ def _segment(file_system: FileSystem, path: str, base_offset: int, current: File
 
 
 def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Files) -> None:
-    """Put swapped segments in the place of those that they replace."""
+    """Replace segments by the ``.swap`` files that an interrupted compaction left for them."""
     swaps = set(leftovers(file for file, _ in found).swaps)
     swapped: Files = {(file.base_offset, file.kind): entry for file, entry in found if file in swaps}
     bases = [base_offset for base_offset, kind in swapped if kind == "log"]

@@ -1,4 +1,4 @@
-"""Where a partition lies, as its log directory knows it before anything of it is read."""
+"""The location of a partition and the facts in its log directory, known before its log is read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["PartitionSource"]
 
 
 class PartitionSource(NamedTuple):
-    """Where a partition lies and what its log directory's checkpoints say of it; None is "not known".
+    """The location of a partition, and its values in the log directory's checkpoints; None means unknown.
 
-    ``is_named``: the name of the directory says which partition it is; otherwise ``topic_partition`` is made
-    up of that name and 0.
+    ``is_named``: the name of the directory is that of a partition; otherwise ``topic_partition`` consists of
+    the directory's name and 0.
     """
 
     file_system: FileSystem

@@ -1,9 +1,8 @@
-"""What to read, in which pieces.
+"""Divides the bytes to read into units.
 
-A plan is made once and is pure data: units that name a segment, a range of its bytes on batch boundaries,
-a range of offsets, and the transactions to hide in it. Reading a unit (read.py) needs nothing else, so
-that a unit may run in another process, on another machine, a second time, and sees the same bytes and
-gives the same records.
+A plan is pure data: each unit has a segment, a range of its bytes on batch boundaries, a range of offsets,
+and the transactions to hide in it. Reading a unit (read.py) needs nothing else, so a unit can be read in
+another process, on another machine, or a second time: it covers the same bytes and gives the same records.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NEVER = (1 << 63) - 1
 
 class Cut(NamedTuple):
     """A batch boundary: byte position, the end of the offsets before it, and the latest timestamp since the
-    cut before it."""
+    previous cut."""
 
     position: int
     next_offset: int
@@ -34,11 +33,11 @@ class Cut(NamedTuple):
 
 
 class DamagedBatch(NamedTuple):
-    """Damage that is known at planning time: reading stops in front of it.
+    """Damage that is found when planning: reading stops in front of it.
 
-    It may hold any of the offsets in [offset, next_offset). ``size`` 0: nothing behind it in the segment
-    can be read. Where those offsets are not ``wanted`` it is passed over without a word: the batch may claim
-    offsets that are.
+    The damaged bytes may contain any of the offsets in [offset, next_offset). ``size`` 0: nothing behind them
+    in the segment can be read. Where these offsets are not ``wanted`` the damage is skipped silently, even if
+    the batch itself claims wanted offsets.
     """
 
     position: int
@@ -50,10 +49,10 @@ class DamagedBatch(NamedTuple):
 
 
 class SegmentMap(NamedTuple):
-    """What planning must know of one segment.
+    """The facts of one segment that planning needs.
 
-    ``cuts`` begin at position 0 and end behind the last whole batch; ``limit`` is where the
-    next segment, or the rest of the log, begins.
+    ``cuts`` begin at position 0 and end behind the last whole batch; ``limit`` is the offset where the next
+    segment, or the rest of the log, begins.
     """
 
     path: str
@@ -62,14 +61,14 @@ class SegmentMap(NamedTuple):
     damage: Sequence[DamagedBatch] = ()
 
     def joined(self, following: SegmentMap) -> SegmentMap:
-        """This part of a segment and the one that follows it in the same segment."""
+        """Join this part of a segment with the part that follows it in the same segment."""
         cuts, damage = [*self.cuts, *following.cuts[1:]], [*self.damage, *following.damage]
         return self._replace(cuts=cuts, damage=damage)
 
 
 class ReadUnit(NamedTuple):
-    """One piece of work: decode the bytes [start_position, end_position) of a segment and keep offsets
-    [start_offset, end_offset). No record there is later than ``max_timestamp``."""
+    """One unit of work: decode the bytes [start_position, end_position) of a segment and keep offsets
+    [start_offset, end_offset). No record in it is later than ``max_timestamp``."""
 
     topic: str
     partition: int
@@ -84,10 +83,8 @@ class ReadUnit(NamedTuple):
 
 
 def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Sequence[int] = ()) -> list[Cut]:
-    """Batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before the
-    first batch.
-
-    Batches in ``misplaced`` have wrong offsets, which must not count.
+    """Return batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before
+    the first batch. Batches in ``misplaced`` have wrong offsets, which must not count.
     """
     positions, last_offsets = index.position, index.last_offset
     cuts = [Cut(positions[0] if len(index) else index.end_position, next_offset)]
@@ -111,7 +108,7 @@ def read_units(
     start_offset: int,
     end_offset: int,
 ) -> list[ReadUnit]:
-    """The units that cover [start_offset, end_offset), in offset order."""
+    """Return the units that cover [start_offset, end_offset), in offset order."""
     ranges = sorted(hidden)
     return [
         unit._replace(topic=topic, partition=partition)
@@ -124,15 +121,15 @@ def _units_of(
     segment: SegmentMap, hidden: list[HiddenRange], start_offset: int, end_offset: int
 ) -> Iterator[ReadUnit]:
     met = [
-        each._replace(wanted=start_offset < each.next_offset and each.offset < end_offset)
-        for each in segment.damage
+        damaged._replace(wanted=start_offset < damaged.next_offset and damaged.offset < end_offset)
+        for damaged in segment.damage
     ]
     for begin, end in pairwise(segment.cuts):
         low, high = max(start_offset, begin.next_offset), min(end_offset, end.next_offset)
-        damage = tuple(each for each in met if begin.position <= each.position < end.position)
-        if low < high or any(each.wanted for each in damage):
+        damage = tuple(damaged for damaged in met if begin.position <= damaged.position < end.position)
+        if low < high or any(damaged.wanted for damaged in damage):
             overlapping = tuple(
-                each for each in hidden if each.first_offset < high and each.last_offset >= begin.next_offset
+                txn for txn in hidden if txn.first_offset < high and txn.last_offset >= begin.next_offset
             )
             yield ReadUnit(
                 "",
@@ -147,7 +144,7 @@ def _units_of(
                 end.max_timestamp,
             )
     last = segment.cuts[-1]
-    tail = tuple(each for each in met if each.position >= last.position and each.wanted)
+    tail = tuple(damaged for damaged in met if damaged.position >= last.position and damaged.wanted)
     if tail:
         yield ReadUnit(
             "", -1, segment.path, last.position, last.position, last.next_offset, end_offset, (), tail

@@ -1,10 +1,10 @@
-"""Planning a log that grows: each plan goes on where the one before ended.
+"""Checkpoints for planning a log that grows: each plan continues where the previous one ended.
 
-A plan of a partition costs a look at all of its batch headers. A ``PlanCheckpoint`` keeps what such a look
-found out: the next plan looks at the headers behind it, and at those of transactions that were open. It has
-two places in the log: one where the units end, from which transactions are followed again, and one at the
-log's end, from which the last stable offset follows. So a transaction that stays open for days does not make
-each plan scan all that came after it.
+Planning a partition scans all of its batch headers. A ``PlanCheckpoint`` keeps the results: the next plan
+scans only the headers behind it, and those of transactions that were open. It has two places in the log: one
+where the units end, from which transactions are followed again, and one at the log's end, from which the last
+stable offset follows. So a transaction that stays open for days does not make every plan scan everything
+behind it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["PlanCheckpoint"]
 
 @dataclass(frozen=True, slots=True)
 class PlanCheckpoint:
-    """Where the plan of a partition ended: ``next_offset`` is the first offset that it does not cover.
+    """The end of a plan of a partition: ``next_offset`` is the first offset that the plan does not cover.
 
-    A small value that can be pickled: its size depends on how many transactions are open, not on how many
-    ended. It is good for the log that was planned, as long as that is appended to, and segments that were
-    planned are deleted at its start; otherwise the next plan raises CannotResumeError.
+    A checkpoint can be pickled and is small: its size depends on the number of open transactions, not on the
+    number that ended. It is valid as long as the log is only appended to, and only planned segments are
+    deleted at its start; otherwise the next plan raises CannotResumeError.
     """
 
     topic_partition: TopicPartition
@@ -53,7 +53,7 @@ class PlanCheckpoint:
                 point.check(segments, log_start_offset if log_start_offset > self.log_start_offset else 0)
 
     def check_end(self, log_end_offset: int) -> None:
-        """Raise CannotResumeError where the log now ends before what was planned, or seen, of it."""
+        """Raise CannotResumeError where the log now ends before an offset that was planned or scanned."""
         before = self.next_offset if self.seen is None else max(self.next_offset, self.seen.point.next_offset)
         if log_end_offset < before:
             raise CannotResumeError(
@@ -63,5 +63,5 @@ class PlanCheckpoint:
 
     @property
     def known_end(self) -> KnownEnd | None:
-        """The end of the log as it was."""
+        """The end of the log at the time of the plan."""
         return None if self.seen is None else KnownEnd(self.seen.point, self.checked_from)

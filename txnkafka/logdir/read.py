@@ -1,5 +1,5 @@
-"""Reading one unit of a plan: bytes to columns. The same code runs in the caller's thread and in a Spark
-executor."""
+"""Reads one unit of a plan: bytes to columns. The same code runs in the caller's thread and in Spark
+executors."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ __all__ = ["locating", "open_unit", "read_unit", "unit_batches"]
 
 
 def open_unit(file_system: FileSystem, unit: ReadUnit, *, mapped: bool = False) -> LogFileReader:
-    """A reader of the file that ``unit`` lies in, which sees nothing behind the unit's end. ``mapped``: the
-    file may be mapped into memory."""
+    """Open the file of ``unit`` with a reader that sees nothing behind the unit's end. ``mapped``: the file
+    may be mapped into memory."""
     return LogFileReader(file_system, unit.path, unit.end_position, mapped=mapped)
 
 
 def read_unit(
     segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[RecordColumns]:
-    """The records of a unit, chunk by chunk, in columns that the next chunk uses again unless somebody still
-    looks at them.
+    """Yield the records of a unit as columns, chunk by chunk. The next chunk reuses the columns' memory
+    unless the caller keeps a view of it.
 
     Raises CorruptRecordError in front of a damaged batch, after everything before it was yielded; with
-    ``on_corrupt`` the error is handed over and the batch left out.
-    """
+    ``on_corrupt`` the error is passed to it and the batch left out. """
     handler = locating(unit, on_corrupt)
     try:
         for batches in unit_batches(segment, unit, on_corrupt):
@@ -44,10 +43,11 @@ def read_unit(
 def unit_batches(
     segment: LogFileReader, unit: ReadUnit, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[SelectedBatches]:
-    """The batches of a unit, a window at a time, and which of them its reader gets; bytes and headers only.
+    """Yield the batches of a unit, a window at a time, with the selection of its reader; bytes and headers
+    only.
 
-    What is handed out is valid until the next step. Raises CorruptRecordError in front of damage that the
-    plan knows of; with ``on_corrupt`` the error is handed over and the batch left out.
+    A window is valid until the next one is requested. Raises CorruptRecordError in front of damage that the
+    plan contains; with ``on_corrupt`` the error is passed to it and the batch left out.
     """
     try:
         yield from _Walk(segment, unit, locating(unit, on_corrupt)).windows()
@@ -57,7 +57,7 @@ def unit_batches(
 
 
 def locating(unit: ReadUnit, on_corrupt: OnCorrupt | None) -> OnCorrupt | None:
-    """``on_corrupt`` for the batches of a unit: its errors say where they are."""
+    """Wrap ``on_corrupt`` for the batches of a unit, so that its errors have the file and position."""
     if on_corrupt is None:
         return None
 
@@ -88,7 +88,7 @@ class _Walk:
         self._on_corrupt = on_corrupt
 
     def windows(self) -> Iterator[SelectedBatches]:
-        """Stretches between damage that the plan knows of, then that damage."""
+        """Yield the windows between the damage that the plan contains, and report that damage."""
         position = self._unit.start_position
         for damaged in self._unit.damage:
             yield from self._stretch(position, damaged.position)
@@ -107,7 +107,7 @@ class _Walk:
             if len(index):
                 self._next_offset = max(self._next_offset, index.last_offset[len(index) - 1] + 1)
         if whole < end:
-            # The plan's boundaries lie between whole batches; if no more, the file was changed meanwhile.
+            # The plan's boundaries are between whole batches; if they are not any more, the file has changed.
             raise _changed(whole, reason)
 
     def _selected(self, position: int, data: memoryview, index: BatchIndex) -> SelectedBatches:
@@ -115,7 +115,7 @@ class _Walk:
 
         def read(at: int, length: int) -> memoryview:
             found = bytes_of_window(at, length)
-            if len(found) < length:  # of a file that was changed while the window was at hand
+            if len(found) < length:  # the file has changed since the window was read
                 there = scan(found, position=at)
                 if not len(there):
                     raise _changed(there.end_position, there.stop_reason)

@@ -1,8 +1,7 @@
-"""What to read of a partition.
+"""A request for records of a partition.
 
-A request says which records are read; how they are delivered (columns, the size of units, a decoder) is said
-where they are delivered. It is checked once, when it is made, and knows no log: ``PartitionView`` says what
-it means for one.
+A request selects records; how they are delivered (columns, the size of units, a decoder) is not part of it.
+It is checked once, when it is created, and does not depend on a log: ``PartitionView`` applies it to one.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ ENDS = ("log-end", "high-watermark")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadRequest:
-    """The records of [start_offset, end_offset) that a reader of ``isolation_level`` gets; None is the log
-    start, and the end for that reader.
+    """Selects the records of [start_offset, end_offset) that a reader of ``isolation_level`` gets. None means
+    the log start, or the end for that reader.
 
-    ``start_time`` and ``end_time`` (milliseconds) take the place of an offset: that of the first record at or
-    after the time. ``up_to="high-watermark"`` also stops at the high watermark that the broker noted last. At
-    a damaged batch reading stops with CorruptRecordError; with ``on_corrupt="skip"``, or a function that
-    takes the error, the batch is left out.
+    ``start_time`` and ``end_time`` (milliseconds) stand for the offset of the first record at or after the
+    time. ``up_to="high-watermark"`` also stops at the high watermark in the broker's checkpoint. At a damaged
+    batch reading stops with CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the
+    error, the batch is left out.
 
     Raises ValueError for an unknown isolation level or word and for a bound that is given twice, TypeError
     for an offset or time that is no int.
@@ -70,7 +69,7 @@ class ReadRequest:
         *,
         on_corrupt: str | OnCorrupt = "stop",
     ) -> ReadRequest:
-        """The request that the arguments of ``PartitionView``'s methods mean."""
+        """Build a request from the arguments of ``PartitionView``'s methods."""
         return cls(
             isolation_level=IsolationLevel.of(isolation_level),
             start_offset=start_offset,
@@ -86,7 +85,7 @@ class ReadRequest:
 
     @property
     def damage_handler(self) -> OnCorrupt | None:
-        """The function that takes the error of a batch that is left out; None where reading stops."""
+        """The function that receives the error of each batch that is left out; None where reading stops."""
         if callable(self.on_corrupt):
             return self.on_corrupt
         return _ignore if self.on_corrupt == "skip" else None

@@ -1,7 +1,7 @@
-"""What to do about an open transaction: the command of Kafka's own tool, and what it may break.
+"""Advice about an open transaction: the command of Kafka's own tool, and its risk.
 
-Only a hanging transaction may be aborted by hand. The tool writes an ABORT marker into one partition and
-tells the coordinator nothing, so on a transaction that is still alive it tears that transaction apart.
+Only a hanging transaction may be aborted by hand. The tool writes an ABORT marker into one partition without
+informing the coordinator, so on a transaction that is still alive it breaks atomicity.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ TOOL = "kafka-transactions.sh --bootstrap-server HOST:PORT"
 
 
 class RepairAdvice(NamedTuple):
-    """Advice in words; the command (None: nothing is to be done by hand), its risk, and what must be so
-    before anybody runs it."""
+    """The advice in words; the command (None: nothing is to be done by hand), its risk, and the condition for
+    running it."""
 
     advice: str
     command: str | None = None
@@ -35,7 +35,7 @@ _WAIT = {
     Verdict.MARKER_PENDING: "start the broker that leads the coordinator's partition and wait: it sends the "
     "end marker again. Do not abort by hand: the decision is made, and other partitions may have it already",
     Verdict.UNKNOWN_NO_COORDINATOR_DATA: "look again with all partitions of __transaction_state (name the "
-    "directories that hold them as well), or ask a running cluster with find-hanging before anything else",
+    "directories that contain them as well), or ask a running cluster with find-hanging before anything else",
 }
 
 
@@ -53,8 +53,8 @@ def repair_advice(
     transactional_id: str | None,
     producer: ProducerStateEntry | None,
 ) -> RepairAdvice:
-    """What to do about a transaction with this verdict; ``producer`` is the partition's own state of it. For
-    a partition of unknown name (None) no command is given: it would name another one."""
+    """Return the advice for a transaction with this verdict; ``producer`` is the partition's own state of its
+    producer. For a partition of unknown name (None) there is no command: it would name another partition."""
     if topic_partition is None and (verdict.is_hanging or verdict.is_unknown):
         return RepairAdvice(_NAMELESS)
     if topic_partition is not None and verdict.is_hanging:
@@ -67,7 +67,7 @@ def repair_advice(
 def _abort(
     topic_partition: TopicPartition, transaction: TransactionRange, producer: ProducerStateEntry | None
 ) -> RepairAdvice:
-    # The broker knows the transaction by the offset it began at, even if that was deleted since.
+    # The broker identifies the transaction by its first offset, even if that record was deleted since.
     begin = transaction.first_offset
     if producer is not None and producer.has_open_transaction:
         begin = producer.current_txn_first_offset
@@ -77,8 +77,8 @@ def _abort(
         "not older than the cluster",
         f"{TOOL} abort --topic {quote(topic)} --partition {partition} --start-offset {begin}",
         "the command below writes an ABORT marker into this partition only, and the coordinator does not "
-        "hear of it: if the producer still lives, it can go on and even commit, and what it wrote here is "
-        "lost",
+        "learn of it: if the producer still runs, it can go on and even commit, and its records here "
+        "are lost",
         "its producer is gone, and find-hanging on the cluster says the same",
     )
 

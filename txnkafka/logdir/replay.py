@@ -1,4 +1,4 @@
-"""Kafka's own logs as their coordinators load them: records and end markers of a partition, in offset order.
+"""Replays Kafka's own logs like their coordinators: records and end markers of a partition, in offset order.
 
 Headers and decoded records come from two passes, segment by segment; ``coordinator.log_events`` joins them.
 Source: TransactionStateManager.loadTransactionMetadata, CoordinatorLoaderImpl.
@@ -28,11 +28,12 @@ __all__ = ["damaged", "replay"]
 
 
 def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
-    """Everything in a partition's log. Damage is left out and added to ``findings``, as is an unreadable
-    log.
+    """Yield all events of a partition's log. Damage is left out and added to ``findings``, as is an
+    unreadable log.
 
-    ``kept_bytes`` counts the keys and values that the caller keeps, with KEPT_RECORD for each. Where they
-    are more than a log of this size can need (``bounds.KEPT_RATIO``), the replay ends with a finding.
+    ``kept_bytes`` returns the size of the keys and values that the caller keeps, plus KEPT_RECORD for each.
+    Where this is more than a log of this size can need (``bounds.KEPT_RATIO``), the replay ends with a
+    finding.
     """
 
     def on_corrupt(error: KafkaError) -> None:
@@ -47,7 +48,8 @@ def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[]
 
 
 def damaged(view: PartitionView, reason: str) -> Finding:
-    """Part of a coordinator's log is lost, so that what follows from the rest may be out of date."""
+    """Return a finding that part of a coordinator's log is lost, so that the state from the rest may be
+    outdated."""
     return Finding(
         view.path, None, "warning", "coordinator-log-damaged",
         f"part of the coordinator's log could not be read: {reason}",
@@ -58,8 +60,8 @@ def damaged(view: PartitionView, reason: str) -> Finding:
 def _bounded(
     view: PartitionView, events: Iterator[LogEvent], kept_bytes: Callable[[], int]
 ) -> Iterator[LogEvent]:
-    """The events, until too much of them is kept. They are counted only when half of what may be kept has
-    come since, so that counting costs no more than replaying."""
+    """Yield events until the caller keeps too many bytes. The kept bytes are counted only after half of the
+    limit has been replayed since the last count, so that counting costs no more than replaying."""
     most = max(KEPT_BYTES, KEPT_RATIO * sum(segment.size for segment in view.segments))
     come = 0
     for event in events:
@@ -93,7 +95,7 @@ def _replay(view: PartitionView, findings: list[Finding], on_corrupt: OnCorrupt)
 
 
 def _headers(segment: SegmentReader) -> Iterator[tuple[int, int, int, int]]:
-    """Last offset, producer id, attributes and control type of each batch that is in its place."""
+    """Yield last offset, producer id, attributes and control type of each batch that is not misplaced."""
     next_offset = segment.base_offset
     for index in segment.indexes():
         misplaced = set(misplaced_batches(index, next_offset))

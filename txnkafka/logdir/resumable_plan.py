@@ -1,4 +1,4 @@
-"""Plans of a partition that grows, each of which goes on where the one before ended."""
+"""Plans of a partition that grows; each plan continues where the previous one ended."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["ResumablePlan", "resumable_plan"]
 class ResumablePlan:
     """The units that read some offsets of a partition, in offset order.
 
-    ``transactions`` are those that were decided in these offsets, in the order of their markers. ``findings``
-    are what was found wrong; what lies behind the last offset is found again by the next plan, which goes on
-    from ``checkpoint``.
+    ``transactions`` are those that ended in these offsets, in the order of their markers. ``findings`` are
+    about damage; damage behind the last offset is found again by the next plan, which continues from
+    ``checkpoint``.
     """
 
     units: list[ReadUnit]
@@ -35,17 +35,17 @@ class ResumablePlan:
 def resumable_plan(
     view: PartitionView, request: ReadRequest | None = None, *, unit_bytes: int = UNIT_BYTES
 ) -> ResumablePlan:
-    """Plan what ``request`` says, as ``view.units`` does, from the view's checkpoint on if it has one.
+    """Plan the records of ``request`` like ``view.units``, from the view's checkpoint on if it has one.
 
-    ``PartitionView(source, plan.checkpoint)``, made later, plans what was appended since, and what was not
-    decided; it scans the headers of that only. Both plans together are the plan of the whole. Raises
+    A later ``PartitionView(source, plan.checkpoint)`` plans the records that were appended or became decided
+    since, and scans only their headers. Both plans together equal one plan of the whole log. Raises
     CannotResumeError where the log is not the one that was planned, ValueError for a request with a start
     beside a checkpoint, and what ``view.units`` raises.
     """
     request = view.located(ReadRequest() if request is None else request) or _nothing(view)
     before = view.checkpoint
     if before is not None and request.start_offset is not None:
-        raise ValueError("a plan that goes on from a checkpoint begins there: it has no start of its own")
+        raise ValueError("a plan from a checkpoint begins there: the request must not have a start")
     if before is not None:
         request = replace(request, start_offset=before.next_offset)
     start, end = view.offset_range(request)
@@ -70,7 +70,7 @@ def _planned(
     )
     findings = found.findings
     if committed:
-        # those that begin before ``start`` are findings of the plan before
+        # transactions that begin before ``start`` are findings of the previous plan
         findings = findings + found.held_back(end, 0 if begin is None else start)
     units = found.units(view.topic_partition, start, end, read_committed=committed)
     checkpoint = view.plan_checkpoint(end, mark.point)
@@ -80,5 +80,5 @@ def _planned(
 
 
 def _nothing(view: PartitionView) -> ReadRequest:
-    """No record is as late as the request wants."""
+    """Return a request for no records: none is as late as the start time."""
     return ReadRequest(end_offset=view.log_start_offset)

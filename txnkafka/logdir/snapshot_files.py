@@ -1,5 +1,4 @@
-"""The producer snapshots of a partition directory, of which a damaged one costs nothing but itself: the next
-older one is tried."""
+"""Reads the newest sound producer snapshot of a partition directory; damaged ones are skipped."""
 
 from __future__ import annotations
 
@@ -22,21 +21,22 @@ _BEFORE_ALL_TIME = -(2**63)
 
 
 class SnapshotFiles(NamedTuple):
-    """``paths`` of snapshots by offset; those whose offset is not in ``offsets`` do not count."""
+    """The producer snapshots of a partition: ``paths`` by offset; snapshots outside of ``offsets`` are
+    ignored."""
 
     file_system: FileSystem
     paths: Mapping[int, str]
     offsets: range
 
     def newest(self) -> tuple[int, list[ProducerStateEntry]] | None:
-        """(offset, producers) of the newest one that is sound; None when none is."""
+        """Return (offset, producers) of the newest sound snapshot; None when there is none."""
         for offset, content in self._contents():
             with contextlib.suppress(CorruptFileError):
                 return offset, parse_producer_snapshot(content)
         return None
 
     def load_newest(self, table: ProducerTable) -> int | None:
-        """Load the newest one that is sound into ``table``; returns its offset, or None when none is."""
+        """Load the newest sound snapshot into ``table``; returns its offset, or None when there is none."""
         for offset, content in self._contents():
             with contextlib.suppress(CorruptFileError):
                 table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1)  # no producer is expired
@@ -44,7 +44,7 @@ class SnapshotFiles(NamedTuple):
         return None
 
     def _contents(self) -> Iterator[tuple[int, bytes]]:
-        """(offset, content) of those that can be read, the newest first."""
+        """Yield (offset, content) of the readable snapshots, the newest first."""
         for offset in sorted(self.paths, reverse=True):
             if offset in self.offsets:
                 with contextlib.suppress(OSError, CorruptFileError):

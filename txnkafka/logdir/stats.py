@@ -1,8 +1,7 @@
-"""Figures about batches and transactions, from batch headers only.
+"""Computes figures about batches and transactions from batch headers.
 
-One walk over the headers of each partition serves both. What is kept is one ``Figures`` for each topic,
-partition or producer, whose size does not depend on how much was counted; the headers of one segment at a
-time and the open transactions come on top.
+One pass over the headers of each partition serves both. Memory: one ``Figures`` of constant size for each
+topic, partition or producer, the headers of one segment at a time, and the open transactions.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ENDED = ("committed", "aborted")
 
 
 class Figures:
-    """What is known of one topic, partition or producer."""
+    """The figures of one topic, partition or producer."""
 
     def __init__(self) -> None:
         self.control_batches = 0
@@ -70,20 +69,20 @@ class Figures:
     def add_transactions(self, ranges: Iterable[tuple[TransactionRange, int | None]]) -> None:
         """Count transactions, each with the time of its end marker (milliseconds; None has none)."""
         records, sizes, durations = [], [], []
-        for each, ended_ms in ranges:
-            self.transactions[each.outcome] += 1
-            self.transactional_records[each.outcome] += each.records
-            if each.outcome in ENDED:
-                records.append(each.records)
-                sizes.append(each.bytes)
+        for transaction, ended_ms in ranges:
+            self.transactions[transaction.outcome] += 1
+            self.transactional_records[transaction.outcome] += transaction.records
+            if transaction.outcome in ENDED:
+                records.append(transaction.records)
+                sizes.append(transaction.bytes)
                 if ended_ms is not None:
-                    durations.append(ended_ms - each.first_timestamp)
+                    durations.append(ended_ms - transaction.first_timestamp)
         self.transaction_records.add(records)
         self.transaction_bytes.add(sizes)
         self.transaction_ms.add(durations)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields that docs/cli.md lists."""
+        """Return the fields that docs/cli.md lists."""
         transactions, records = self.transactions, self.transactional_records
         return {
             "batches": self.batch_bytes.count,
@@ -99,12 +98,12 @@ class Figures:
             "aborted_transactions": transactions["aborted"],
             "open_transactions": transactions["open"],
             "undecided_transactions": transactions["undecided"],
-            "abort_rate": _rate(transactions["aborted"], sum(transactions[each] for each in ENDED)),
+            "abort_rate": _rate(transactions["aborted"], sum(transactions[outcome] for outcome in ENDED)),
             "committed_records": records["committed"],
             "aborted_records": records["aborted"],
             "open_records": records["open"],
             "undecided_records": records["undecided"],
-            "aborted_record_rate": _rate(records["aborted"], sum(records[each] for each in ENDED)),
+            "aborted_record_rate": _rate(records["aborted"], sum(records[outcome] for outcome in ENDED)),
             "transaction_records": self.transaction_records.as_dict(),
             "transaction_bytes": self.transaction_bytes.as_dict(),
             "transaction_ms": self.transaction_ms.as_dict(),
@@ -120,7 +119,7 @@ class Figures:
 
 
 def _codec_name(codec: int) -> str:
-    names = {each.value: each.label for each in CompressionType}
+    names = {codec.value: codec.label for codec in CompressionType}
     return names.get(codec, f"UNKNOWN({codec})")
 
 
@@ -138,13 +137,13 @@ class Stats:
         self._groups: dict[tuple[Any, ...], Figures] = defaultdict(Figures)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A row for each: what it is about, then the fields of ``Figures``."""
+        """Yield a row for each topic, partition or producer: its name, then the fields of ``Figures``."""
         names = {"topic": ("topic",), "partition": ("topic", "partition"), "producer": ("producer_id",)}
         for key in sorted(self._groups):
             yield dict(zip(names[self._by], key, strict=True)) | self._groups[key].as_dict()
 
     def add(self, view: PartitionView) -> list[Finding]:
-        """Count one partition. Returns what could not be counted because it is damaged."""
+        """Count one partition. Returns findings about damaged parts that could not be counted."""
         findings: list[Finding] = []
         start = view.log_start_offset
         if self._by != "producer":
@@ -155,9 +154,9 @@ class Stats:
         for headers in header_pass(segments, first, scan):
             self._add_batches(view, headers, start)
             self._add_transactions(view, _with_end_times(scan.ended, headers.index, start))
-            scan.ended.clear()  # counted: a log may have more of them than memory
+            scan.ended.clear()  # a log may have more ended transactions than memory
             findings += _damage(headers)
-        self._add_transactions(view, [(each, None) for each in scan.open_transactions()])
+        self._add_transactions(view, [(transaction, None) for transaction in scan.open_transactions()])
         return findings
 
     def _key(self, view: PartitionView, producer_id: int) -> tuple[Any, ...]:
@@ -186,8 +185,8 @@ class Stats:
         self, view: PartitionView, ranges: Iterable[tuple[TransactionRange, int | None]]
     ) -> None:
         by_group = defaultdict(list)
-        for each in ranges:
-            by_group[self._key(view, each[0].producer_id)].append(each)
+        for ended in ranges:
+            by_group[self._key(view, ended[0].producer_id)].append(ended)
         for key, found in by_group.items():
             self._groups[key].add_transactions(found)
 
@@ -195,12 +194,13 @@ class Stats:
 def _with_end_times(
     ranges: list[TransactionRange], index: BatchIndex, start: int
 ) -> Iterator[tuple[TransactionRange, int | None]]:
-    """Those that end at or behind ``start``, with the times of their markers, which are in this segment."""
+    """Yield the transactions that end at or behind ``start``, with the times of their markers in this
+    segment."""
     times = index.max_timestamp
-    for each in ranges:
-        if each.last_offset >= start:
-            i = index.find(each.last_offset) if each.outcome in ENDED else len(index)
-            yield each, times[i] if i < len(index) else None
+    for transaction in ranges:
+        if transaction.last_offset >= start:
+            i = index.find(transaction.last_offset) if transaction.outcome in ENDED else len(index)
+            yield transaction, times[i] if i < len(index) else None
 
 
 def _damage(headers: SegmentHeaders) -> Iterator[Finding]:

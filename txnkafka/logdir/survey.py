@@ -1,8 +1,8 @@
-"""The pass over batch headers that comes before reading: transactions and their outcome, damage that
-headers show, places to cut.
+"""Surveys batch headers before reading: transactions and their outcomes, damage that headers show, places to
+cut.
 
-A transaction's outcome stands behind its data, possibly segments later, so the survey goes on beyond the
-wanted offsets until every transaction with data among them is decided, or the log ends.
+A transaction's outcome follows its data, possibly segments later, so the survey continues beyond the
+requested offsets until every transaction with data in them is decided, or the log ends.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from txnkafka.storage.formats.segment_reader import SegmentReader
 __all__ = ["Survey", "survey", "transactions_between"]
 
 NEVER = (1 << 63) - 1
-# a broker that is started without the file after a clean stop shows what was aborted
+# after a clean shutdown a broker without this file shows aborted records
 _REMEDY = "delete the file, then run 'txnkafka repair' before the broker starts: it rebuilds it from the log"
-LISTED_PER_FILE = 100  # contradictions; what they hide is hidden, listed or not
+LISTED_PER_FILE = 100  # contradictions; their records are hidden, listed or not
 
 
 class Survey(NamedTuple):
-    """``transactions`` ended in the order of their markers, then the open ones; ``index_only`` are
-    aborted transactions that a ``.txnindex`` names and the log contradicts."""
+    """The result of a survey. ``transactions`` are first those that ended, in the order of their markers,
+    then the open ones; ``index_only`` are aborted transactions in a ``.txnindex`` that the log
+    contradicts."""
 
     segments: list[SegmentMap]
     transactions: list[TransactionRange]
@@ -42,30 +43,30 @@ class Survey(NamedTuple):
     findings: list[Finding]
 
     def hidden(self) -> list[HiddenRange]:
-        """What a read_committed reader does not see: everything transactional that is not known to be
+        """Return the ranges that a read_committed reader does not see: all transactions not known to be
         committed."""
-        ranges = [each for each in self.transactions if each.outcome != "committed"]
-        hidden = [HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in ranges]
+        ranges = [txn for txn in self.transactions if txn.outcome != "committed"]
+        hidden = [HiddenRange(txn.producer_id, txn.first_offset, txn.last_offset) for txn in ranges]
         return hidden + [
-            HiddenRange(each.producer_id, each.first_offset, each.last_offset) for each in self.index_only
+            HiddenRange(txn.producer_id, txn.first_offset, txn.last_offset) for txn in self.index_only
         ]
 
     def units(
         self, topic_partition: TopicPartition, start_offset: int, end_offset: int, *, read_committed: bool
     ) -> list[ReadUnit]:
-        """The plan that reads [start_offset, end_offset)."""
+        """Return the units that read [start_offset, end_offset)."""
         hidden = self.hidden() if read_committed else []
         return read_units(
             *topic_partition, self.segments, hidden, start_offset=start_offset, end_offset=end_offset
         )
 
     def held_back(self, end_offset: int, start_offset: int = 0) -> list[Finding]:
-        """Transactions that begin in [start_offset, end_offset) whose records a read_committed reader misses
-        though they were not aborted."""
+        """Return findings about transactions that begin in [start_offset, end_offset) and whose records a
+        read_committed reader misses though they were not aborted."""
         return [
-            _held_back(each)
-            for each in self.transactions
-            if each.outcome in ("undecided", "open") and start_offset <= each.first_offset < end_offset
+            _held_back(txn)
+            for txn in self.transactions
+            if txn.outcome in ("undecided", "open") and start_offset <= txn.first_offset < end_offset
         ]
 
 
@@ -81,8 +82,8 @@ def survey(
 ) -> Survey:
     """Survey [start_offset, end_offset) of a log; ``unit_bytes`` is how far apart cuts should be.
 
-    Without the ``.txnindex`` files only the log is asked, which is all that read_uncommitted needs. ``begin``
-    is where an earlier survey set its ``mark``, at ``start_offset``; ``mark`` is set at ``end_offset``.
+    Without ``with_txn_index`` only the log is read, which suffices for read_uncommitted. ``begin`` is the
+    point at ``start_offset`` where an earlier survey set its ``mark``; ``mark`` is set at ``end_offset``.
     """
     result = Survey([], [], [], [])
     if not segments:
@@ -115,10 +116,10 @@ def survey(
 def transactions_between(
     segments: list[SegmentReader], start_offset: int, end_offset: int
 ) -> Iterator[TransactionRange]:
-    """The transactions with records in [start_offset, end_offset): those that ended in the order of their
-    markers, then open ones. Only those that end in one segment are in memory at once.
+    """Yield the transactions with records in [start_offset, end_offset): those that ended in the order of
+    their markers, then open ones. Only those that end in one segment are in memory at once.
 
-    What is counted of one lies at or behind the segment that contains ``start_offset``.
+    The counts of a transaction cover its batches from the segment that contains ``start_offset`` on.
     """
     if not segments:
         return
@@ -127,36 +128,32 @@ def transactions_between(
     for headers in header_pass(segments, first, scan):
         ended = _with_beginnings(scan.ended, _txn_index(headers.segment) if scan.ended else ())
         scan.ended.clear()
-        yield from (each for each in ended if _lies_in(each, start_offset, end_offset))
+        yield from (txn for txn in ended if _lies_in(txn, start_offset, end_offset))
         if scan.next_offset >= end_offset and not _waiting(scan, end_offset):
             break
-    yield from (each for each in scan.open_transactions() if _lies_in(each, start_offset, end_offset))
+    yield from (txn for txn in scan.open_transactions() if _lies_in(txn, start_offset, end_offset))
 
 
 def _lies_in(transaction: TransactionRange, start_offset: int, end_offset: int) -> bool:
     return transaction.first_offset < end_offset and transaction.last_offset >= start_offset
 
 
-def _with_beginnings(
-    ended: list[TransactionRange], named: Iterable[AbortedTxn]
-) -> list[TransactionRange]:
-    """Each from where it really began: that may lie before the first segment, or be deleted, and then only
-    the index knows."""
-    keys = {(each.producer_id, each.last_offset) for each in ended}
+def _with_beginnings(ended: list[TransactionRange], named: Iterable[AbortedTxn]) -> list[TransactionRange]:
+    """Return the transactions with their true first offsets: where the first records are deleted or before
+    the first segment, only the index has them."""
+    keys = {(txn.producer_id, txn.last_offset) for txn in ended}
     first_offsets = {
-        key: entry.first_offset
-        for entry in named
-        if (key := (entry.producer_id, entry.last_offset)) in keys
+        key: entry.first_offset for entry in named if (key := (entry.producer_id, entry.last_offset)) in keys
     }
     found = []
-    for each in ended:
-        first = first_offsets.get((each.producer_id, each.last_offset), each.first_offset)
-        found.append(each._replace(first_offset=first) if first < each.first_offset else each)
+    for txn in ended:
+        first = first_offsets.get((txn.producer_id, txn.last_offset), txn.first_offset)
+        found.append(txn._replace(first_offset=first) if first < txn.first_offset else txn)
     return found
 
 
 def _waiting(scan: TransactionScan, end_offset: int) -> bool:
-    return any(each.first_offset < end_offset for each in scan.open_transactions())
+    return any(txn.first_offset < end_offset for txn in scan.open_transactions())
 
 
 def _damage(headers: SegmentHeaders) -> list[DamagedBatch]:
@@ -167,7 +164,7 @@ def _damage(headers: SegmentHeaders) -> list[DamagedBatch]:
         for i in headers.misplaced
     ]
     if index.stop != "end":
-        # The last segment was cut to whole batches before, so this one is not the last.
+        # The last segment was limited to whole batches before, so this segment is not the last.
         reason = f"the segment is damaged from here on: {index.stop_reason}"
         end = headers.end_before(len(index))
         found.append(DamagedBatch(index.end_position, 0, end, headers.limit, reason))
@@ -175,7 +172,7 @@ def _damage(headers: SegmentHeaders) -> list[DamagedBatch]:
 
 
 def _txn_index(segment: SegmentReader) -> Iterator[AbortedTxn]:
-    """The sound entries of a segment's index."""
+    """Yield the sound entries of a segment's index."""
     path = segment.files.get("txnindex")
     if path is None:
         return iter(())
@@ -187,11 +184,12 @@ def _txn_index(segment: SegmentReader) -> Iterator[AbortedTxn]:
 
 
 def _contradictions(segments: list[SegmentReader], ended: list[TransactionRange], result: Survey) -> None:
-    """Kafka believes the index. So do we, in one direction: what it calls aborted is hidden even if the
-    log contradicts. An entry contradicts when the log has no such ABORT marker, or when it begins before
-    the transaction that the marker ended: a consumer would drop what lies between."""
+    """Add the index entries that contradict the log to ``result``. Kafka trusts the index; so does this
+    reader in one direction: records in an entry are hidden even if the log contradicts it. An entry
+    contradicts the log when there is no such ABORT marker, or when it begins before the transaction that the
+    marker ended: a consumer would drop the records in between."""
     first_offsets = {
-        (each.producer_id, each.last_offset): each.first_offset for each in ended if each.outcome == "aborted"
+        (txn.producer_id, txn.last_offset): txn.first_offset for txn in ended if txn.outcome == "aborted"
     }
     committed: _Committed | None = None
     for segment in segments:
@@ -211,22 +209,22 @@ def _contradictions(segments: list[SegmentReader], ended: list[TransactionRange]
 
 
 class _Committed:
-    """The committed transactions of each producer, to be searched by offsets."""
+    """The committed transactions of each producer, searchable by offsets."""
 
     def __init__(self, ended: Iterable[TransactionRange]) -> None:
         found: defaultdict[int, list[TransactionRange]] = defaultdict(list)
-        for each in ended:
-            if each.outcome == "committed":
-                found[each.producer_id].append(each)
+        for txn in ended:
+            if txn.outcome == "committed":
+                found[txn.producer_id].append(txn)
         self._by_producer = {}
         for producer_id, transactions in found.items():
             transactions.sort(key=attrgetter("first_offset"))
             # the largest last offset so far: in a damaged log they may overlap
-            ends = list(accumulate((each.last_offset for each in transactions), max))
+            ends = list(accumulate((txn.last_offset for txn in transactions), max))
             self._by_producer[producer_id] = transactions, ends
 
     def overlapping(self, entry: AbortedTxn) -> TransactionRange | None:
-        """The first of the entry's producer that has offsets in common with it."""
+        """Return the first transaction of the entry's producer that overlaps the entry, or None."""
         transactions, ends = self._by_producer.get(entry.producer_id, ((), ()))
         first = bisect_left(ends, entry.first_offset)
         if first == len(ends) or transactions[first].first_offset > entry.last_offset:

@@ -1,8 +1,8 @@
-"""Offsets by time, as ListOffsets answers them.
+"""Finds offsets by time, with the answers of ListOffsets.
 
-The answer is the first record, in offset order, whose timestamp is not below the target. Timestamps need
-not grow with offsets, so this is not where "everything later" begins. End markers count as well: they have
-offsets and timestamps.
+The answer is the first record, in offset order, whose timestamp is not below the target. Timestamps need not
+grow with offsets, so earlier records may follow it. End markers count as well: they have offsets and
+timestamps.
 Source: org.apache.kafka.storage.internals.log.LogSegment.findOffsetByTimestamp.
 """
 
@@ -39,10 +39,11 @@ def offset_for_timestamp(
     *,
     on_corrupt: OnCorrupt | None = None,
 ) -> OffsetAndTimestamp | None:
-    """The first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is none.
+    """Return the first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is
+    none.
 
-    A damaged batch that might hold it raises CorruptRecordError, or is passed over when ``on_corrupt``
-    takes the error.
+    A damaged batch that might contain it raises CorruptRecordError, or is skipped when ``on_corrupt`` takes
+    the error.
     """
     for headers in header_pass(segments, 0, TransactionScan()):
         index = headers.index

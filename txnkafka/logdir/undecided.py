@@ -1,9 +1,9 @@
-"""Which transactions are open at the end of a log, and where that leaves the last stable offset.
+"""Finds the transactions that are open at the end of a log, and the last stable offset that follows.
 
-The newest producer snapshot says which were open at its offset; headers behind it say what happened since.
-Headers alone do as well when there is no snapshot. Only the snapshot knows an open transaction whose
-records were deleted (DeleteRecords, retention): it holds the last stable offset at the log start. Source:
-ProducerStateManager.firstUnstableOffset, UnifiedLog.
+The newest producer snapshot has the transactions that were open at its offset; the headers behind it show the
+changes since. Without a snapshot the headers suffice. Only the snapshot has an open transaction whose records
+were deleted (DeleteRecords, retention): it keeps the last stable offset at the log start.
+Source: ProducerStateManager.firstUnstableOffset, UnifiedLog.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ NEVER = (1 << 63) - 1
 
 
 class Undecided(NamedTuple):
-    """Open transactions, oldest first, and the offset from which on nothing is stable (the largest offset
-    when none is open). ``seen`` makes what a later look at the log goes on from; None of an empty log."""
+    """The open transactions, oldest first, and the first offset that is not stable (the largest offset when
+    none is open). ``seen`` returns the point from which a later scan of the log continues; None for an empty
+    log."""
 
     open_transactions: list[TransactionRange]
     first_unstable_offset: int
@@ -32,8 +33,8 @@ class Undecided(NamedTuple):
 
 
 class SeenHeaders(NamedTuple):
-    """The point at the end of a pass, with what the pass began with: the offset of the snapshot and the
-    producers that have open transactions in it, and the last markers of these behind it."""
+    """The point at the end of a pass, and where the pass began: the offset of the snapshot, the producers
+    with open transactions in it, and their last markers behind it."""
 
     point: HeaderPoint
     snapshot_offset: int | None
@@ -47,8 +48,8 @@ def find_undecided(
     log_start_offset: int,
     seen: SeenHeaders | None = None,
 ) -> Undecided:
-    """Open transactions at the end of ``segments``. Headers that an earlier look has ``seen`` are not scanned
-    again, unless there is another snapshot since, behind which there are few."""
+    """Find the open transactions at the end of ``segments``. Headers that an earlier pass has ``seen`` are
+    not scanned again, unless there is a newer snapshot, with few headers behind it."""
     snapshot_offset, entries = snapshot if snapshot is not None else (0, ())
     known = {entry.producer_id: entry for entry in entries if entry.has_open_transaction}
     start = max(
@@ -63,7 +64,8 @@ def find_undecided(
     else:
         first, begin = segment_containing(segments, start), None
         if snapshot is None and segments:
-            # a running broker remembers what it has deleted; headers show what is still there of it
+            # a running broker remembers open transactions that it has deleted; headers only show the rest of
+            # them
             scan = TransactionScan(segments[first].base_offset)
     mark = PassMark(begin=begin)
     for _ in header_pass(segments, first, scan, begin, mark):
@@ -94,13 +96,13 @@ def _open_transactions(
         if markers.get(producer_id, -1) < snapshot_offset
     }
     found = [
-        # its first records may be deleted: only the snapshot knows where it really began
-        each._replace(first_offset=still_open.pop(each.producer_id, max(each.first_offset, log_start_offset)))
-        for each in scan.open_transactions()
-        if each.first_offset >= snapshot_offset or each.producer_id in known
+        # its first records may be deleted: only the snapshot has its true first offset
+        txn._replace(first_offset=still_open.pop(txn.producer_id, max(txn.first_offset, log_start_offset)))
+        for txn in scan.open_transactions()
+        if txn.first_offset >= snapshot_offset or txn.producer_id in known
     ]
     found += [_only_in_snapshot(known[producer_id], first) for producer_id, first in still_open.items()]
-    return sorted(found, key=lambda each: each.first_offset)
+    return sorted(found, key=lambda txn: txn.first_offset)
 
 
 def _only_in_snapshot(entry: ProducerStateEntry, first_offset: int) -> TransactionRange:
@@ -122,11 +124,12 @@ def _only_in_snapshot(entry: ProducerStateEntry, first_offset: int) -> Transacti
 
 
 def _first_unstable(segments: list[SegmentReader], offset: int, log_start_offset: int) -> int:
-    """At the log start the offset moves back to the base of the batch that contains it, as in Kafka."""
+    """Return the first unstable offset: at the log start it is the base of the batch that contains it, as in
+    Kafka."""
     if offset > log_start_offset or not segments:
         return offset
     segment = segments[segment_containing(segments, offset)]
-    # the batch is at the segment's beginning, mostly: the rest need not be scanned for it
+    # mostly the batch is at the segment's beginning: the rest need not be scanned
     windows = (index for _, _, index in segment.windows())
     for index in segment.indexes() if segment.remembered else windows:
         i = index.find(offset)

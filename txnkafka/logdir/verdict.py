@@ -1,10 +1,10 @@
-"""Is an open transaction in order, or does it hang? The partition's view against the coordinator's.
+"""Judges whether an open transaction is in order or hangs, by comparing the partition with the coordinator.
 
-A transaction hangs when no end marker will ever come by itself: the coordinator knows no transactional id
-of that producer, or its transaction does not contain the partition, or it is about another epoch. This is
-the join of ``kafka-transactions.sh find-hanging`` (KIP-664), made from files.
-Pure: what is known goes in, a verdict with its reason comes out. Where data is missing the verdict is
-"unknown", never "hanging".
+A transaction hangs when no end marker will ever be written without intervention: the coordinator has no
+transactional id for that producer, or its transaction does not contain the partition, or it has another
+epoch. This is the join of ``kafka-transactions.sh find-hanging`` (KIP-664), computed from files. All
+functions are pure: facts in, a verdict with its reason out. Where data is missing the verdict is "unknown",
+never "hanging".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
 class Verdict(enum.StrEnum):
-    """Why the last stable offset stands where it stands; docs/lso.md explains each."""
+    """The reason for the last stable offset; docs/lso.md explains each."""
 
     NOT_STUCK = "NOT_STUCK"
     OPEN_WITHIN_TIMEOUT = "OPEN_WITHIN_TIMEOUT"
@@ -40,33 +40,33 @@ class Verdict(enum.StrEnum):
 
     @property
     def is_hanging(self) -> bool:
-        """No end marker will come by itself."""
+        """Whether no end marker will be written without intervention."""
         return self.startswith("HANGING_")
 
     @property
     def is_stuck(self) -> bool:
-        """Somebody should look at it."""
+        """Whether an operator should look at it."""
         return self.is_hanging or self in (Verdict.OPEN_OVERDUE, Verdict.MARKER_PENDING)
 
     @property
     def is_unknown(self) -> bool:
-        """Files that are not here would say whether somebody should look at it."""
+        """Whether missing files would decide if an operator should look at it."""
         return self is Verdict.UNKNOWN_NO_COORDINATOR_DATA
 
 
 class Judgement(NamedTuple):
-    """A verdict and the facts it rests on, in words."""
+    """A verdict and its reason in words."""
 
     verdict: Verdict
     reason: str
 
 
 class Circumstances(NamedTuple):
-    """What a verdict depends on besides the two views.
+    """The facts that a verdict depends on besides the two views.
 
-    ``settled``: the broker was stopped cleanly, so that all files show the same moment. Otherwise a
-    transaction counts as hanging only when its last record is older than ``max_transaction_timeout_ms``,
-    as in Kafka's tool: files that were copied one after the other contradict each other for a while.
+    ``settled``: the broker was stopped cleanly, so all files are from the same moment. Otherwise a
+    transaction counts as hanging only when its last record is older than ``max_transaction_timeout_ms``, as
+    in Kafka's tool: files that were copied one after the other contradict each other for a while.
     ``now_origin`` says in words where ``now_ms`` comes from.
     """
 
@@ -82,7 +82,8 @@ def judge(
     coordinator: CoordinatorView,
     circumstances: Circumstances,
 ) -> Judgement:
-    """Judge a transaction that has no end marker in the partition; None is a partition of unknown name."""
+    """Judge a transaction that has no end marker in the partition. ``topic_partition`` is None when its name
+    is unknown."""
     owner = coordinator.owner(transaction.producer_id)
     if owner is None:
         found = _without_owner(transaction.producer_id, coordinator)
@@ -170,7 +171,7 @@ def _with_owner(
 
 
 def _other_identity(transaction: TransactionRange, owner: TransactionMetadata, says: str) -> Judgement | None:
-    """The records were written under a newer or older producer id or epoch than the coordinator has."""
+    """Judge records with another producer id than the coordinator has, or with a newer epoch; else None."""
     newer_id = transaction.producer_id == owner.next_producer_id != owner.producer_id
     newer_epoch = (
         transaction.producer_id == owner.producer_id and transaction.producer_epoch > owner.producer_epoch

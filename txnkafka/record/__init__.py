@@ -1,4 +1,4 @@
-"""What a record batch means: its codecs, its control records."""
+"""The contents of record batches: headers, codecs, records, control records, predicates."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Record columns as Arrow record batches, with the column names of Spark's Kafka source.
+"""Converts record columns to Arrow record batches, with the column names of Spark's Kafka source.
 
-Keys, values and headers are handed over without a copy; as long as the Arrow arrays live, the arena behind
-them is not used again.
-pyarrow and numpy are imported when the first batch is made.
+Keys, values and headers are passed without a copy; as long as the Arrow arrays live, their memory is not
+reused. pyarrow and numpy are imported with the first batch.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "ti
 
 
 def arrow_schema(names: Sequence[str] = COLUMN_NAMES, *, timestamp_unit: str = "ms") -> pa.Schema:
-    """Schema of the named columns; raises ValueError for a name that is none of them, and
-    TypeError for a single str."""
+    """Return the schema of the named columns. Raises ValueError for an unknown name, and TypeError for a
+    single str."""
     if isinstance(names, str | bytes):
         raise TypeError(f"columns are a list of names, as in [{names!r}], not {names!r}")
     import pyarrow as pa
@@ -55,8 +54,8 @@ def arrow_schema(names: Sequence[str] = COLUMN_NAMES, *, timestamp_unit: str = "
 
 
 def to_arrow(columns: RecordColumns, topic_partition: TopicPartition, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns that ``schema`` names (see ``arrow_schema``), which must hold copies, and headers if it
-    names those."""
+    """Convert the columns of ``schema`` (see ``arrow_schema``). ``columns`` must contain copies, and headers
+    if the schema has them."""
     import pyarrow as pa
 
     arrays = [_COLUMNS[field.name](columns, topic_partition, field.type) for field in schema]
@@ -64,12 +63,12 @@ def to_arrow(columns: RecordColumns, topic_partition: TopicPartition, schema: pa
 
 
 def record_column(name: str, columns: RecordColumns, kind: pa.DataType) -> Any:
-    """One column that does not depend on the partition, as an Arrow array of that type."""
+    """Convert one column that does not depend on the partition to an Arrow array of type ``kind``."""
     return _COLUMNS[name](columns, _NOWHERE, kind)
 
 
 def header_columns(columns: RecordColumns) -> tuple[Any, Any]:
-    """Names and values of all headers, one after the other, as Arrow binary arrays."""
+    """Return names and values of all headers, one after the other, as Arrow binary arrays."""
     import pyarrow as pa
 
     count = len(memoryview(columns.header_key_offsets)) - 1
@@ -133,8 +132,8 @@ def _timestamps(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) ->
 
 
 def finer_timestamps(milliseconds: Any, unit: str) -> Any:
-    """Timestamps in ``us`` or ``ns``, as a numpy array; one beyond what the unit can hold becomes the
-    largest instead of some time in the past."""
+    """Return timestamps in ``us`` or ``ns`` as a numpy array; a timestamp out of range becomes the nearest
+    limit instead of overflowing."""
     import numpy as np
 
     factor = {"us": 1_000, "ns": 1_000_000}[unit]
@@ -162,7 +161,7 @@ def _headers(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa
 
 
 def _text(names: pa.Array) -> pa.Array:
-    """Header keys are meant to be UTF-8; what is not becomes U+FFFD, as Java's consumer has it."""
+    """Decode header keys as UTF-8; invalid bytes become U+FFFD, as in Java's consumer."""
     import pyarrow as pa
 
     try:

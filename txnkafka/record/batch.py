@@ -1,6 +1,6 @@
-"""Records as Python objects, and what the attribute bits of a batch mean.
+"""Records as Python objects.
 
-Objects cost more than decoding does; they are for people and tests. Bulk work stays in columns.
+Creating objects costs more than decoding; they are for interactive use and tests. Bulk work uses columns.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ class Record(NamedTuple):
     """One record as a consumer returns it.
 
     ``timestamp`` is in milliseconds (-1: none), ``headers`` keep order and duplicates, ``leader_epoch`` is
-    None where the batch has none. A header key that is not UTF-8 has U+FFFD in place of what is not, as
-    Java's consumer does it.
+    None where the batch has none. Invalid UTF-8 in a header key is replaced by U+FFFD, as in Java's consumer.
     """
 
     offset: int
@@ -40,22 +39,23 @@ class Record(NamedTuple):
 
 
 def header_key(content: bytes) -> str:
-    """A header key as text: what is not UTF-8 becomes U+FFFD where and as often as Java's String has it."""
+    """Decode a header key: invalid UTF-8 is replaced by U+FFFD at the same places and as often as Java's
+    String does."""
     try:
         return content.decode()
     except UnicodeDecodeError:
-        # Java takes an encoded surrogate for one malformed character, Python for three
+        # an encoded surrogate is one malformed character in Java, three in Python
         return _ENCODED_SURROGATE.sub(b"\xef\xbf\xbd", content).decode("utf-8", "replace")
 
 
 def records_of(columns: RecordColumns) -> Iterator[Record]:
-    """The records in ``columns``, which must hold copies, some thousand objects at a time. The columns are in
-    use until the iterator has ended or is given up."""
+    """Yield the records in ``columns``, which must contain copies; some thousand objects are created at a
+    time. The columns are in use until the iterator has ended or is closed."""
     return _records(_Columns(columns))
 
 
 class _Columns:
-    """What the records are made of; from now on the columns are not filled again."""
+    """Views of the columns that the records are made of; while they exist the columns are not reused."""
 
     def __init__(self, columns: RecordColumns) -> None:
         self.count = len(columns)
@@ -74,7 +74,7 @@ class _Columns:
         self._runs = list(zip(*(_view(run).tolist() for run in runs), strict=True))
 
     def headers(self, begin: int, end: int) -> list[list[Header]]:
-        """Headers of each of the records ``begin`` to ``end``."""
+        """Return the headers of each of the records ``begin`` to ``end``."""
         if self.header_offsets is None:
             return [[] for _ in range(begin, end)]
         offsets = self.header_offsets[begin : end + 1].tolist()
@@ -91,8 +91,8 @@ class _Columns:
         return [found[at - first : to - first] for at, to in pairwise(offsets)]
 
     def of_runs(self, begin: int, end: int) -> tuple[list[TimestampType], list[int | None]]:
-        """Timestamp type and leader epoch of each of the records ``begin`` to ``end``; call it for one
-        stretch after the other."""
+        """Return timestamp type and leader epoch of each of the records ``begin`` to ``end``; call it for
+        consecutive ranges."""
         kinds: list[TimestampType] = []
         epochs: list[int | None] = []
         while begin < end:
@@ -113,14 +113,14 @@ class _Blobs:
         self._validity = None if validity is None else _view(validity)
 
     def some(self, begin: int, end: int) -> list[bytes | None]:
-        """Numbers ``begin`` to ``end``."""
+        """Return the strings with numbers ``begin`` to ``end``."""
         offsets = self._offsets[begin : end + 1].tolist()
         first = offsets[0]
         content = bytes(self._data[first : offsets[-1]])
         found: list[bytes | None] = [content[at - first : to - first] for at, to in pairwise(offsets)]
         if self._validity is not None:
             bits = self._validity
-            found = [each if bits[i >> 3] >> (i & 7) & 1 else None for i, each in enumerate(found, begin)]
+            found = [value if bits[i >> 3] >> (i & 7) & 1 else None for i, value in enumerate(found, begin)]
         return found
 
 
@@ -147,7 +147,7 @@ def _records(columns: _Columns) -> Iterator[Record]:
 
 
 def _slice_end(header_offsets: memoryview | None, begin: int, count: int) -> int:
-    """Where the records end that become objects together: not too many, nor too many headers."""
+    """Return the end of the next slice of records, which has limited numbers of records and headers."""
     end = min(begin + OBJECT_RECORDS, count)
     if header_offsets is not None and header_offsets[end] - header_offsets[begin] > OBJECT_HEADERS:
         most = header_offsets[begin] + OBJECT_HEADERS

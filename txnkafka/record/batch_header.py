@@ -57,12 +57,12 @@ HEADER_SIZE: Final = 61
 
 # of every magic
 LOG_OVERHEAD: Final = 12  # base offset and length: the length counts the bytes behind these
-MIN_FRAME: Final = 17  # up to and with the magic byte: what is needed to tell the format
+MIN_FRAME: Final = 17  # up to and with the magic byte: enough to recognize the format
 MIN_SIZE_0: Final = 14  # length field of the smallest magic 0 and 1 entries and magic 2 batch
 MIN_SIZE_1: Final = 22
 MIN_SIZE_2: Final = 49
 
-# where the fields of an entry of magic 0 or 1 are that magic 2 has elsewhere
+# fields of an entry of magic 0 or 1 that are elsewhere in magic 2
 LEGACY_CRC: Final = 12  # CRC-32 of everything from the magic byte on
 LEGACY_ATTRIBUTES: Final = 17
 LEGACY_TIMESTAMP: Final = 18  # magic 1
@@ -77,7 +77,7 @@ ATTRIBUTE_CONTROL: Final = 0x20
 ATTRIBUTE_DELETE_HORIZON: Final = 0x40
 KNOWN_ATTRIBUTES: Final = 0x7F
 
-# control types as a header index has them; ``record.control.ControlRecordType`` has all of Kafka's
+# control types in a header index; ``record.control.ControlRecordType`` has all of Kafka's
 NO_CONTROL_TYPE: Final = -1  # data batch, or a control batch whose key cannot be read
 CONTROL_ABORT: Final = 0
 CONTROL_COMMIT: Final = 1
@@ -89,7 +89,7 @@ UNKNOWN_MAGIC: Final = 127  # in a header index: the CRC of a magic 2 batch, but
 
 
 class HeaderFields(NamedTuple):
-    """The 61 bytes of magic 2, field by field; nothing is checked."""
+    """The fields of a 61-byte header of magic 2, unchecked."""
 
     base_offset: int
     batch_length: int
@@ -110,5 +110,6 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
 def header_fields(batch: Buffer) -> HeaderFields:
-    """The fields of the header that ``batch`` begins with; struct.error for fewer than 61 bytes."""
+    """Return the fields of the header at the beginning of ``batch``. Raises struct.error for fewer than 61
+    bytes."""
     return HeaderFields._make(_HEADER.unpack_from(batch))

@@ -1,8 +1,8 @@
-"""Record batches of magic 2 out of records, compressed or not.
+"""Builds record batches of magic 2, compressed or not.
 
 Uncompressed batches are byte for byte what Kafka's MemoryRecordsBuilder writes. Compressed ones have the same
-header fields and records, and the framing of Kafka's writers; how well the bytes in it are compressed is a
-matter of the libraries.
+header fields and records, and the framing of Kafka's writers; the compressed bytes inside depend on the
+libraries.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["BatchOptions", "InputColumns", "InputRecords", "RecordBatchBuilder",
 
 
 class BatchOptions(TypedDict, total=False):
-    """What stands in the header of a batch, and which records go into it.
+    """The header fields of a batch, and the range of its records.
 
     Records ``start`` to ``stop``, all by default; numbers that are not given are Kafka's for "none".
-    ``log_append_time`` (milliseconds) is the time of all records, ``delete_horizon`` stands in the place of
-    the base timestamp, and ``last_offset`` says where a batch ends that has lost its last records.
+    ``log_append_time`` (milliseconds) is the time of all records, ``delete_horizon`` replaces the base
+    timestamp, and ``last_offset`` is the end of a batch whose last records were removed.
     """
 
     start: int
@@ -49,7 +49,7 @@ class BatchOptions(TypedDict, total=False):
 
 
 class RecordBatchBuilder:
-    """Builds batch after batch with one codec at one level.
+    """Builds batches with one codec at one level.
 
     ``compression`` is ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``; ``level`` one of Kafka's for it.
     """
@@ -64,11 +64,11 @@ class RecordBatchBuilder:
         records: InputColumns | InputRecords | Iterable[InputRecord],
         **fields: Unpack[BatchOptions],
     ) -> bytearray:
-        """One whole batch; no records give no bytes.
+        """Build one whole batch; without records the result is empty.
 
-        ``records`` are columns, or tuples (key, value, timestamp) with headers behind or without: pairs of a
-        name and a value. Raises ValueError for what Kafka's builder refuses, MessageTooLargeError for more
-        than a batch can hold.
+        ``records`` are columns, or tuples (key, value, timestamp) or (key, value, timestamp, headers);
+        headers are pairs of a name and a value. Raises ValueError for arguments that Kafka's builder refuses,
+        MessageTooLargeError for more bytes than a batch can have.
         """
         batch = encode_batch(records, **fields)
         codec = self._compressor.codec
@@ -85,5 +85,5 @@ def build_batch(
     level: int | None = None,
     **fields: Unpack[BatchOptions],
 ) -> bytearray:
-    """One batch by a RecordBatchBuilder of its own."""
+    """Build one batch with a new RecordBatchBuilder."""
     return RecordBatchBuilder(compression, level).build(records, **fields)

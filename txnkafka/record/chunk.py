@@ -1,13 +1,13 @@
-"""From selected batches to columns, a chunk at a time.
+"""Decodes selected batches to columns, a chunk at a time.
 
-A chunk is about a megabyte of batches: enough that a call costs nothing, little enough that the bytes are
-still in the cache when they are decoded. Uncompressed batches are decoded where they lie; compressed ones
-are first decompressed into one buffer. A batch with more than ``bounds.PIECE_BYTES`` of records is checked
-as a whole first and then becomes several chunks, so that columns and objects stay small. Every batch's CRC
-is checked before anything else is believed of it.
+A chunk is about a megabyte of batches: large enough that the cost of a call is negligible, small enough that
+the bytes are still in the cache when they are decoded. Uncompressed batches are decoded in place; compressed
+ones are first decompressed into one buffer. A batch with more than ``bounds.PIECE_BYTES`` of records is
+checked as a whole first and then becomes several chunks, so that columns and objects stay small. The CRC of a
+batch is checked before any other field is trusted.
 
-Invariant: what is yielded is exactly the selected records in offset order up to the first damaged batch;
-the error comes with the next step, never instead of good records before it.
+Invariant: exactly the selected records up to the first damaged batch are yielded in offset order; the error
+is raised by the next step, never instead of good records before it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from txnkafka.record.compression import Decompressor
 __all__ = ["CHUNK_BYTES", "ChunkDecoder", "SelectedBatches"]
 
 CHUNK_BYTES = 1 << 20
-DECOMPRESSED_BYTES = 512 << 10  # so that what was decompressed is still in the cache when it is decoded
+DECOMPRESSED_BYTES = 512 << 10  # small enough to be still in the cache when it is decoded
 NO_LIMIT = (1 << 31) - 1
-COMPRESSED, LEGACY = 1, 2  # kinds that next_run tells apart; 0 is plain
+COMPRESSED, LEGACY = 1, 2  # the kinds of runs that next_run distinguishes; 0 is plain
 
 ReadBytes = Callable[[int, int], memoryview]
 OnCorrupt = Callable[[CorruptRecordError], None]
@@ -46,12 +46,12 @@ OnCorrupt = Callable[[CorruptRecordError], None]
 
 @dataclass(frozen=True, slots=True)
 class SelectedBatches:
-    """What to decode of one file.
+    """The batches to decode from one file.
 
-    ``read(position, length)`` gives the file's bytes, ``selection`` one byte per batch of ``index``
+    ``read(position, length)`` returns the file's bytes. ``selection`` has one byte per batch of ``index``
     (``read_committed.select``); of batches selected as bounded only offsets in [start_offset, end_offset)
-    count. ``settled()`` says after each use whether the bytes were still those of the file; if not, ``read``
-    gives them again, and no more than the file has. It is None where the bytes are the reader's own.
+    count. ``settled()`` returns after each use whether the bytes were still those of the file; if not,
+    ``read`` returns them again, limited to the file's size. It is None where ``read`` returns copies.
     """
 
     read: ReadBytes
@@ -63,11 +63,12 @@ class SelectedBatches:
 
     @property
     def have_changed(self) -> bool:
-        """True when the bytes that were read last are not those of the file: they do not count."""
+        """Return True when the bytes that were read last have changed in the file, so that they must not be
+        used."""
         return self.settled is not None and not self.settled()
 
     def bytes_of(self, first: int, end: int) -> tuple[int, memoryview]:
-        """(position, bytes) from batch ``first`` to the end of batch ``end - 1``."""
+        """Return (position, bytes) from batch ``first`` to the end of batch ``end - 1``."""
         position = self.index.position[first]
         return position, self.read(
             position, self.index.position[end - 1] + self.index.size[end - 1] - position
@@ -120,12 +121,12 @@ _Pieces = _BatchPieces | WrapperPieces
 
 
 class ChunkDecoder:
-    """Decodes batches of one file after another. For one thread at a time.
+    """Decodes the batches of one file after another. Only one thread at a time may use it.
 
     ``headers`` and ``views`` as in RecordColumns; a batch with a record of more than MAX_RECORD_HEADERS
-    headers counts as damaged where headers are decoded. With views, ``source`` is what the positions of the
-    last chunk count from. Columns are reused as long as nobody looks at them any more; whoever keeps a
-    buffer keeps that memory, and the next chunk gets fresh columns.
+    headers counts as damaged where headers are decoded. With views, the positions of the last chunk are
+    relative to ``source``. Columns are reused unless the caller keeps a view of them; then that memory is
+    kept, and the next chunk gets new columns.
     """
 
     def __init__(
@@ -146,10 +147,10 @@ class ChunkDecoder:
     def chunks(
         self, batches: SelectedBatches, on_corrupt: OnCorrupt | None = None
     ) -> Iterator[RecordColumns]:
-        """The selected records of one file.
+        """Yield the selected records of one file.
 
         A damaged batch raises CorruptRecordError, or is left out when ``on_corrupt`` takes the error. Records
-        of bytes that were changed meanwhile are never yielded. What ``batches.read`` raises is raised.
+        from bytes that have changed meanwhile are never yielded. Errors of ``batches.read`` are passed on.
         """
         i, stop = 0, len(batches.index)
         while True:
@@ -183,7 +184,7 @@ class ChunkDecoder:
             columns = self._fresh_columns()
             try:
                 more = pieces.decode(columns)
-            except CorruptRecordError as error:  # the file is being written: the batch was sound before
+            except CorruptRecordError as error:  # the batch was sound before, so the file has changed
                 if on_corrupt is None:
                     raise
                 on_corrupt(error)
@@ -192,7 +193,8 @@ class ChunkDecoder:
                 yield columns
 
     def _fresh_columns(self) -> RecordColumns:
-        """Who goes through chunks in a loop still holds the last one: two take turns."""
+        """Return columns that are not in use. A loop over chunks still refers to the last one, so two columns
+        alternate."""
         if self.columns.in_use:
             other, self._other = self._other, self.columns
             if other is None or other.in_use:
@@ -204,15 +206,15 @@ class ChunkDecoder:
     def _decode(
         self, kind: int, batches: SelectedBatches, run: _Run
     ) -> tuple[int, _Pieces | None]:
-        """Decode a run into the columns; returns the batch to go on with, and what comes before it but is too
-        large for one chunk. Raises only for the first batch of the run."""
-        self.source = memoryview(b"")  # a large buffer is given back before the next one is made
+        """Decode a run into the columns. Returns the number of the next batch, and the pieces of the batch
+        before it if that is too large for one chunk. Raises only for the first batch of the run."""
+        self.source = memoryview(b"")  # release a large buffer before the next one is allocated
         if kind == COMPRESSED:
             return self._decode_compressed(batches, run)
         if kind == LEGACY:
             return self._decode_legacy(batches, run)
         if batches.index.size[run.first] > self.piece_bytes:
-            # between two pieces the file may change: they are of one copy
+            # the file may change between two pieces, so they use one copy
             self.source = run.source if batches.settled is None else memoryview(bytes(run.source))
             return run.first + 1, self._divided(batches, run.first, position=run.position)
         self.source = run.source
@@ -280,7 +282,8 @@ class ChunkDecoder:
     def _divided(
         self, batches: SelectedBatches, i: int, region: array[int] | None = None, *, position: int = 0
     ) -> _BatchPieces:
-        """Batch ``i``, checked: its records are ``region`` of the source, or lie in it uncompressed."""
+        """Check batch ``i`` and divide it; its records are in ``region`` of the decompressed source, or
+        uncompressed in the batch."""
         begin, end = (-1, -1) if region is None else region
         index, regions = divide_batch(
             self.source,
@@ -293,7 +296,7 @@ class ChunkDecoder:
             max_headers=MAX_RECORD_HEADERS if self.columns.with_headers else NO_LIMIT,
         )
         start_offset = batches.start_offset
-        if len(self.columns):  # records that overlap those before them are not shown twice
+        if len(self.columns):  # records that overlap earlier ones are not yielded twice
             start_offset = max(start_offset, memoryview(self.columns.offsets)[-1] + 1)
         limits = start_offset, batches.end_offset
         return _BatchPieces(self.source, index, regions, batches.selection[i], limits)
@@ -301,8 +304,8 @@ class ChunkDecoder:
     def _decompress(
         self, source: memoryview, position: int, batches: SelectedBatches, first: int, end: int
     ) -> array[int]:
-        """Begin and end of each batch's records in the decompressor's buffer, until a batch fails, the
-        chunk is full or a batch is too large for one; that one is the last."""
+        """Decompress batches until one fails, the chunk is full, or a batch is too large for one chunk; that
+        batch is the last. Returns begin and end of each batch's records in the decompressor's buffer."""
         regions = array("q")
         decompressor = self.decompressor
         decompressor.reset()
@@ -311,7 +314,7 @@ class ChunkDecoder:
         parts = [column[first:end].tolist() for column in columns]
         headers = zip(*parts, batches.selection[first:end], strict=True)
         for begin, size, attributes, count, selected in headers:
-            if not selected or count == 0:  # nobody looks into an empty batch
+            if not selected or count == 0:  # an empty batch is not decompressed
                 regions.extend((0, 0))
                 continue
             if decompressor.end > DECOMPRESSED_BYTES:

@@ -1,9 +1,9 @@
-"""Compression of record batches at Kafka's levels; decompression into one reusable buffer, with a limit on
-what a batch may become.
+"""Compresses record batches at Kafka's levels, and decompresses them into one reusable buffer with a size
+limit.
 
 Invariant: ``append`` either returns a complete batch's content or raises and leaves the buffer as it was. A
-payload of n bytes may become 2048 n bytes but no more than ``max_bytes`` (16 MiB are always allowed),
-whatever its headers promise; memory is used only as far as bytes are really written. Source:
+payload of n bytes may expand to 2048 n bytes but at most ``max_bytes`` (16 MiB are always allowed), whatever
+its headers claim; memory is used only for bytes that are really written. Source:
 org.apache.kafka.common.compress (KIP-390).
 """
 
@@ -50,15 +50,17 @@ class CompressionType(enum.IntEnum):
 
     @classmethod
     def named(cls, name: str | CompressionType) -> CompressionType:
-        """Take Kafka's spelling or the member; ValueError that lists the names for any other."""
+        """Return the member for Kafka's name or a member. Raises ValueError, which lists the names, for any
+        other."""
         for codec in cls:
             if name is codec or name == codec.label:
                 return codec
-        raise ValueError(f"there is no codec {name!r}; Kafka has {', '.join(each.label for each in cls)}")
+        raise ValueError(f"there is no codec {name!r}; Kafka has {', '.join(codec.label for codec in cls)}")
 
     @classmethod
     def of(cls, value: int) -> CompressionType:
-        """Take the codec bits of a batch's attributes; there are no codecs 5, 6 and 7."""
+        """Return the member for the codec bits of a batch's attributes. Raises
+        UnsupportedCompressionTypeError for 5, 6 and 7."""
         try:
             return cls(value)
         except ValueError:
@@ -80,7 +82,7 @@ _COMPRESS: Final[dict[CompressionType, _Compress]] = {
     CompressionType.LZ4: compress_lz4,
     CompressionType.ZSTD: compress_zstd,
 }
-# -1 is zlib's word for its default; 0, no compression, is no level of Kafka's.
+# -1 is zlib's default; Kafka does not have level 0, no compression.
 LEVELS: Final[dict[CompressionType, Levels]] = {
     CompressionType.GZIP: Levels(1, 9, -1),
     CompressionType.LZ4: Levels(1, 17, 9),
@@ -91,8 +93,8 @@ LEVELS: Final[dict[CompressionType, Levels]] = {
 class Compressor:
     """Compresses the records of batches with one codec, at one of Kafka's levels for it.
 
-    ``compression`` is Kafka's name of a codec or the member; without ``level`` it is Kafka's default.
-    ValueError for a name or a level that Kafka has not.
+    ``compression`` is Kafka's name of a codec or the member; the default of ``level`` is Kafka's. Raises
+    ValueError for a name or a level that Kafka does not have.
     """
 
     __slots__ = ("_compress", "codec", "level")
@@ -103,7 +105,7 @@ class Compressor:
         self._compress = _COMPRESS.get(self.codec)
 
     def compress(self, payload: bytes | bytearray | memoryview) -> bytes | memoryview:
-        """What follows the header of a batch whose records are ``payload``."""
+        """Return the bytes that follow the header of a batch whose records are ``payload``."""
         view = memoryview(payload)
         return view if self._compress is None else self._compress(view, self.level)
 
@@ -136,10 +138,10 @@ _DECOMPRESS: Final[dict[int, _Decompress]] = {
 
 
 class Decompressor:
-    """Decompresses batch after batch into one buffer. For one thread at a time.
+    """Decompresses batches into one buffer. Only one thread at a time may use it.
 
-    ``max_bytes`` bounds each batch. The sum of batches is the caller's business: look at ``end`` and
-    ``reset()`` when what was appended has been decoded.
+    ``max_bytes`` bounds each batch. The caller bounds their sum: it checks ``end``, and calls ``reset()``
+    when the appended batches have been decoded.
     """
 
     __slots__ = ("_output", "max_bytes")
@@ -159,7 +161,7 @@ class Decompressor:
         return self._output.end
 
     def reset(self) -> None:
-        """Start over at position 0; views of ``buffer`` may be overwritten from now on."""
+        """Restart at position 0; views of ``buffer`` may be overwritten from now on."""
         self._output.reset()
 
     def append(self, codec: int, payload: bytes | memoryview, *, magic: int = 2) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Control records: what the key of a control record says, and the value of an end transaction marker.
+"""Parses control records: their keys, and the values of end transaction markers.
 
     key                      i16 version | i16 type
     value of ABORT, COMMIT   i16 version | i32 coordinator epoch
@@ -43,14 +43,14 @@ class ControlRecordType(enum.IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """End of a transaction of the producer that the batch header names."""
+    """The end of a transaction of the producer in the batch header."""
 
     type: ControlRecordType
     coordinator_epoch: int
 
 
 def parse_control_key(key: bytes | memoryview | None) -> ControlRecordType:
-    """Return the type; a number that Kafka does not know is ``UNKNOWN``, which consumers pass over."""
+    """Return the type; a number that Kafka does not know is ``UNKNOWN``, which consumers skip."""
     if key is None or len(key) < _KEY.size:
         raise CorruptRecordError(f"the key of a control record must have {_KEY.size} bytes")
     version, number = _KEY.unpack_from(key)

@@ -1,4 +1,4 @@
-"""Checksums of whole batches, without looking at what is in them."""
+"""Checks the CRCs of whole batches without parsing their contents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ __all__ = ["first_invalid_crc", "valid_crcs"]
 
 
 def valid_crcs(data: memoryview, index: BatchIndex, *, position: int = 0) -> list[bool]:
-    """Whether the CRC of each batch holds; ``position`` is that of ``data`` in what ``index`` is about."""
+    """Return whether the CRC of each batch is right; ``position`` is the position of ``data`` in the indexed
+    file."""
     valid = [True] * len(index)
     i = 0
     while (i := check_crcs(data, index, i, len(index), position=position)) < len(index):
@@ -27,9 +28,10 @@ def valid_crcs(data: memoryview, index: BatchIndex, *, position: int = 0) -> lis
 
 
 def first_invalid_crc(data: memoryview, index: BatchIndex, *, position: int = 0, start: int = 0) -> int:
-    """Number of the first batch from ``start`` on whose CRC does not hold; ``len(index)`` when all hold.
+    """Return the number of the first batch from ``start`` on whose CRC is wrong; ``len(index)`` when all are
+    right.
 
-    Zeros behind a torn header look like a batch of magic 0, so that one's CRC counts, too.
+    Zeros behind a torn header look like a batch of magic 0, so the CRC of magic 0 is checked, too.
     """
     first = check_crcs(data, index, start, len(index), position=position)
     if min(index.magic, default=MAGIC_2) < MAGIC_2:

@@ -1,9 +1,9 @@
 """The reusable memory that decompression writes into.
 
-Invariant: what was written before ``end`` keeps its place and its bytes until ``reset()``, also when the
-buffer grows: growing allocates new memory and copies, so that views on the old memory stay valid for whoever
-still holds them. Memory comes from an anonymous private mapping: pages that nobody writes to cost nothing, so
-room may be asked for by an upper bound. Private, because a forked worker process must not share it.
+Invariant: bytes written before ``end`` stay unchanged and in place until ``reset()``, also when the buffer
+grows: growing allocates new memory and copies, so existing views of the old memory stay valid. Memory comes
+from an anonymous private mapping: pages that are never written cost nothing, so room may be requested by an
+upper bound. The mapping is private because a forked worker process must not share it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from txnkafka.errors import CorruptRecordError
 __all__ = ["OutputBuffer"]
 
 FIRST_CAPACITY = 1 << 20
-# After an unusually large batch the memory is given back; up to here it is kept for the next one.
+# Up to this size the memory is kept for the next batch; more is released.
 RETAINED_CAPACITY = 32 << 20
 
 
 class OutputBuffer:
-    """Growing bytes with a limit; ``limit`` is the position that the batch being written may not pass."""
+    """A growing buffer with a limit; ``limit`` is the last position that the current batch may reach."""
 
     __slots__ = ("capacity", "clipped", "end", "limit", "view")
 
@@ -32,14 +32,15 @@ class OutputBuffer:
         self.clipped = False
 
     def reset(self) -> None:
-        """Forget the content. Views handed out before may be overwritten from now on."""
+        """Discard the content. Earlier views may be overwritten from now on."""
         self.end = 0
         if self.capacity > RETAINED_CAPACITY:
             self.view = memoryview(bytearray())
             self.capacity = 0
 
     def room(self, position: int, size: int) -> memoryview:
-        """Give ``size`` writable bytes from ``position`` on; only those up to the limit when ``clipped``."""
+        """Return ``size`` writable bytes from ``position`` on; only those up to the limit when
+        ``clipped``."""
         stop = position + size
         self.clipped = stop > self.limit
         if self.clipped:
@@ -49,7 +50,7 @@ class OutputBuffer:
         return self.view[position:stop]
 
     def exact_room(self, position: int, size: int) -> memoryview:
-        """Give ``size`` writable bytes from ``position`` on, or raise when that passes the limit."""
+        """Return ``size`` writable bytes from ``position`` on, or raise when that exceeds the limit."""
         if size > self.limit - position:
             raise CorruptRecordError(
                 f"the batch becomes more than {self.limit - self.end} bytes, the limit for its size"

@@ -1,9 +1,9 @@
-"""Predicates over records: what ``where`` means, as data, and what follows from it without reading.
+"""Predicates over records (``where``) as data, and the bounds that follow from them without reading.
 
 A predicate is a tree of ``And`` and ``Or`` over ``Comparison``; NOT is pushed down to the comparisons when
-the tree is made. As in SQL a comparison with a null is neither true nor false, except IS NULL, and a record
-counts only when the whole is true.
-Evaluation on columns is in ``predicate_columns``, reading text in ``predicate_text``.
+the tree is built. As in SQL a comparison with a null is neither true nor false, except IS NULL, and a record
+is selected only when the whole predicate is true. ``predicate_columns`` evaluates predicates on columns,
+``predicate_text`` parses them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ INT64_END: Final = 1 << 63
 
 
 class Operand(NamedTuple):
-    """What a test looks at: a column (timestamps are milliseconds), the length of key or value, or the last
-    header of a name."""
+    """The operand of a comparison: a column (timestamps are milliseconds), the length of key or value, or the
+    last header of a name."""
 
     column: str
     length: bool = False
@@ -49,7 +49,7 @@ class Operand(NamedTuple):
 
     @property
     def kind(self) -> type:
-        """Type of the literals that it is compared with."""
+        """The type of the literals that it is compared with."""
         if self.length or self.column in ("partition", "offset", "timestamp", "timestampType"):
             return int
         return str if self.column == "topic" else bytes
@@ -83,7 +83,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of them; without any it is true."""
+    """True when all parts are true, so also without parts."""
 
     parts: tuple[Predicate, ...]
 
@@ -93,7 +93,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """One of them; without any it is false."""
+    """True when one of the choices is true, so false without choices."""
 
     choices: tuple[Predicate, ...]
 
@@ -122,7 +122,7 @@ def _quoted(value: Literal) -> str:
 
 
 def negated(predicate: Predicate) -> Predicate:
-    """NOT: true where the predicate is false."""
+    """Return the negation: true where the predicate is false."""
     if isinstance(predicate, And):
         return Or(tuple(map(negated, predicate.parts)))
     if isinstance(predicate, Or):
@@ -132,7 +132,7 @@ def negated(predicate: Predicate) -> Predicate:
 
 
 def operands_of(predicate: Predicate) -> set[Operand]:
-    """Everything that its tests look at."""
+    """Return all operands of a predicate."""
     if isinstance(predicate, Comparison):
         return {predicate.operand}
     parts = predicate.parts if isinstance(predicate, And) else predicate.choices
@@ -140,7 +140,7 @@ def operands_of(predicate: Predicate) -> set[Operand]:
 
 
 def conjunction(parts: Iterable[Predicate | None]) -> Predicate:
-    """All of those that are given, in the simplest form."""
+    """Return the conjunction of all parts that are not None, in the simplest form."""
     found: list[Predicate] = []
     for part in parts:
         if part == NOTHING:
@@ -162,7 +162,7 @@ def _disjunction(choices: Iterable[Predicate]) -> Predicate:
 
 
 class Bounds(NamedTuple):
-    """Offsets and timestamps outside of which nothing fulfils a predicate: [start, end) each."""
+    """Ranges [start, end) of offsets and timestamps; no record outside of them fulfils a predicate."""
 
     start_offset: int = INT64_MIN
     end_offset: int = INT64_END
@@ -171,11 +171,11 @@ class Bounds(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """True when nothing fulfils it."""
+        """True when no record can fulfil the predicate."""
         return self.start_offset >= self.end_offset or self.start_timestamp >= self.end_timestamp
 
     def both(self, other: Bounds) -> Bounds:
-        """What lies in both."""
+        """Return the intersection of both bounds."""
         return Bounds(
             max(self.start_offset, other.start_offset),
             min(self.end_offset, other.end_offset),
@@ -184,7 +184,7 @@ class Bounds(NamedTuple):
         )
 
     def either(self, other: Bounds) -> Bounds:
-        """The smallest bounds that contain both."""
+        """Return the smallest bounds that contain both."""
         if self.empty or other.empty:
             return other if self.empty else self
         return Bounds(
@@ -200,7 +200,7 @@ _EMPTY: Final = Bounds(0, 0, 0, 0)
 
 
 def bounds_of(predicate: Predicate) -> Bounds:
-    """Bounds of a predicate."""
+    """Return the bounds of a predicate."""
     if isinstance(predicate, And):
         return reduce(Bounds.both, map(bounds_of, predicate.parts), _NO_BOUNDS)
     if isinstance(predicate, Or):
@@ -232,7 +232,7 @@ def _range(test: Comparison) -> tuple[int, int]:
 
 
 def bind(predicate: Predicate, topic_partition: TopicPartition) -> Predicate:
-    """What is left of a predicate in one partition, where tests of topic and partition are decided."""
+    """Return the rest of a predicate for one partition, with its tests of topic and partition evaluated."""
     if isinstance(predicate, And):
         return conjunction(bind(part, topic_partition) for part in predicate.parts)
     if isinstance(predicate, Or):
@@ -246,7 +246,7 @@ def bind(predicate: Predicate, topic_partition: TopicPartition) -> Predicate:
 
 
 def _holds(test: Comparison, value: str | int) -> bool:
-    """The obvious evaluation, for a value that is not null."""
+    """Evaluate a comparison for a value that is not null."""
     negative, operator = test.operator in _NEGATED_BACK, _NEGATED_BACK.get(test.operator, test.operator)
     match operator:
         case "=" | "in":
@@ -263,8 +263,8 @@ def _holds(test: Comparison, value: str | int) -> bool:
 
 
 def like_expression(pattern: str) -> str:
-    """A LIKE pattern as a regular expression: % is anything, _ any one character, a backslash takes what
-    follows it as it is."""
+    """Return a LIKE pattern as a regular expression: % is any text, _ any one character, a backslash escapes
+    the next character."""
     pieces = re.findall(r"\\.|[^\\]|\\$", pattern, re.DOTALL)
     wild = {"%": ".*", "_": "."}
     return "(?s)" + "".join(wild[piece] if piece in wild else re.escape(piece[-1]) for piece in pieces)

@@ -1,6 +1,6 @@
-"""Predicates evaluated on columns of decoded records, with Arrow's kernels.
+"""Evaluates predicates on columns of decoded records with Arrow's kernels.
 
-Only the columns that tests look at are made. pyarrow and numpy are imported when the first mask is made.
+Only the columns that the predicate tests are created. pyarrow and numpy are imported with the first mask.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _COMPARISONS: Final = {
 
 
 def needs_copies(predicate: Predicate) -> bool:
-    """True when records must be decoded with their keys and values, False when their places will do."""
-    return any(each.column in ("key", "value") and not each.length for each in operands_of(predicate))
+    """Whether records must be decoded with copies of their keys and values; else their positions suffice."""
+    return any(one.column in ("key", "value") and not one.length for one in operands_of(predicate))
 
 
 def needs_headers(predicate: Predicate) -> bool:
-    """True when records must be decoded with their headers."""
-    return any(each.header is not None for each in operands_of(predicate))
+    """Whether records must be decoded with their headers."""
+    return any(operand.header is not None for operand in operands_of(predicate))
 
 
 def mask_of(predicate: Predicate, columns: RecordColumns) -> pa.BooleanArray:
-    """True for each record that fulfils a predicate, which must have been bound to its partition; without
-    nulls."""
+    """Return a mask without nulls: True for each record that fulfils the predicate, which must be bound to
+    the partition."""
     import pyarrow.compute as pc
 
     if isinstance(predicate, Comparison):
@@ -83,7 +83,7 @@ def _test(test: Comparison, columns: RecordColumns) -> pa.BooleanArray:
 
 
 def _values(test: Comparison, kind: pa.DataType) -> pa.Array:
-    """The values of IN that the column's type can hold; no column holds another."""
+    """Return the values of IN that the column's type can represent; the others cannot match."""
     import pyarrow as pa
 
     width = {pa.int32(): 1 << 31}.get(kind, 1 << 63)
@@ -120,7 +120,7 @@ def _length(column: str, columns: RecordColumns) -> Any:
 
 
 def _header(name: str, columns: RecordColumns) -> Any:
-    """The value of each record's last header of that name; null without one."""
+    """Return the value of each record's last header of that name; null without one."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,11 +1,11 @@
-"""Predicates as people write them, in the words of SQL:
+"""Parses predicates in the syntax of SQL:
 
     offset >= 100 and length(value) > 1024
     topic in ('orders', 'refunds') and not (key is null or key like 'test-%')
     timestamp between '2026-01-31' and '2026-02-01T12:00:00Z' or header('trace') = x'00ff'
 
 Columns are topic, partition, offset, timestamp, timestampType, key and value; ``length(key)``,
-``length(value)`` and ``header('name')`` (the last header of that name) go as well. A timestamp is
+``length(value)`` and ``header('name')`` (the last header of that name) are allowed as well. A timestamp is
 milliseconds or ISO 8601 text, UTC unless it says otherwise; text stands for its UTF-8 bytes where bytes are
 compared.
 """
@@ -62,7 +62,7 @@ def parse_predicate(text: str) -> Predicate:
 
 
 class _Parser:
-    """Recursive descent; ``at`` is the token that comes next."""
+    """A recursive descent parser; ``at`` is the number of the next token."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -126,7 +126,7 @@ class _Parser:
         return negated(found) if negative else found
 
     def worded(self, operand: Operand) -> Predicate:
-        """IN, BETWEEN and LIKE, which may stand behind NOT."""
+        """Parse IN, BETWEEN and LIKE, which may follow NOT."""
         if self.word("in"):
             self.expect("(")
             values = [self.literal(operand)]
@@ -150,7 +150,7 @@ class _Parser:
         kind, token, _ = self.tokens[self.at]
         if kind == "word":
             self.at += 1
-            name = next((each for each in COLUMNS if each.lower() == token.lower()), None)
+            name = next((column for column in COLUMNS if column.lower() == token.lower()), None)
             if name is not None:
                 return Operand(name)
             if token.lower() == "length":
@@ -204,7 +204,7 @@ class _Parser:
 
 
 def _tokens(text: str) -> list[tuple[str, str, int]]:
-    """(kind, token, position), the last one of kind ``end``."""
+    """Return (kind, token, position) of each token; the last has the kind ``end``."""
     found, at = [], 0
     end = len(text.rstrip())
     while at < end:

@@ -1,7 +1,7 @@
-"""Kafka log directories on Spark, filtered and decoded in the executors.
+"""Reads Kafka log directories on Spark; filtering and decoding happen in the executors.
 
-``batches``, ``map_arrow`` and ``scan`` for programs, ``spark.read.format("txnkafka")`` and ``table`` for
-DataFrames, ``count`` for how many records there are.
+``batches``, ``map_arrow`` and ``scan`` are for programs, ``spark.read.format("txnkafka")`` and ``table`` for
+DataFrames, ``count`` for the number of records.
 """
 
 from __future__ import annotations

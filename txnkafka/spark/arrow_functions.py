@@ -1,6 +1,6 @@
-"""The functions of ``functions.py`` as Spark calls them in the executors: arrays of Arrow in, arrays out.
+"""The functions of ``functions.py`` as Spark calls them in the executors, on Arrow arrays.
 
-pyarrow is imported here at once: Spark learns from the annotations which kind of function each one is.
+pyarrow is imported at once: Spark derives the kind of each function from its annotations.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from txnkafka.spark.record_batches import RecordBatchesDecoder
 
 __all__ = ["control_type", "crc_valid", "decode_record_batches", "try_decode_record_batches"]
 
-OUTPUT_BYTES = 16 << 20  # what is decoded goes out in pieces of about so much
+OUTPUT_BYTES = 16 << 20  # approximate size of the pieces of output
 
 
 def decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """Lists of records. Raises CorruptRecordError and ValueError as RecordBatchesDecoder does."""
+    """Return lists of records. Raises CorruptRecordError and ValueError like RecordBatchesDecoder."""
     return _decoded(columns, RecordBatchesDecoder().records)
 
 
 def try_decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """Lists of records, null where the bytes are damaged."""
+    """Return lists of records, null where the bytes are damaged."""
     decoder = RecordBatchesDecoder()
 
     def records(content: memoryview) -> list[pa.StructArray] | None:
@@ -38,12 +38,12 @@ def try_decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]
 
 
 def crc_valid(column: pa.Array) -> pa.Array:
-    """Whether checksums are right."""
+    """Return whether checksums are right."""
     return pa.array(_each(record_batches.has_valid_crcs, column), pa.bool_())
 
 
 def control_type(column: pa.Array) -> pa.Array:
-    """Names of control types."""
+    """Return names of control types."""
     return pa.array(_each(record_batches.control_type, column), pa.string())
 
 
@@ -65,7 +65,7 @@ def _decoded(
 
 
 class _Rows:
-    """Lists of records for the rows of one output column."""
+    """Collects lists of records for the rows of one output column."""
 
     def __init__(self) -> None:
         self._begin()
@@ -80,10 +80,10 @@ class _Rows:
         self._nulls.append(records is None)
         self._records += records or ()
         self._ends.append(self._ends[-1] + sum(map(len, records or ())))
-        self.nbytes += sum(each.nbytes for each in records or ())
+        self.nbytes += sum(column.nbytes for column in records or ())
 
     def take(self) -> pa.ListArray:
-        """The rows since the last time."""
+        """Return the rows since the last call."""
         records = pa.concat_arrays([pa.array([], record_batches.RECORD_TYPE), *self._records])
         ends, nulls = pa.array(self._ends, pa.int32()), pa.array(self._nulls, pa.bool_())
         self._begin()

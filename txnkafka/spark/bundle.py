@@ -1,8 +1,8 @@
-"""The installed package as an archive that Spark unpacks beside its Python workers.
+"""Packs the installed package into an archive that Spark unpacks beside its Python workers.
 
-Spark cannot load compiled modules from zip files or wheels. But it unpacks ``FILE#txnkafka`` into a
-directory ``txnkafka`` that lies on the workers' ``sys.path``: an archive of what is *in* the package is the
-package. Only one Python version and platform can load it, hence the file's name.
+Spark cannot load compiled modules from zip files or wheels. But it unpacks ``FILE#txnkafka`` into a directory
+``txnkafka`` on the workers' ``sys.path``: so an archive of the package's contents becomes the package. Only
+one Python version and platform can load it, hence the file's name.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Bundle(NamedTuple):
 
 
 def bundle() -> Bundle:
-    """The package as it is installed here, editable or not; the same package gives the same bytes."""
+    """Pack the installed package, editable or not; the same package gives the same bytes."""
     members = dict(sorted(_members(files("txnkafka"))))
     version = txnkafka.__version__
-    # so that the version is known where nothing is installed
+    # so that the version is known where the package is not installed
     metadata = f"Metadata-Version: 2.1\nName: txnkafka\nVersion: {version}\n"
     members[f"txnkafka-{version}.dist-info/METADATA"] = metadata.encode()
     build = str(sysconfig.get_config_var("SOABI"))
@@ -52,14 +52,15 @@ def _members(directory: Traversable, prefix: str = "") -> Iterator[tuple[str, by
 
 
 def _is_code(name: str) -> bool:
-    """Modules that this Python loads; a checkout may hold compiled ones of other versions too."""
+    """Return the modules that this Python loads; a checkout may contain compiled modules for other versions
+    too."""
     _, dot, suffix = name.partition(".")
     return dot + suffix in (".py", *EXTENSION_SUFFIXES)
 
 
 def _packed(members: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
-    # neither names of owners nor times
+    # neither owners nor times
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,

@@ -1,6 +1,6 @@
-"""Whether executors can run the package: what each of them has, and what is wrong with it.
+"""Checks whether executors can run the package.
 
-A ``Place`` is a plain dictionary, for it comes from where this module may not be importable.
+A ``Place`` is a plain dictionary, since it is created where this module may not be importable.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ Place = dict[str, Any]
 
 
 def needed_libraries() -> tuple[str, ...]:
-    """What reading imports, as far as it exists for this Python. An archive of txnkafka does not bring it."""
+    """Return the libraries that reading needs, as far as they exist for this Python. An archive of txnkafka
+    does not contain them."""
     return tuple(name for name in LIBRARIES if find_spec(name))
 
 
 def look_for(needed: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Place]]:
-    """The function that executors run. An inner one, because it travels by value: where it runs, this module
-    may not be importable."""
+    """Return the function that executors run. It is an inner function, so that it is pickled by value: this
+    module may not be importable in an executor."""
 
     def look(_: Iterable[int]) -> Iterator[Place]:
         import platform
@@ -58,7 +59,7 @@ def look_for(needed: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Plac
 
 
 def complaints(here: Place, executors: Iterable[Place]) -> Iterator[str]:
-    """A line for each thing that is wrong, with the hosts where it is."""
+    """Yield a line for each fault, with the hosts that have it."""
     hosts = defaultdict(set)
     for there in executors:
         if complaint := _complaint(here, there):
@@ -69,10 +70,10 @@ def complaints(here: Place, executors: Iterable[Place]) -> Iterator[str]:
 
 def _complaint(here: Place, there: Place) -> str | None:
     python = there["executable"]
-    for each in SAME_BUILD:
-        if there[each] != here[each]:
+    for fact in SAME_BUILD:
+        if there[fact] != here[fact]:
             return (
-                f"{python} is built for {there[each]}, the driver's {here['executable']} for {here[each]}; "
+                f"{python} is built for {there[fact]}, the driver's {here['executable']} for {here[fact]}; "
                 "run the driver on a machine like the executors, or install txnkafka on all of them with pip"
             )
     if there["broken"]:

@@ -1,8 +1,8 @@
-"""The units of an export, staged by Spark's executors.
+"""Stages the units of an export in Spark's executors.
 
-An executor writes the files of a unit and the record of them; the driver lets units count and shows their
-files. A task that is run twice stages its unit twice, and one of the two counts. When the driver dies, what
-was staged is found by whoever goes on. The output directory must be the same path everywhere.
+An executor writes the files of a unit and their record; the driver counts units and publishes their files. A
+task that is run twice stages its unit twice, and one of the two counts. When the driver dies, the next run
+finds the staged units. The output directory must be the same path on all machines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["SparkEngine"]
 
 
 class SparkEngine:
-    """Stages units on Spark, one a task; without a session the one that is there, or a new one."""
+    """Stages units on Spark. The default session is the active one, or a new one."""
 
     def __init__(self, spark: SparkSession | None = None) -> None:
         self._spark = spark
@@ -38,19 +38,19 @@ class SparkEngine:
 
 
 def _slices(tasks: list[UnitTask], parallelism: int) -> int:
-    """How many Spark tasks: one a file's worth of log. A broker has many small partitions, and a Spark task
-    costs tens of milliseconds."""
+    """Return the number of Spark tasks: one per ``file_bytes`` of log. A broker has many small partitions,
+    and a Spark task costs tens of milliseconds."""
     total = sum(task.unit.unit.end_position - task.unit.unit.start_position for task in tasks)
     return min(len(tasks), max(2 * parallelism, total // tasks[0].options.file_bytes))
 
 
 def _check_shared(folder: str, unit: StagedUnit) -> None:
     files = LocalDataFiles()
-    for each in unit.files:
-        path = files.join(folder, each.staged)
+    for file in unit.files:
+        path = files.join(folder, file.staged)
         if not files.exists(path):
             raise LogDirError(
-                f"{path}, which an executor wrote, is not there for the driver: "
+                f"{path}, which an executor wrote, does not exist for the driver: "
                 "the output directory must be the same path on all machines"
             )
 

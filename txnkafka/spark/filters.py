@@ -1,6 +1,6 @@
-"""Spark's filters as predicates, for the pushdown of Spark 4.1 and later.
+"""Converts Spark's filters to predicates, for the pushdown of Spark 4.1 and later.
 
-A filter is taken only when it means exactly what the predicate means; Spark evaluates the others itself.
+A filter is accepted only if a predicate has exactly the same meaning; Spark evaluates the others itself.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _PATTERNS: Final = {"StringStartsWith": "{}%", "StringEndsWith": "%{}", "StringC
 
 
 def split_filters(filters: Iterable[Any]) -> tuple[Predicate, list[Any]]:
-    """The predicate of those filters that can be taken, and the filters that cannot."""
+    """Return the predicate of all accepted filters, and the other filters."""
     taken, left = [], []
-    for each in filters:
-        predicate = predicate_of(each)
+    for pushed in filters:
+        predicate = predicate_of(pushed)
         taken.append(predicate)
         if predicate is None:
-            left.append(each)
+            left.append(pushed)
     return conjunction(taken), left
 
 
 def predicate_of(found: Any) -> Predicate | None:
-    """What one of Spark's filters says; None when a predicate cannot say it."""
+    """Return the predicate of one of Spark's filters; None when there is no equivalent."""
     kind = type(found).__name__
     if kind == "Not":
         inner = predicate_of(found.child)
@@ -51,14 +51,14 @@ def predicate_of(found: Any) -> Predicate | None:
     if kind in _PATTERNS and operand.kind is str:
         return Comparison(operand, "like", (_PATTERNS[kind].format(_escaped(found.value)),))
     given = found.value if kind == "In" else [getattr(found, "value", None)]
-    values = tuple(_literal(each, operand) for each in given)
+    values = tuple(_literal(value, operand) for value in given)
     if None in values or not values or kind not in (*_COMPARISONS, "In"):
         return None
     return Comparison(operand, _COMPARISONS.get(kind, "in"), values)  # type: ignore[arg-type]  # no None
 
 
 def _operand(attribute: Any) -> Operand | None:
-    """A column by its name, but no field of one, and not the list of headers."""
+    """Return the operand for a column; None for a field of a column and for the list of headers."""
     if len(attribute) != 1 or attribute[0] not in COLUMN_TYPES or attribute[0] == "headers":
         return None
     return Operand(attribute[0])
@@ -77,7 +77,7 @@ def _literal(value: Any, operand: Operand) -> Literal | None:
 
 
 def _milliseconds(time: datetime) -> int | None:
-    """None between two milliseconds: such a time is left to Spark."""
+    """Return milliseconds; None for a time between two milliseconds, which is left to Spark."""
     if time.tzinfo is None:
         return None
     milliseconds, rest = divmod(time - EPOCH, MILLISECOND)
@@ -85,4 +85,4 @@ def _milliseconds(time: datetime) -> int | None:
 
 
 def _escaped(text: str) -> str:
-    return "".join(f"\\{each}" if each in "%_\\" else each for each in text)
+    return "".join(f"\\{character}" if character in "%_\\" else character for character in text)

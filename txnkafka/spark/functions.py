@@ -1,7 +1,7 @@
-"""Functions for columns of bytes that hold record batches, such as ``content`` of Spark's ``binaryFile``.
+"""Functions for binary columns with record batches, such as ``content`` of Spark's ``binaryFile``.
 
-For SQL they are there after ``register(spark)``, under the names in ``SQL_NAMES``. They are Arrow UDFs and
-need Spark 4.1. A null gives a null.
+SQL has them after ``register(spark)``, under the names in ``SQL_NAMES``. They are Arrow UDFs and need Spark
+4.1. The result for null is null.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ SQL_NAMES = {f"txnkafka_{name}": name for name in TYPES}
 
 
 def decode_record_batches(column: Column | str) -> Column:
-    """The records of batches in a binary column, as an array of structs (``RECORDS``).
+    """Return the records of batches in a binary column, as an array of structs (``RECORDS``).
 
-    Nothing is filtered by transaction: what aborted is among them. Control records are not. Bytes that are
-    no sound batches fail the query, with their position and what to do.
+    Records are not filtered by transaction, so aborted ones are included; control records are not. Bytes that
+    are no sound batches fail the query with their position and a remedy.
     """
     return _apply("decode_record_batches", column)
 
 
 def try_decode_record_batches(column: Column | str) -> Column:
-    """As ``decode_record_batches``, but null where the bytes are damaged."""
+    """Like ``decode_record_batches``, but null where the bytes are damaged."""
     return _apply("try_decode_record_batches", column)
 
 
 def crc_valid(column: Column | str) -> Column:
-    """Whether the bytes are whole record batches with right checksums; zeros may follow them."""
+    """Return whether the bytes are whole record batches with right checksums; zeros may follow them."""
     return _apply("crc_valid", column)
 
 
 def control_type(column: Column | str) -> Column:
-    """``commit``, ``abort``, a KRaft type or ``unknown`` where the bytes begin with a sound control batch,
-    else null."""
+    """Return ``commit``, ``abort``, a KRaft type or ``unknown`` where the bytes begin with a sound control
+    batch, else null."""
     return _apply("control_type", column)
 
 
 def register_functions(spark: SparkSession) -> None:
-    """Make the functions known to SQL, where Spark can run them."""
+    """Register the functions for SQL, if this Spark version supports them."""
     if ARROW_UDF is not None:
         for sql_name, name in SQL_NAMES.items():
             spark.udf.register(sql_name, _arrow_udf(name))
@@ -76,7 +76,7 @@ def _apply(name: str, column: Column | str) -> Column:
 
 
 def _arrow_udf(name: str) -> Any:
-    """Made anew each time: Spark's object belongs to one session."""
+    """Create the UDF. It is not cached, since Spark's object belongs to one session."""
     from txnkafka.spark import arrow_functions
 
     return ARROW_UDF(getattr(arrow_functions, name), TYPES[name])

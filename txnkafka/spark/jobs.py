@@ -1,7 +1,7 @@
-"""Reading in the executors, for programs: record batches that never cross to the JVM, or only as results.
+"""Reads record batches in the executors for programs; only results cross to the JVM.
 
-Crossing from a Python worker to the JVM costs more than decoding; a filter or an aggregate that runs here,
-on record batches, saves it.
+Crossing from a Python worker to the JVM costs more than decoding; a filter or an aggregate on record batches
+in the worker saves that.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def batches(
     on_corrupt: OnCorrupt | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> RDD[pa.RecordBatch]:
-    """The records of one or more log directories as an RDD of Arrow record batches, read_committed.
+    """Return the records of one or more log directories as an RDD of Arrow record batches, read_committed.
 
-    The plan is made now, reading happens in the executors when the RDD is used; what ``map`` and
-    ``mapPartitions`` do with the batches happens there too, in the same process. ``columns`` may be any of
-    key, value, topic, partition, offset, timestamp, timestampType and headers. ``where`` chooses records.
-    ``on_corrupt`` is called in the executor with the error of a damaged batch, which is then left out; with
+    Planning happens now, reading in the executors when the RDD is used; functions of ``map`` and
+    ``mapPartitions`` run there too, in the same process. ``columns`` may be any of key, value, topic,
+    partition, offset, timestamp, timestampType and headers. ``where`` selects records. ``on_corrupt`` is
+    called in the executor with the error of a damaged batch, which is then left out; with
     ``fail_on_data_loss=False`` that is logged; by default the error fails the job.
     """
     tasks, reader = _plan(spark, path, columns, on_corrupt, reading)
@@ -67,11 +67,11 @@ def map_arrow(
     on_corrupt: OnCorrupt | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> DataFrame:
-    """A DataFrame of what ``function`` makes of the record batches of each task: decode and function in one
-    step.
+    """Return a DataFrame of the output of ``function`` for the record batches of each task; decoding and
+    ``function`` run in one step.
 
-    ``function`` gets an iterator of record batches, as with ``DataFrame.mapInArrow``, and may stop before
-    its end; ``schema`` is that of what it yields. The rest is as for ``batches``.
+    ``function`` gets an iterator of record batches, as with ``DataFrame.mapInArrow``, and may stop before its
+    end; ``schema`` is the schema of its output. The other arguments are those of ``batches``.
     """
     tasks, reader = _plan(spark, path, columns, on_corrupt, reading)
     return planned_frame(spark, tasks, lambda wanted: function(reader(wanted)), schema)
@@ -83,12 +83,12 @@ def planned_frame(
     read: Callable[[Iterator[Task]], Batches],
     schema: StructType | str,
 ) -> DataFrame:
-    """A DataFrame of what ``read`` makes of planned tasks in the executors, a Spark task each."""
+    """Return a DataFrame of the output of ``read`` for planned tasks, a Spark task each."""
     planned = spark.sparkContext.broadcast(tasks)
 
     def run(numbers: Batches) -> Batches:
         yield from read(planned.value[number] for batch in numbers for number in batch.column(0).to_pylist())
-        # Spark throws a worker away that leaves input behind
+        # Spark discards a worker that does not read its whole input
         for _ in numbers:
             pass
 
@@ -103,10 +103,10 @@ def scan(
     on_corrupt: OnCorrupt | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> DataFrame:
-    """The records as a DataFrame with those columns.
+    """Return the records as a DataFrame with those columns.
 
-    The rows are those of ``spark.read.format("txnkafka")`` with the same options; ``where`` and ``columns``
-    cost what they select. The rest is as for ``batches``.
+    The rows are those of ``spark.read.format("txnkafka")`` with the same options; the cost of ``where`` and
+    ``columns`` depends on what they select. The other arguments are those of ``batches``.
     """
     schema = named_columns(RECORD_COLUMNS, columns)
     return map_arrow(spark, _unchanged, schema, path, columns=columns, on_corrupt=on_corrupt, **reading)
@@ -117,8 +117,8 @@ def _unchanged(found: Batches) -> Batches:
 
 
 def paths_of(path: Path) -> list[str]:
-    """One path or several, as strings."""
-    return [str(path)] if isinstance(path, str | PurePath) else [str(each) for each in path]
+    """Return one path or several as a list of strings."""
+    return [str(path)] if isinstance(path, str | PurePath) else [str(each_path) for each_path in path]
 
 
 def _plan(
@@ -138,7 +138,7 @@ def _plan(
 def _spread(
     context: SparkContext, planner: PartitionPlanner, sources: Sequence[PartitionSource], log_bytes: int
 ) -> Iterable[PartitionPlan]:
-    """Plan where the time of a Spark job is less than what it saves."""
+    """Plan in executors if that saves more time than a Spark job costs."""
     if log_bytes < SPREAD_BYTES or len(sources) == 1:
         return map(planner, sources)
     slices = min(len(sources), 4 * context.defaultParallelism)

@@ -1,7 +1,7 @@
-"""Offsets and partitions as Spark's Kafka source writes them: words, or JSON such as
-``{"orders": {"0": 23, "1": -2}}``, in which -2 is the earliest and -1 the latest offset.
+"""Parses offsets and partitions in the syntax of Spark's Kafka source: words, or JSON such as ``{"orders":
+{"0": 23, "1": -2}}``, in which -2 is the earliest and -1 the latest offset.
 
-Python programs may give the same as mappings. Source: JsonUtils of Spark's Kafka source.
+Python programs may pass mappings instead. Source: JsonUtils of Spark's Kafka source.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Offsets = str | Mapping[str, Mapping[int, int]] | Mapping[str, Mapping[str, int]
 def parse_offsets(
     bound: str, given: Offsets, words: tuple[str, ...], *, refused: int
 ) -> str | dict[TopicPartition, int]:
-    """One of ``words``, or the offset of each partition. ``refused`` is the special offset that makes no
-    sense at this bound of a batch. Raises ValueError."""
+    """Return one of ``words``, or the offset of each partition. ``refused`` is the special offset that is
+    invalid at this bound of a batch. Raises ValueError."""
     example = '{"orders": {"0": 23}}'
     if isinstance(given, str) and given.strip().lower() in words:
         return given.strip().lower()
@@ -37,7 +37,7 @@ def parse_offsets(
 
 
 def parse_timestamps(bound: str, given: Offsets) -> dict[TopicPartition, int]:
-    """The timestamp (milliseconds) of each partition. Raises ValueError."""
+    """Return the timestamp (milliseconds) of each partition. Raises ValueError."""
     if isinstance(given, str) and not given.lstrip().startswith("{"):
         example = '{"orders": {"0": 1700000000000}}'
         raise ValueError(f"{bound} offsets by timestamp must be like {example}, not {given!r}")
@@ -54,7 +54,7 @@ def _each_partition(given: Offsets) -> Iterator[tuple[TopicPartition, object]]:
 
 
 def parse_assignment(given: Mapping[str, Iterable[int]] | str) -> tuple[TopicPartition, ...]:
-    """The partitions of ``{"orders": [0, 1]}``, sorted. Raises ValueError."""
+    """Return the partitions of ``{"orders": [0, 1]}``, sorted. Raises ValueError."""
     found = set()
     for topic, partitions in _json_object(given).items():
         if isinstance(partitions, str | Mapping) or not isinstance(partitions, Iterable):

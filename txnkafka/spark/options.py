@@ -1,8 +1,8 @@
-"""What to read, as a program says it, checked and brought into one form.
+"""The keywords that select records, and the options that they are parsed to.
 
-``ReadKeywords`` are the words, the same as the options of Spark's Kafka source in snake_case;
-``ReadOptions`` is what they mean, and the only place where defaults stand. Nothing is opened here.
-A word that is not known is refused: a misspelt ``starting_offsets`` must not read everything.
+``ReadKeywords`` are the options of Spark's Kafka source in snake_case; ``ReadOptions`` is their parsed form,
+and the only place with defaults. Nothing is opened here. An unknown keyword is refused: a misspelt
+``starting_offsets`` must not read everything.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ ENDS = ("latest", HIGH_WATERMARK)
 
 
 class ReadKeywords(TypedDict, total=False):
-    """What to read.
+    """The keywords that select records.
 
     ``topic`` (one or several), ``topic_pattern`` (a regular expression to be found in the name) and
-    ``assign`` ({topic: partitions}) exclude each other; without any of them every topic is read that is not
-    Kafka's own. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic:
-    {partition: offset}}, which must then name every partition; timestamps are milliseconds. As in Spark a
-    timestamp for all partitions goes before timestamps for each ({topic: {partition: milliseconds}}), and
-    those before offsets. ``where`` is a predicate such as ``"offset >= 10 and length(value) > 3"``.
-    ``storage_options`` are what fsspec gets when the path is an address such as ``s3://bucket/kafka-logs``.
+    ``assign`` ({topic: partitions}) exclude each other; without any of them all topics but Kafka's own are
+    read. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic: {partition:
+    offset}}, which must then name every partition; timestamps are milliseconds. As in Spark a timestamp for
+    all partitions takes precedence over timestamps for each ({topic: {partition: milliseconds}}), and these
+    over offsets. ``where`` is a predicate such as ``"offset >= 10 and length(value) > 3"``.
+    ``storage_options`` are passed to fsspec when the path is an address such as ``s3://bucket/kafka-logs``.
     """
 
     topic: str | Iterable[str]
@@ -70,8 +70,8 @@ Timestamps = int | dict[TopicPartition, int] | None
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """What ReadKeywords mean. None is "not said". ``request`` is what is read of each chosen partition; its
-    bounds follow from offsets and timestamps, partition by partition."""
+    """The parsed form of ReadKeywords. None means not given. ``request`` selects the records of each chosen
+    partition; its bounds are computed from offsets and timestamps, partition by partition."""
 
     topics: tuple[str, ...] | None = None
     topic_pattern: str | None = None
@@ -88,10 +88,10 @@ class ReadOptions:
     max_bytes_per_partition: int = 128 << 20
     max_records_per_partition: int | None = None
     io: str = "auto"
-    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # may hold secrets
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # may contain secrets
 
     def __post_init__(self) -> None:
-        if sum(each is not None for each in (self.topics, self.topic_pattern, self.assigned)) > 1:
+        if sum(choice is not None for choice in (self.topics, self.topic_pattern, self.assigned)) > 1:
             raise ValueError("topics (subscribe), a pattern (subscribePattern) and assign exclude each other")
         if self.topics == () or self.assigned == ():
             raise ValueError("no topic is named")
@@ -111,8 +111,7 @@ class ReadOptions:
 
 
 def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
-    """The options that keywords mean. Raises ValueError for what makes no sense, TypeError for a keyword
-    that does not exist."""
+    """Parse keywords. Raises ValueError for an invalid value, TypeError for an unknown keyword."""
     names = list(ReadKeywords.__annotations__)
     for name in keywords:
         if name not in names:
@@ -138,7 +137,7 @@ def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
 
 
 def _up_to(found: dict[str, Any]) -> str:
-    """A timestamp goes before offsets, also before the high watermark."""
+    """Return ``up_to``; a timestamp takes precedence over offsets, also over the high watermark."""
     if found.get("ending_offsets") != HIGH_WATERMARK:
         return "log-end"
     found["ending_offsets"] = "latest"
@@ -146,7 +145,7 @@ def _up_to(found: dict[str, Any]) -> str:
 
 
 def _convert_bound(bound: str, found: dict[str, Any]) -> None:
-    """Offsets, and the timestamps that go before them, of one end."""
+    """Parse the offsets of one bound, and the timestamps that take precedence over them."""
     offsets, by_timestamp, timestamp = (
         f"{bound}_{what}" for what in ("offsets", "offsets_by_timestamp", "timestamp")
     )
@@ -154,8 +153,8 @@ def _convert_bound(bound: str, found: dict[str, Any]) -> None:
     if offsets in found:
         found[offsets] = parse_offsets(bound, found[offsets], words, refused=refused)
     if by_timestamp in found:
-        each = parse_timestamps(bound, found.pop(by_timestamp))
-        found.setdefault(timestamp, each)
+        timestamps = parse_timestamps(bound, found.pop(by_timestamp))
+        found.setdefault(timestamp, timestamps)
     elif isinstance(found.get(timestamp, 0), bool) or not isinstance(found.get(timestamp, 0), int):
         raise ValueError(f"a {bound} timestamp is a whole number of milliseconds, not {found[timestamp]!r}")
 
@@ -168,7 +167,7 @@ def _check_pattern(pattern: str) -> None:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """What to say of a name that is not known."""
-    lower = {each.lower(): each for each in names}
+    """Return a hint for an error about an unknown name."""
+    lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
     return f"did you mean {lower[near[0]]}?" if near else f"there are {', '.join(lower.values())}"

@@ -1,13 +1,12 @@
-"""The plan: which bytes each Spark task reads. Made once, before anything is read.
+"""Plans which bytes each Spark task reads, once before anything is read.
 
-A task is a few units of the partitions' own plans (``logdir.plan``): segment, byte range on batch
-boundaries, offset range, transactions to hide. It holds no open file and no clock: run a second time, or on
-another machine, it reads the same bytes and gives the same rows.
-Small units that follow one another share a task, for a broker has many small partitions and a Spark task
-costs tens of milliseconds.
+A task is a few units of the partitions' own plans (``logdir.plan``): segment, byte range on batch boundaries,
+offset range, transactions to hide. A task has no open file and no clock: run a second time, or on another
+machine, it reads the same bytes and gives the same rows. Consecutive small units share a task, since a broker
+has many small partitions and a Spark task costs tens of milliseconds.
 
-A partition's plan needs a look at all of its batch headers. On the driver that is quick as long as the files
-are in its memory; of a large directory each partition is planned in an executor (``Spread``).
+Planning a partition scans all of its batch headers. On the driver that is fast while the files are in its
+page cache; the partitions of a large directory are planned in executors (``Spread``).
 """
 
 from __future__ import annotations
@@ -36,19 +35,19 @@ __all__ = [
     "task_bytes",
 ]
 
-MIN_TASK_BYTES = 4 << 20  # for Spark's own file sources, too, less does not pay
+MIN_TASK_BYTES = 4 << 20  # as for Spark's own file sources, smaller tasks do not pay
 LOG = logging.getLogger("txnkafka.spark")
 
 
 class ReadTask(NamedTuple):
-    """What one Spark task reads. ``mapped``: its files may be mapped into memory."""
+    """The input of one Spark task. ``mapped``: its files may be mapped into memory."""
 
     units: tuple[ReadUnit, ...]
     mapped: bool
 
 
 class PartitionPlan(NamedTuple):
-    """The units of one partition, what was noticed on the way, or why there is no plan."""
+    """The units of one partition and findings about it, or the error that prevented a plan."""
 
     units: tuple[ReadUnit, ...]
     mapped: bool
@@ -57,14 +56,15 @@ class PartitionPlan(NamedTuple):
 
 
 class PartitionPlanner:
-    """Plans one partition; small when pickled, so that it runs anywhere."""
+    """Plans one partition; small when pickled, so that it can run in executors."""
 
     def __init__(self, options: ReadOptions, task_bytes: int) -> None:
         self.options = options
         self.task_bytes = task_bytes
 
     def __call__(self, source: PartitionSource) -> PartitionPlan:
-        """The plan of a partition. Errors of ours are part of the answer: who asked raises them."""
+        """Return the plan of a partition. An error of this package is part of the answer; the caller raises
+        it."""
         view = PartitionView(source)
         try:
             return self._plan(view)
@@ -88,7 +88,8 @@ class PartitionPlanner:
         return PartitionPlan(tuple(kept), mapped, tuple(findings))
 
     def _unit_bytes(self, view: PartitionView) -> int:
-        """Where units may only have so many records, their bytes should not be many more."""
+        """Return the size of units; where the records of a unit are limited, its bytes should not be many
+        more."""
         if self.options.max_records_per_partition is None:
             return self.task_bytes
         offsets = max(1, view.log_end_offset - view.log_start_offset)
@@ -102,20 +103,20 @@ Spread = Callable[[PartitionPlanner, Sequence[PartitionSource], int], Iterable[P
 def in_this_process(
     planner: PartitionPlanner, sources: Sequence[PartitionSource], log_bytes: int
 ) -> Iterable[PartitionPlan]:
-    """Plan one partition after the other here. ``log_bytes`` is what they hold in all."""
+    """Plan all partitions in this process. ``log_bytes`` is the size of all logs."""
     return map(planner, sources)
 
 
 def plan_tasks(
     paths: Iterable[str], options: ReadOptions, parallelism: int = 1, spread: Spread = in_this_process
 ) -> list[ReadTask]:
-    """The tasks that read what ``options`` say, partition after partition, in offset order.
+    """Return the tasks that read the records of ``options``, partition after partition, in offset order.
 
-    ``parallelism`` is how many tasks may run at once: as many are made as long as they are not too small.
-    Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError.
+    ``parallelism`` is the number of tasks that can run at once: there will be as many, unless they become too
+    small. Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError.
     """
     log_dir = open_log_dir(paths, options)
-    views = [log_dir.partition(*each) for each in chosen_partitions(log_dir, options)]
+    views = [log_dir.partition(*topic_partition) for topic_partition in chosen_partitions(log_dir, options)]
     log_bytes = sum(segment.size for view in views for segment in view.files.segments)
     limit = task_bytes(log_bytes, options, parallelism)
     plans = spread(PartitionPlanner(options, limit), [view.source for view in views], log_bytes)
@@ -124,13 +125,14 @@ def plan_tasks(
 
 
 def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
-    """The directory that ``paths`` are; what its checkpoints make one find is logged. Raises LogDirError, for
-    a password in an address too: paths go to the executors, and stand in Spark's plans and event logs."""
+    """Open the directories ``paths``; findings about their checkpoints are logged. Raises LogDirError, also
+    for a password in an address: paths are sent to the executors, and appear in Spark's plans and event
+    logs."""
     paths = [paths] if isinstance(paths, str) else list(paths)
-    for each in paths:
-        if without_password(each) != each:
+    for path in paths:
+        if without_password(path) != path:
             raise LogDirError(
-                f"{without_password(each)}: a password in an address would be seen in Spark's plans; "
+                f"{without_password(path)}: a password in an address would be seen in Spark's plans; "
                 "leave it out of the address, and give it in storageOptions"
             )
     log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
@@ -139,7 +141,7 @@ def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
 
 
 def task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
-    """About how many of ``total`` bytes a task should read."""
+    """Return the approximate number of bytes, of ``total``, that a task should read."""
     if options.min_partitions is not None:
         wanted = total // options.min_partitions
     else:
@@ -148,23 +150,23 @@ def task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
 
 
 def _damaged(unit: ReadUnit) -> bool:
-    return any(each.wanted for each in unit.damage)
+    return any(damaged.wanted for damaged in unit.damage)
 
 
 def _by_records(unit: ReadUnit, max_records: int) -> Iterator[ReadUnit]:
-    """Pieces of a unit of at most so many offsets. They share its bytes, of which each decodes its own
-    batches."""
+    """Divide a unit into pieces of at most ``max_records`` offsets. They share its bytes; each decodes its
+    own batches."""
     for start in range(unit.start_offset, max(unit.end_offset, unit.start_offset + 1), max_records):
         end = min(start + max_records, unit.end_offset)
         damage = tuple(
-            each._replace(wanted=each.wanted and each.offset < end and start < each.next_offset)
-            for each in unit.damage
+            damaged._replace(wanted=damaged.wanted and damaged.offset < end and start < damaged.next_offset)
+            for damaged in unit.damage
         )
         yield unit._replace(start_offset=start, end_offset=end, damage=damage)
 
 
 def _units(plans: Iterable[PartitionPlan]) -> Iterator[ReadTask]:
-    """A task for each unit."""
+    """Yield a task for each unit."""
     for plan in plans:
         if plan.error is not None:
             raise plan.error
@@ -174,7 +176,7 @@ def _units(plans: Iterable[PartitionPlan]) -> Iterator[ReadTask]:
 
 
 def _joined(tasks: Iterable[ReadTask], limit: int, max_records: int | None) -> Iterator[ReadTask]:
-    """Neighbours together, as long as they stay within ``limit`` bytes and ``max_records``."""
+    """Join consecutive tasks, within ``limit`` bytes and ``max_records``."""
     units: list[ReadUnit] = []
     mapped, used, records = False, 0, 0
     for task in tasks:
@@ -191,7 +193,7 @@ def _joined(tasks: Iterable[ReadTask], limit: int, max_records: int | None) -> I
 
 
 def report(findings: Iterable[Finding], where: object) -> None:
-    """Log findings; ``where`` for those that name no file."""
+    """Log findings; ``where`` is shown for those without a file."""
     for finding in findings:
         level = logging.INFO if finding.severity == "note" else logging.WARNING
         LOG.log(level, "%s: %s; %s", finding.file or where, finding.message, finding.remedy)

@@ -1,6 +1,6 @@
-"""How far planning is, for a person who waits: a line on a terminal that is written over, else the log.
+"""Shows the progress of planning: a line on a terminal that is overwritten, else log lines.
 
-Nothing is shown in the first two seconds. Spark itself shows how far its jobs are.
+Nothing is shown in the first two seconds. Spark itself shows the progress of its jobs.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ T = TypeVar("T")
 def shown(
     items: Iterable[T], total: int, what: str, *, clock: Clock | None = None, out: TextIO | None = None
 ) -> Iterator[T]:
-    """The items; says now and then how many of ``total`` there were, ``what`` they are."""
+    """Yield the items, and show at intervals how many of ``total`` were yielded; ``what`` describes them."""
     clock = SystemClock() if clock is None else clock
     out = sys.stderr if out is None else out
     terminal = out.isatty()
-    told = clock.now_ms()
+    shown_ms = clock.now_ms()
     line = ""
     for done, item in enumerate(items, 1):
         yield item
-        if clock.now_ms() - told < INTERVAL_MS:
+        if clock.now_ms() - shown_ms < INTERVAL_MS:
             continue
-        told = clock.now_ms()
+        shown_ms = clock.now_ms()
         line = f"{what}: {done:,} of {total:,}"
         if terminal:
             out.write(f"\r{line}")

@@ -1,8 +1,8 @@
-"""What runs in the executors: a task's bytes to Arrow record batches.
+"""Reads tasks in the executors: their bytes become Arrow record batches.
 
-CRCs, the read_committed filter, decoding and predicates happen here; nothing but the wanted columns of the
-wanted records leaves.
-Invariant: the batches of a task are a function of its bytes; reading it again gives the same.
+CRC checks, the read_committed filter, decoding and predicates happen here; only the requested columns of the
+selected records leave. Invariant: the batches of a task are a function of its bytes; reading it again gives
+the same.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ LOG = logging.getLogger("txnkafka.spark")
 class TaskReader:
     """Reads tasks as record batches of ``schema``; small when pickled.
 
-    Only records that fulfil the ``where`` of the options come out. ``on_corrupt`` takes the error of a batch
-    that is then left out; without it the error is raised, or logged when the options do not fail on data
-    loss.
+    Only records that fulfil the ``where`` of the options are yielded. ``on_corrupt`` takes the error of a
+    damaged batch, which is then left out; without it the error is raised, or logged when the options do not
+    fail on data loss.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class TaskReader:
         self._storage_options = options.storage_options
 
     def __call__(self, tasks: Iterable[ReadTask]) -> Iterator[pa.RecordBatch]:
-        """The record batches of some tasks, one after the other."""
+        """Yield the record batches of some tasks, one after the other."""
         names = frozenset(self.schema.names)
         decoder = ChunkDecoder(
             headers="headers" in names or needs_headers(self._where),
-            # without keys and values a walk that only looks at records will do, nothing is copied
+            # without keys and values a pass that only checks records suffices, and nothing is copied
             views=not (names & COPIED or needs_copies(self._where)),
         )
         files: FileSystem | None = None
         with settled(), damage_fails_the_job():
             for task in tasks:
                 for unit in task.units:
-                    # all of a plan is on one file system; it is opened here, for it cannot be sent
+                    # a whole plan is on one file system; it is opened here since it cannot be pickled
                     files = files or open_file_system([unit.path], self._storage_options)[0]
                     yield from self._unit(open_unit(files, unit, mapped=task.mapped), unit, decoder)
 
@@ -84,7 +84,7 @@ class TaskReader:
         where = bind(self._where, topic_partition)
         try:
             for columns in read_unit(segment, unit, decoder, self.on_corrupt):
-                # no name here for the batch: the memory behind one that is held on to is not used again
+                # no variable refers to the batch: while it is referenced its memory is not reused
                 yield from self._rows(columns, topic_partition, where)
         finally:
             segment.close()
@@ -101,7 +101,7 @@ class TaskReader:
     def _chosen(
         self, columns: RecordColumns, topic_partition: TopicPartition, where: Predicate
     ) -> pa.RecordBatch | None:
-        """The records of a chunk that fulfil ``where``; columns are made only when there are any."""
+        """Return the records of a chunk that fulfil ``where``; columns are created only if there are any."""
         if where == ANY:
             return to_arrow(columns, topic_partition, self.schema)
         mask = mask_of(where, columns)
@@ -113,7 +113,7 @@ class TaskReader:
 
 @contextmanager
 def damage_fails_the_job() -> Iterator[None]:
-    """Errors of damaged batches say what can be done about them in Spark."""
+    """Give errors of damaged batches a remedy for Spark users."""
     try:
         yield
     except CorruptRecordError as error:
@@ -125,7 +125,7 @@ def damage_fails_the_job() -> Iterator[None]:
 
 
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The same rows, at most ``MAX_BATCH_ROWS`` at once."""
+    """Divide rows into batches of at most ``MAX_BATCH_ROWS``."""
     if batch.num_rows <= MAX_BATCH_ROWS:
         yield batch
         return
@@ -134,7 +134,7 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A record without headers has null there, as in Spark's Kafka source."""
+    """Replace empty headers by null, as in Spark's Kafka source."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -146,11 +146,11 @@ def without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def damage_handler(options: ReadOptions) -> OnCorrupt | None:
-    """The function that takes the error of a damaged batch; None where the task fails."""
+    """Return the function that takes the error of a damaged batch; None where the task fails."""
     return None if options.fail_on_data_loss else _log_damage
 
 
 def _log_damage(error: CorruptRecordError) -> None:
-    """With ``fail_on_data_loss=False`` the log of the task says what is left out."""
-    error.remedy = "This batch is left out, what follows it is read"
+    """Log a batch that is left out because of ``fail_on_data_loss=False``."""
+    error.remedy = "This batch is left out, the following ones are read"
     LOG.warning("%s", error)

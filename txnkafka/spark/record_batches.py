@@ -1,8 +1,8 @@
-"""Bytes that hold record batches, as Arrow values: what the functions of ``functions.py`` compute.
+"""Decodes bytes with record batches to Arrow values, for the functions of ``functions.py``.
 
-pyarrow is imported at once: only those who use the functions load this.
-A value is bytes as they stand in a segment: batches one after another, of any format and codec, zeros behind
-them if need be. Each value stands for itself; its offsets are whatever its batches say.
+pyarrow is imported at once: only the functions load this module. A value has the format of a segment: batches
+one after another, of any format and codec, possibly followed by zeros. Values are independent; the offsets
+are those of the batches.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from txnkafka.spark.read import without_empty_headers
 
 __all__ = ["RECORD_TYPE", "RecordBatchesDecoder", "control_type", "has_valid_crcs"]
 
-SEQUENCE_MASK = (1 << 31) - 1  # sequences begin again at 0
-NOWHERE = TopicPartition("", 0)  # neither topic nor partition is among the columns
+SEQUENCE_MASK = (1 << 31) - 1  # sequences wrap to 0
+NOWHERE = TopicPartition("", 0)  # the columns contain neither topic nor partition
 OF_RECORD = arrow_schema(
     ("offset", "timestamp", "timestampType", "key", "value", "headers"), timestamp_unit="us"
 )
@@ -48,16 +48,16 @@ DONE = ("end", "zeros")
 
 
 class RecordBatchesDecoder:
-    """Decodes one value after another. For one thread at a time."""
+    """Decodes values. Only one thread at a time may use it."""
 
     def __init__(self) -> None:
         self._decoder = ChunkDecoder(headers=True)
 
     def records(self, content: memoryview) -> list[pa.StructArray]:
-        """All records of ``content``, control records left out, as arrays of ``RECORD_TYPE``.
+        """Return all records of ``content`` but control records, as arrays of ``RECORD_TYPE``.
 
-        Raises CorruptRecordError with the position of the first fault, ValueError when the records are more
-        than fits into a row.
+        Raises CorruptRecordError with the position of the first fault, ValueError when the records do not fit
+        into a row.
         """
         try:
             return self._records(content)
@@ -97,7 +97,7 @@ class RecordBatchesDecoder:
 
 
 def _structs(columns: RecordColumns, index: BatchIndex, batches: Any) -> pa.StructArray:
-    """An array of ``RECORD_TYPE``; ``batches`` are the batch numbers of the records."""
+    """Return an array of ``RECORD_TYPE``; ``batches`` are the batch numbers of the records."""
 
     def of_batch(column: memoryview) -> Any:
         return np.asarray(column)[batches]
@@ -120,8 +120,9 @@ def _structs(columns: RecordColumns, index: BatchIndex, batches: Any) -> pa.Stru
 
 
 def _stretches(index: BatchIndex) -> Iterator[tuple[int, int]]:
-    """Batches [first, end) of magic 2 or of older formats, with growing offsets: what a consumer has seen
-    already is passed over, and bytes may hold batches in any order."""
+    """Yield ranges [first, end) of batches that are all of magic 2, or all older, with growing offsets: in
+    one range a consumer would skip offsets that it has seen, but the bytes may contain batches in any
+    order."""
     legacy = np.asarray(index.magic) < MAGIC_2
     again = np.asarray(index.base_offset)[1:] <= np.asarray(index.last_offset)[:-1]
     begins = np.flatnonzero((legacy[1:] != legacy[:-1]) | again) + 1
@@ -129,10 +130,10 @@ def _stretches(index: BatchIndex) -> Iterator[tuple[int, int]]:
 
 
 def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
-    """A function of (first record, count) that gives the batch number of each record of a stretch.
+    """Return a function of (first record, count) that returns the batch number of each record of a range.
 
-    In magic 2 the header counts the records; what is decoded was checked against it. Older formats have no
-    fields that are asked for: any batch of the stretch will do.
+    In magic 2 the header has the number of records, which decoding has checked. Older formats do not have the
+    requested fields, so any batch of the range will do.
     """
     chosen = np.flatnonzero(np.frombuffer(selection, np.uint8))
     if len(chosen) and index.magic[int(chosen[0])] < MAGIC_2:
@@ -142,7 +143,7 @@ def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
 
 
 def has_valid_crcs(content: memoryview) -> bool:
-    """Whether ``content`` is whole batches whose checksums hold, with nothing but zeros behind them."""
+    """Return whether ``content`` is whole batches with right checksums, followed by nothing but zeros."""
     index = scan(content)
     if index.stop not in DONE or any(magic > MAGIC_2 for magic in index.magic):
         return False
@@ -150,8 +151,8 @@ def has_valid_crcs(content: memoryview) -> bool:
 
 
 def control_type(content: memoryview) -> str | None:
-    """What the control batch at the beginning of ``content`` says, in lower case: ``commit``, ``abort``,
-    a type of KRaft, or ``unknown``. None when no control batch begins there, or its CRC is wrong."""
+    """Return the control type of the batch at the beginning of ``content`` in lower case: ``commit``,
+    ``abort``, a type of KRaft, or ``unknown``. None when it is no control batch, or its CRC is wrong."""
     index = scan(content)
     if not len(index) or not index.attributes[0] & ATTRIBUTE_CONTROL or not valid_crcs(content, index)[0]:
         return None

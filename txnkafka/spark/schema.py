@@ -1,6 +1,7 @@
-"""Columns of the source: those of Spark's Kafka source, in Spark's types and in Arrow's.
+"""The columns of the source, which are those of Spark's Kafka source, in Spark's types and in Arrow's.
 
-A narrower schema is how Spark 4 lets a Python source leave columns out: what is not in it is not decoded.
+A Python source in Spark 4 leaves columns out by a narrower schema: columns that are not in it are not
+decoded.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ RECORD_COLUMNS = StructType(
 
 
 def named_columns(columns: StructType, names: Sequence[str]) -> StructType:
-    """Those of ``columns``, as Spark shows them. Raises ValueError for a name that is none of them."""
+    """Return the named ones of ``columns`` as a Spark schema. Raises ValueError for an unknown name."""
     if isinstance(names, str) or not names:
         raise ValueError(f"columns must be a list of names, not {names!r}")
     for name in names:
@@ -63,13 +64,13 @@ def named_columns(columns: StructType, names: Sequence[str]) -> StructType:
 
 
 def batch_schema(columns: Sequence[str]) -> pa.Schema:
-    """Arrow schema of the named columns of records. Raises ValueError as ``named_columns``."""
+    """Return the Arrow schema of the named columns of records. Raises ValueError like ``named_columns``."""
     return arrow_schema_of(named_columns(RECORD_COLUMNS, columns))
 
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:
-    """The Arrow schema that Spark expects for a schema that a user gave. Raises ValueError for a column
-    that does not exist, or not like this."""
+    """Return the Arrow schema that Spark expects for a user's schema. Raises ValueError for a column that
+    does not exist or has another type."""
     import pyarrow as pa
 
     from txnkafka.record.arrow import arrow_schema
@@ -80,7 +81,7 @@ def arrow_schema_of(schema: StructType) -> pa.Schema:
 
 
 def check_fields(schema: StructType, columns: StructType) -> None:
-    """Raises ValueError for a field of ``schema`` that is none of ``columns``, or not like this."""
+    """Raise ValueError for a field of ``schema`` that is none of ``columns``, or differs from it."""
     for field in schema.fields:
         _check_name(field.name, columns.names)
         _check_field(field, columns[field.name])
@@ -98,4 +99,4 @@ def _check_field(field: StructField, column: StructField) -> None:
             "cast it after reading"
         )
     if column.nullable and not field.nullable:
-        raise ValueError(f"column {field.name} may hold nulls: the schema must not say NOT NULL")
+        raise ValueError(f"column {field.name} may contain nulls: the schema must not say NOT NULL")

@@ -1,7 +1,7 @@
-"""Which partitions are read, and from which offset to which.
+"""Selects the partitions to read, and their offset ranges.
 
-Like Spark's Kafka source this is strict: a topic that is not there, offsets for some partitions only, or an
-offset that is not in the log are errors, not guesses.
+Like Spark's Kafka source this is strict: a missing topic, offsets for some partitions only, or an offset
+outside of the log are errors.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ LOG = logging.getLogger("txnkafka.spark")
 
 
 def chosen_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
-    """The partitions that the options name and ``where`` leaves. Raises UnknownTopicOrPartitionError that
-    says what there is, and ValueError for offsets that do not name exactly the partitions."""
+    """Return the partitions that the options and ``where`` select. Raises UnknownTopicOrPartitionError, which
+    lists what exists, and ValueError for offsets that do not name exactly these partitions."""
     named = _named_partitions(log_dir, options)
     for bound in ("starting", "ending"):
         _check_complete(bound, getattr(options, f"{bound}_offsets"), set(named))
         _check_complete(bound, getattr(options, f"{bound}_timestamp"), set(named))
-    return [each for each in named if not bounds_of(bind(options.where, each)).empty]
+    return [name for name in named if not bounds_of(bind(options.where, name)).empty]
 
 
 def _named_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
     if options.assigned is not None:
-        for each in options.assigned:
-            log_dir.partition(*each)  # raises when it is not there
+        for name in options.assigned:
+            log_dir.partition(*name)  # raises when it does not exist
         return list(options.assigned)
     there = list(log_dir.topics)
     topics = set(_chosen_topics(there, options))
@@ -47,7 +47,7 @@ def _named_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartit
         if options.topic_pattern is not None:
             what += f" that matches {options.topic_pattern!r}"
         raise UnknownTopicOrPartitionError(f"{what} in {', '.join(log_dir.paths)}; there are {there}")
-    return [each for each in log_dir.topic_partitions if each.topic in topics]
+    return [name for name in log_dir.topic_partitions if name.topic in topics]
 
 
 def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:
@@ -71,7 +71,7 @@ def _check_complete(bound: str, given: object, wanted: set[TopicPartition]) -> N
 
 
 def partition_request(view: PartitionView, options: ReadOptions) -> ReadRequest:
-    """What to read of a partition, with the bounds that ``where`` sets. Raises OffsetOutOfRangeError."""
+    """Return the request for a partition, within the bounds of ``where``. Raises OffsetOutOfRangeError."""
     start, end = _start(view, options), _end(view, options)
     bounds = bounds_of(bind(options.where, view.topic_partition))
     first, last = view.log_start_offset, view.log_end_offset
@@ -119,12 +119,13 @@ def _end(view: PartitionView, options: ReadOptions) -> int | None:
 
 
 def _in_range(view: PartitionView, offset: int, options: ReadOptions) -> int:
-    """An offset that is not in the log is lost data: refused, or moved to the nearest that is."""
+    """Return an offset that is in the log. One outside of it means lost data: it is refused, or moved to the
+    nearest offset."""
     first, end = view.log_start_offset, view.log_end_offset
     if first <= offset <= end:
         return offset
     text = f"offset {offset} of {view.topic_partition} is not in the log, which has {first} to {end}"
     if options.fail_on_data_loss:
-        raise OffsetOutOfRangeError(f"{text}; with failOnDataLoss=false what there is would be read")
-    LOG.warning("%s; reading what there is", text)
+        raise OffsetOutOfRangeError(f"{text}; with failOnDataLoss=false the offsets that exist would be read")
+    LOG.warning("%s; reading the offsets that exist", text)
     return max(first, min(offset, end))

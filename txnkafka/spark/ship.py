@@ -1,6 +1,7 @@
-"""The package to the executors of a running session, and a look at whether it can work there.
+"""Sends the package to the executors of a running session, and checks that it works there.
 
-The check asks every executor that answers now. What it says is one message: what is where, what to do.
+The check covers every executor that answers now. Its faults are raised as one message with hosts and
+remedies.
 """
 
 from __future__ import annotations
@@ -22,20 +23,19 @@ __all__ = ["ship"]
 
 LOG = logging.getLogger("txnkafka.spark")
 TASKS_PER_CORE = 4
-OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"  # Spark itself looks at the minor version before it runs anything
+OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"  # Spark itself checks the minor version before it runs anything
 
 
 def ship(spark: SparkSession) -> None:
-    """Send the package as it is installed here to the executors, also to those that come later, and
-    ``register`` it.
+    """Send the installed package to the executors, including later ones, and ``register`` it.
 
     The libraries that it needs are not sent. Raises RuntimeError when an executor cannot run it: when
-    libraries are missing there, or Python or the platform are others than here.
+    libraries are missing there, or Python or the platform differ.
     """
     context = spark.sparkContext
     if not any(uri.endswith(ARCHIVE_FRAGMENT) for uri in context.listArchives):
         packed = bundle()
-        path = PurePath(SparkFiles.getRootDirectory()) / packed.name  # goes away with the session
+        path = PurePath(SparkFiles.getRootDirectory()) / packed.name  # deleted with the session
         write_durably(LocalDataFiles(), str(path), packed.content)
         context.addArchive(f"{path}{ARCHIVE_FRAGMENT}")
     look = look_for(needed_libraries())
@@ -43,13 +43,14 @@ def ship(spark: SparkSession) -> None:
     executors = _ask(context, look)
     if wrong := list(complaints(here, executors)):
         raise RuntimeError("\n".join([f"txnkafka {here['version']} cannot run on the executors:", *wrong]))
-    hosts = sorted({each["host"] for each in executors})
+    hosts = sorted({executor["host"] for executor in executors})
     LOG.info("txnkafka %s runs on %s", here["version"], ", ".join(hosts))
     register(spark)
 
 
 def _ask(context: SparkContext, look: Callable[[Iterable[int]], Iterator[Place]]) -> list[Place]:
-    """What the executors find; more tasks than cores, so that each of them gets one."""
+    """Collect the results of all executors; there are more tasks than cores, so that each executor gets
+    one."""
     tasks = TASKS_PER_CORE * context.defaultParallelism
     try:
         return context.parallelize(range(tasks), tasks).mapPartitions(look).collect()

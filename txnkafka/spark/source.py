@@ -1,8 +1,9 @@
-"""``spark.read.format("txnkafka")``: a log directory as a DataFrame, under the names of Spark's Kafka source.
+"""``spark.read.format("txnkafka")`` reads a log directory as a DataFrame, with the names of Spark's Kafka
+source.
 
-Spark asks for the schema and the plan in processes of the driver, and reads in the executors; all of them
+Spark requests the schema and the plan in processes of the driver, and reads in the executors; all of them
 import this module, so it loads little. Spark has no pruning of columns for Python sources: a narrower schema,
-or the option ``columns``, takes its place. Filters are taken where the session pushes them.
+or the option ``columns``, takes its place. Filters are accepted where the session pushes them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class TxnKafkaDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the format's name."""
         return "txnkafka"
 
     @cached_property
@@ -47,25 +48,26 @@ class TxnKafkaDataSource(DataSource):
         return parse_source_options(self.options)
 
     def schema(self) -> StructType:
-        """The columns of the table, or those of the option ``columns``. Refuses options that are wrong."""
+        """Return the columns of the table, or those of the option ``columns``. Raises for invalid options."""
         with settled():
             options = self._parsed
             return find_table(options.table).schema(options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader for the columns of ``schema``. Refuses columns that do not exist."""
+        """Return a reader for the columns of ``schema``. Raises for columns that do not exist."""
         options = self._parsed
         kind = _PushingReader if options.table == "records" and _filters_are_pushed() else _Reader
         return kind(options, find_table(options.table).arrow_schema(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
-        """A reader that refuses to start: see ``_NoStreamReader``."""
+        """Return a reader that refuses to start: see ``_NoStreamReader``."""
         return _NoStreamReader()
 
 
 def _filters_are_pushed() -> bool:
-    """Spark refuses a reader that takes filters unless ``spark.sql.python.filterPushdown.enabled`` is set;
-    then, and only then, it asks for the reader in a process that runs this module."""
+    """Whether Spark pushes filters. It refuses a reader that accepts filters unless
+    ``spark.sql.python.filterPushdown.enabled`` is set; only then it creates the reader in a process that runs
+    this module."""
     return any("data_source_pushdown_filters" in word for word in sys.orig_argv)
 
 
@@ -85,13 +87,13 @@ class _Reader(DataSourceReader):
             return [_Partition(task) for task in plan(self._options.paths, self._options.reading, 1)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        # of an empty plan Spark makes one partition, which holds None; in Spark 4.0 it is None
+        # for an empty plan Spark makes one partition with None; in Spark 4.0 it is None
         tasks = [] if partition is None or partition.value is None else [partition.value]
         return find_table(self._options.table).rows(tasks, self._schema, self._options.reading)
 
 
 class _PushingReader(_Reader):
-    """Takes the filters that a predicate can say in addition to ``where``."""
+    """Accepts the filters that have an equivalent predicate, in addition to ``where``."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  (Spark's name)
         from txnkafka.spark.filters import split_filters
@@ -103,8 +105,8 @@ class _PushingReader(_Reader):
 
 
 class _NoStreamReader(DataSourceStreamReader):
-    """Says that there are no streams, when Spark asks where one begins or, as Spark 4.0 does first, ends: an
-    error from ``streamReader`` itself would be hidden behind one of Spark's own."""
+    """Raises an error that there are no streams when Spark asks where one begins or, as Spark 4.0 does first,
+    ends: an error from ``streamReader`` itself would be hidden behind one of Spark's own."""
 
     def initialOffset(self) -> dict[str, object]:  # noqa: N802  (Spark's name)
         raise NotImplementedError(BATCH_ONLY)

@@ -1,4 +1,4 @@
-"""The options of ``spark.read.format("txnkafka")``: strings under the names of Spark's Kafka source
+"""Parses the options of ``spark.read.format("txnkafka")``: strings with the names of Spark's Kafka source
 (``KafkaSourceProvider``), in any case."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["OPTION_NAMES", "SourceOptions", "parse_source_options"]
 
 
 class SourceOptions(NamedTuple):
-    """Where to read, which table, what of it, and its columns when no schema is given; None: the usual
-    ones."""
+    """The parsed options: paths, table, selection, and columns for when no schema is given; None means the
+    default."""
 
     paths: tuple[str, ...]
     table: str
@@ -27,7 +27,7 @@ class SourceOptions(NamedTuple):
 
 
 def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
-    """Check and convert all options. Raises ValueError that names the option."""
+    """Check and convert all options. Raises ValueError with the name of the option."""
     found: dict[str, Any] = {}
     said: dict[str, str] = {}
     for given, text in options.items():
@@ -75,7 +75,7 @@ def _known_name(given: str) -> str:
 
 
 def _paths(text: str) -> tuple[str, ...]:
-    """One path, or a JSON list of several, as ``load([…])`` passes them."""
+    """Parse one path, or a JSON list of several, as ``load([…])`` passes them."""
     if not text.lstrip().startswith("["):
         return (text,)
     try:
@@ -110,7 +110,7 @@ def _integer(text: str) -> int:
 
 
 def _size(text: str) -> int:
-    """Bytes, if wanted with Spark's suffixes k, m and g."""
+    """Parse a number of bytes, which may have one of Spark's suffixes k, m and g."""
     match = re.fullmatch(r"\s*(\d+)\s*([kmg]?)b?\s*", text.lower())
     if match is None:
         raise ValueError(f"must be a number of bytes such as 1048576 or 64m, not {text!r}")
@@ -118,7 +118,7 @@ def _size(text: str) -> int:
 
 
 def _storage_options(text: str) -> dict[str, Any]:
-    """A JSON object. It may hold secrets, so no error repeats it."""
+    """Parse a JSON object. It may contain secrets, so no error message quotes it."""
     try:
         options = json.loads(text)
     except ValueError:
@@ -128,7 +128,7 @@ def _storage_options(text: str) -> dict[str, Any]:
     return options
 
 
-WHERE = ("path", "paths", "table", "columns")  # what every table takes
+WHERE = ("path", "paths", "table", "columns")  # options of every table
 # name in Spark → (keyword of read_options, how to read the text)
 OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {
     "path": ("path", _paths),

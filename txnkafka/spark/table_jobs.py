@@ -1,4 +1,4 @@
-"""Tables about a log directory and counts of its records, for programs."""
+"""Reads tables about a log directory and counts its records, for programs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["count", "count_partitions", "table"]
 
 
 def table(spark: SparkSession, name: str, path: Path, **reading: Unpack[ReadKeywords]) -> DataFrame:
-    """A table about one or more log directories of a broker: ``batches``, ``transactions``, ``offsets``,
-    ``segments``, ``findings``, or the ``records`` themselves; docs/spark.md lists the columns.
+    """Return a table about one or more log directories of a broker: ``batches``, ``transactions``,
+    ``offsets``, ``segments``, ``findings``, or the ``records`` themselves; docs/spark.md lists the columns.
 
-    Which partitions there are is looked up now, their logs are read in the executors when the frame is
-    used. Raises ValueError for a keyword that means nothing for the table.
+    The partitions are listed now, their logs are read in the executors when the frame is used. Raises
+    ValueError for a keyword that does not apply to the table.
     """
     found = find_table(name)
     check_keywords(name, {keyword: keyword for keyword in reading})
@@ -46,12 +46,12 @@ def table(spark: SparkSession, name: str, path: Path, **reading: Unpack[ReadKeyw
 
 
 def count(spark: SparkSession, path: Path, **reading: Unpack[ReadKeywords]) -> int:
-    """How many records a reader of that isolation level (read_committed if nothing is said) gets: the number
-    of rows of the table ``records``, at the price of reading batch headers.
+    """Return the number of records that a reader of the isolation level (default: read_committed) gets, which
+    is the number of rows of the table ``records``, by reading batch headers.
 
-    Only batches that an offset bound cuts and sets of magic 0 and 1 are decoded. CRCs are not looked at: a
-    batch that reading would refuse for its CRC counts with the records that its header names. A task reads
-    whole partitions. With ``where`` records are decoded as far as it looks at them, and CRCs are checked.
+    Only batches that an offset bound cuts and sets of magic 0 and 1 are decoded. CRCs are not checked: a
+    batch with a wrong CRC counts with the number of records in its header. A task reads whole partitions.
+    With ``where`` records are decoded as far as the predicate tests them, and CRCs are checked.
     """
     options = read_options(**reading)
     if options.where != ANY:
@@ -63,7 +63,7 @@ def count(spark: SparkSession, path: Path, **reading: Unpack[ReadKeywords]) -> i
 
 
 def count_partitions(tasks: Iterable[Sources], options: ReadOptions) -> Iterator[int]:
-    """What runs in the executors: the number of records of each partition."""
+    """Counts the records of each partition in the executors."""
 
     def counted(view: PartitionView) -> Iterator[int]:
         request = partition_request(view, options)

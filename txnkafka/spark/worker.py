@@ -1,4 +1,4 @@
-"""What a Python worker of Spark's does once.
+"""Setup that a Python worker of Spark runs once.
 
 PySpark's workers collect garbage after every task. With pyspark, numpy and pyarrow loaded that takes 40 ms or
 more, which is longer than reading 200 MiB of log.
@@ -13,14 +13,14 @@ from contextlib import contextmanager
 
 __all__ = ["settled"]
 
-# Asking the collector how much is frozen walks through all of it, 10 ms a task. What a fork inherits holds.
+# Asking the collector for its number of frozen objects takes 10 ms. A forked worker inherits this flag.
 _is_settled = False
 
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Around the work of a task: what is loaded when the first one ends is from then on passed over by the
-    garbage collector. Does nothing in a process that is not Spark's, nor a second time in one that is."""
+    """Wrap the work of a task: after the first task, the garbage collector ignores all objects loaded so far.
+    Does nothing in a process that is not Spark's, and nothing the second time."""
     global _is_settled
     try:
         yield

@@ -1,4 +1,4 @@
-"""Parts of a job that are made anywhere, again and in any order, and of which each takes effect once."""
+"""Exactly-once jobs whose parts may be made anywhere, repeatedly and in any order."""
 
 from __future__ import annotations
 

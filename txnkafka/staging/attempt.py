@@ -1,4 +1,4 @@
-"""One attempt at a part: what a worker writes before its part may count."""
+"""Attempts at a part: a worker writes one before its part may count."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["Attempt", "begin_attempt", "record_attempt"]
 
 
 class Attempt(NamedTuple):
-    """``folder`` is where the attempt writes, ``name`` what its record says it is called."""
+    """An attempt at a part: ``folder`` for its files, ``name`` for its record."""
 
     name: str
     folder: str
 
 
 def begin_attempt(files: DataFiles, staging: str, number: int) -> Attempt:
-    """Make the folder of a new attempt at part ``number`` in the folder ``staging`` of a StagingArea. An
+    """Create the folder of a new attempt at part ``number`` in the folder ``staging`` of a StagingArea. An
     attempt never meets what another one left."""
     name = f"{number:08}-{unique_name()}"
     folder = files.join(staging, name)
@@ -28,6 +28,6 @@ def begin_attempt(files: DataFiles, staging: str, number: int) -> Attempt:
 def record_attempt(files: DataFiles, attempt: Attempt, record: bytes) -> None:
     """Record durably that the attempt is complete: from now on its part may count.
 
-    Whatever the attempt wrote must be durable before, contents and names.
+    All files of the attempt must be durable before, contents and names.
     """
     write_durably(files, f"{attempt.folder}.json", record)

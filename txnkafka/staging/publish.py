@@ -1,4 +1,4 @@
-"""The last step of the staging protocol for parts that are files: they move to where readers see them."""
+"""The last step of the staging protocol for parts that are files: moves them to where readers see them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["publish"]
 
 
 def publish(files: DataFiles, moves: Iterable[tuple[str, str]]) -> None:
-    """Move files of a part that counts, each from one path to another, durably; those that an earlier run
-    moved are left alone. Raises FileNotFoundError with the path of a file that is in neither place."""
+    """Move the files of a part that counts durably from one path to another; files that an earlier run moved
+    are left alone. Raises FileNotFoundError with the path of a file that is in neither place."""
     folders = set()
     for staged, target in moves:
         if files.exists(staged):

@@ -1,13 +1,13 @@
 """The staging protocol: a job is divided into numbered parts, each of which takes effect exactly once,
 whatever crashes on the way and however often a part is made.
 
-    staged/N-X/…       what attempt X at part N wrote
-    staged/N-X.json    the record of the attempt: all of it is there and synced
+    staged/N-X/…       the files of attempt X at part N
+    staged/N-X.json    the record of the attempt: its files are complete and synced
     units/N.json       the same record: part N counts
 
-A part counts from the moment its record is renamed from ``staged`` to ``units``. What counting means (files
-move to where readers look, batches are appended) is done after that, by whoever finds that a part counts: so
-that step must be one that can be repeated. What lies in ``staged`` has no effect.
+A part counts from the moment its record is renamed from ``staged`` to ``units``. The effect of the part
+(files move to where readers look, batches are appended) follows, and is repeated by a later run after a
+crash, so it must be idempotent. Files in ``staged`` have no effect.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Part = TypeVar("Part", bound=StagedPart)
 
 
 class StagingArea(Generic[Part]):
-    """The parts of one job in ``folder``; ``parse`` makes a part of the bytes that record_attempt was given.
+    """The parts of one job in ``folder``; ``parse`` parses the bytes that were given to record_attempt.
 
-    One process at a time counts parts; attempts are made anywhere, in ``staging``.
+    Only one process at a time may count parts; attempts may be made anywhere, in ``staging``.
     """
 
     def __init__(self, files: DataFiles, folder: str, parse: Callable[[bytes], Part]) -> None:
@@ -48,18 +48,18 @@ class StagingArea(Generic[Part]):
         self._parse = parse
 
     def create(self) -> None:
-        """Make the directories."""
+        """Create the directories."""
         for folder in (self.staging, self._counting):
             make_directories(self._files, folder)
 
     def staged(self) -> Iterator[Part]:
-        """The complete attempts at parts that do not count yet; of some parts there may be several."""
+        """Yield the complete attempts at parts that do not count yet; a part may have several."""
         for entry in self._files.list(self.staging):
             if entry.name.endswith(".json"):
                 yield self._read(self.staging, entry.name)
 
     def counted(self) -> Iterator[Part]:
-        """The parts that count, by number."""
+        """Yield the parts that count, by number."""
         for entry in self._files.list(self._counting):
             yield self._read(self._counting, entry.name)
 
@@ -67,12 +67,12 @@ class StagingArea(Generic[Part]):
         return self._parse(self._files.read(self._files.join(folder, name), RECORD_LIMIT))
 
     def count(self, part: Part) -> None:
-        """Make a staged part count, durably. At most one attempt at a part may be counted."""
+        """Count a staged part, durably. At most one attempt at a part may be counted."""
         source = self._files.join(self.staging, f"{part.name}.json")
         self._files.rename(source, self._files.join(self._counting, f"{part.number:08}.json"))
         self._files.sync_directory(self._counting)
 
     def clear(self) -> None:
-        """Remove the attempts, as far as nobody writes there any more: a late one has no effect."""
+        """Remove the attempts; a late attempt that is still being written has no effect."""
         with suppress(OSError):
             remove_tree(self._files, self.staging)

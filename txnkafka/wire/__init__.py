@@ -1,7 +1,7 @@
-"""What the bytes of Kafka's messages mean: tables, and the readers and writers compiled from them.
+"""Kafka's message formats: schema tables, and the readers and writers compiled from them.
 
-``wire.records`` holds the records of Kafka's own logs.  Pure functions over bytes: nothing here knows a
-file, a socket or the broker.
+``wire.records`` has the records of Kafka's own logs. All functions are pure functions over bytes: this room
+does not use files, sockets or the broker.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Readers compiled from the tables of ``wire.schema``: bytes in, plain dictionaries out.
+"""Compiles the tables of ``wire.schema`` to readers: bytes in, plain dictionaries out.
 
-A reader is a closure, made once a table and version.  Each announced length and count is checked against
-the bytes that are left before anything of that size is made.  An element of three bytes becomes a dictionary
+A reader is a closure, created once per table and version. Every announced length and count is checked against
+the remaining bytes before anything of that size is allocated. An element of three bytes becomes a dictionary
 of a hundred times that size, so the values of one record are counted too: more than MAX_SCHEMA_VALUES are
-refused.  What does not follow the table is a ``SchemaError``; no other exception leaves
-this module.
+refused. Bytes that do not follow the table raise ``SchemaError``; no other exception leaves this module.
 
-uuids become their 22 characters, unknown tagged fields are kept as ``(tag, bytes)`` in
-UNKNOWN_TAGGED_FIELDS, known ones that are absent have their default.  Stricter than Kafka, which does not
-look: tags must ascend, and a known tagged field must fill its announced size.
+uuids become their 22 characters, unknown tagged fields are kept as ``(tag, bytes)`` in UNKNOWN_TAGGED_FIELDS,
+known ones that are absent have their default. Two checks are stricter than Kafka's: tags must ascend, and a
+known tagged field must fill its announced size.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ Default = Callable[[], Any]
 
 
 class _Left(threading.local):
-    """How many more values the record that this thread reads may have."""
+    """The number of values that the record which this thread reads may still have."""
 
     values = MAX_SCHEMA_VALUES
 
@@ -67,10 +66,10 @@ def _take(count: int, position: int) -> None:
 def read_message(
     message: Message, version: int, data: Data, position: int = 0, *, same_record: bool = False
 ) -> tuple[dict[str, Any], int]:
-    """Fields of a message that begins at ``position``, and the position behind it.
+    """Return the fields of the message at ``position``, and the position behind it.
 
-    With ``same_record`` the message lies inside the one that was read last, and its values count as that
-    one's.
+    With ``same_record`` the message is inside of the one that was read last, and its values count as part of
+    it.
     """
     if not same_record:
         _left.values = MAX_SCHEMA_VALUES
@@ -79,7 +78,7 @@ def read_message(
 
 @cache
 def reader_of(message: Message, version: int) -> Read:
-    """The reader of one version; raises ``SchemaError`` where the table has no such version."""
+    """Return the reader of one version. Raises ``SchemaError`` where the table has no such version."""
     if not in_versions(version, message.versions):
         raise SchemaError(f"{message.name} version {version} is not known (known: {message.versions})", 0)
     flexible = in_versions(version, message.flexible)
@@ -178,7 +177,7 @@ def _with_tagged_fields(
             tag, position = read_uvarint(data, start, end)
             size, position = read_uvarint(data, position, end)
             if tag <= last_tag:
-                raise SchemaError(f"tag {tag} stands behind tag {last_tag}", start)
+                raise SchemaError(f"tag {tag} follows tag {last_tag}", start)
             if size > end - position:
                 raise short(size, position, end)
             last_tag, start = tag, position + size

@@ -1,7 +1,7 @@
 """Writers of types without parts, the mirror of ``wire.scalars``: numbers, varints, uuids, strings, bytes.
 
 Each is ``(out, value) -> None``, appends to a bytearray, and raises ``SchemaError`` for a value that does not
-fit; what it has appended by then is of no use.
+fit; then the contents of the bytearray must be discarded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UUID_CHARACTERS: Final = 22
 
 
 def write_uvarint(out: bytearray, value: int) -> None:
-    """Unsigned LEB128 of a number of at most 32 bits."""
+    """Append a number of at most 32 bits as unsigned LEB128."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -34,7 +34,7 @@ def write_uvarint(out: bytearray, value: int) -> None:
 
 
 def compile_scalar_writer(kind: Scalar, flexible: bool, nullable: bool) -> Write:
-    """The writer of a scalar type in a flexible version or another."""
+    """Return the writer of a scalar type, for flexible versions or for others."""
     if kind is BOOL:
         return _write_bool
     if kind.layout:
@@ -47,7 +47,8 @@ def compile_scalar_writer(kind: Scalar, flexible: bool, nullable: bool) -> Write
 
 
 def compile_length_writer(flexible: bool, layout: str) -> WriteLength:
-    """The writer of a length or count; -1 is null. ``layout`` is for versions that are not flexible."""
+    """Return the writer of a length or count; -1 is null. ``layout`` is for versions that are not
+    flexible."""
     if flexible:
         return lambda out, length: write_uvarint(out, length + 1)
     pack = struct.Struct(">" + layout).pack
@@ -55,7 +56,7 @@ def compile_length_writer(flexible: bool, layout: str) -> WriteLength:
 
 
 def misfit(kind: str, value: object) -> SchemaError:
-    """The error for a value that is no ``kind``, or is out of its range."""
+    """Return the error for a value that is no ``kind``, or is out of its range."""
     if value is None:
         return SchemaError("is null, which this version does not allow")
     if isinstance(value, int) and value.bit_length() > 64:

@@ -1,6 +1,6 @@
 """Readers of types without parts: numbers, varints, uuids, strings, bytes, and the lengths before them.
 
-Each is ``(data, position, end) -> (value, next position)`` and looks at no byte at or behind ``end``.
+Each is ``(data, position, end) -> (value, next position)`` and never reads a byte at or behind ``end``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Read = Callable[[Data, int, int], tuple[Any, int]]
 
 
 class Compiled(NamedTuple):
-    """A reader, the least bytes that a value of its type takes, and how many Python values it becomes
+    """A reader, the minimal size of a value of its type, and the number of Python values that it becomes
     (elements of an array are counted when they are read)."""
 
     read: Read
@@ -41,7 +41,7 @@ class Compiled(NamedTuple):
 
 
 def read_uvarint(data: Data, position: int, end: int) -> tuple[int, int]:
-    """Unsigned LEB128 of at most 32 bits."""
+    """Read an unsigned LEB128 number of at most 32 bits."""
     start, value, shift = position, 0, 0
     while position < end:
         byte = data[position]
@@ -58,7 +58,7 @@ def read_uvarint(data: Data, position: int, end: int) -> tuple[int, int]:
 
 
 def compile_scalar(kind: Scalar, flexible: bool, nullable: bool) -> Compiled:
-    """The reader of a scalar type in a flexible version or another."""
+    """Return the reader of a scalar type, for flexible versions or for others."""
     if kind.layout:
         return _fixed(kind.layout)
     if kind.name == "uuid":
@@ -68,7 +68,7 @@ def compile_scalar(kind: Scalar, flexible: bool, nullable: bool) -> Compiled:
 
 
 def null_or_raise(length: int, position: int, nullable: bool) -> tuple[None, int]:
-    """What a negative length or count at ``position`` means."""
+    """Check a negative length or count at ``position``: it is null, or an error is raised."""
     if length != -1:
         raise SchemaError(f"length {length} is negative", position)
     if not nullable:
@@ -77,7 +77,7 @@ def null_or_raise(length: int, position: int, nullable: bool) -> tuple[None, int
 
 
 def short(size: int, position: int, end: int) -> SchemaError:
-    """The error for a value of ``size`` bytes that would reach behind the end."""
+    """Return the error for a value of ``size`` bytes that would exceed the end."""
     return SchemaError(f"needs {size} bytes, {end - position} are left", position)
 
 

@@ -1,8 +1,8 @@
-"""The words that Kafka's message tables are written in: types, fields, messages, version ranges.
+"""The elements of Kafka's message tables: types, fields, messages, version ranges.
 
-A table has one line a field, with the versions that hold it, as in Kafka's own message definitions (KIP-482
-for the flexible versions: compact lengths and tagged fields).  Tables are data: nothing here reads or
-writes a byte; ``wire.reader`` and ``wire.writer`` compile a table of one version to a reader and a writer.
+A table has one line per field, with the versions that contain it, as in Kafka's own message definitions
+(KIP-482 for the flexible versions: compact lengths and tagged fields). Tables are data: this module reads and
+writes no bytes; ``wire.reader`` and ``wire.writer`` compile a table of one version to a reader and a writer.
 
 Version ranges are Kafka's text: ``"0+"``, ``"1-3"``, ``"2"``, and ``""`` for none.
 """
@@ -40,12 +40,12 @@ __all__ = [
 ]
 
 ZERO_UUID: Final = "A" * 22
-"""Text of the uuid that means "none"."""
+"""The text of the uuid that stands for none."""
 
 
 class SchemaError(ValueError):
     """Bytes or values that do not follow the table: ``path`` is the field (``members[2].client_id``),
-    ``position`` the byte, None of values."""
+    ``position`` the byte, or None for values."""
 
     def __init__(self, reason: str, position: int | None = None) -> None:
         super().__init__(reason)
@@ -54,7 +54,8 @@ class SchemaError(ValueError):
         self.steps: list[str] = []
 
     def inside(self, step: str) -> SchemaError:
-        """Called on the way up, innermost first, by each field and ``[index]`` that contains the fault."""
+        """Add a step to the path; every field and ``[index]`` that contains the fault calls it, innermost
+        first."""
         self.steps.append(step)
         return self
 
@@ -89,7 +90,7 @@ UUID: Final = Scalar("uuid")
 STRING: Final = Scalar("string")
 BYTES: Final = Scalar("bytes")
 RECORDS: Final = Scalar("records")
-"""Bytes that hold record batches; a reader gives a view of them where it is given a view."""
+"""Bytes of record batches; a reader of a view returns a view of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ Type = Scalar | Array | Struct
 
 
 class Zero(enum.Enum):
-    """Stands for the zero value of a field's type: 0, false, "", zero uuid, nothing in it."""
+    """Stands for the zero value of a field's type: 0, false, "", zero uuid, an empty collection."""
 
     VALUE = enum.auto()
 
@@ -152,12 +153,12 @@ class Message:
     fields: tuple[Field, ...] = ()
 
     def of(self, *fields: Field) -> Message:
-        """The same message with these fields."""
+        """Return the message with these fields."""
         return replace(self, fields=fields)
 
 
 def in_versions(version: int, versions: str) -> bool:
-    """Whether ``version`` lies in a range in Kafka's notation."""
+    """Whether ``version`` is in a range in Kafka's notation."""
     lowest, dash, highest = versions.removesuffix("+").partition("-")
     if not lowest or version < int(lowest):
         return False
@@ -165,7 +166,7 @@ def in_versions(version: int, versions: str) -> bool:
 
 
 def default_of(field: Field, version: int) -> Callable[[], Any]:
-    """Makes the value of a field that is not there, as a reader gives it."""
+    """Return a function that creates the value of an absent field, as a reader returns it."""
     if field.default is not Zero.VALUE:
         return lambda: field.default
     kind = field.type

@@ -1,9 +1,10 @@
-"""Writers compiled from the tables of ``wire.schema``, the mirror of ``wire.reader``: dictionaries to bytes.
+"""Compiles the tables of ``wire.schema`` to writers, the mirror of ``wire.reader``: dictionaries to bytes.
 
 The bytes are those of Kafka's generated classes: tagged fields ascend by their tags and are left out where
-they have their default, unknown ones (UNKNOWN_TAGGED_FIELDS) are written between them.  Whatever a reader
-gave can be written.  Every positional field of the version is required; a name that the version does not have
-and a value that does not fit (range, length, null, type) are a ``SchemaError`` with the path of the field.
+they have their default, unknown ones (UNKNOWN_TAGGED_FIELDS) are written between them.  Every result of a
+reader can be written. Every positional field of the version is required; a name that the version does not
+have and a value that does not fit (range, length, null, type) raise a ``SchemaError`` with the path of the
+field.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from txnkafka.wire.schema import (
 
 __all__ = ["write_message", "writer_of"]
 
-# No table has eight values in a byte, so fewer bytes than these have never too many values for the reader.
+# No table has eight values per byte, so a smaller message never has too many values for the reader.
 SURELY_READABLE: Final = MAX_SCHEMA_VALUES // 8
 MAX_TAG: Final = 0xFFFFFFFF
 
@@ -47,7 +48,7 @@ _MISSING: Final = object()
 
 
 def write_message(message: Message, version: int, fields: dict[str, Any]) -> bytes:
-    """The bytes of a message. One with more values than ``read_message`` takes is refused."""
+    """Return the bytes of a message. Raises SchemaError for more values than ``read_message`` accepts."""
     out = bytearray()
     writer_of(message, version)(out, fields)
     data = bytes(out)
@@ -58,7 +59,7 @@ def write_message(message: Message, version: int, fields: dict[str, Any]) -> byt
 
 @cache
 def writer_of(message: Message, version: int) -> Write:
-    """The writer of one version; raises ``SchemaError`` where the table has no such version."""
+    """Return the writer of one version. Raises ``SchemaError`` where the table has no such version."""
     if not in_versions(version, message.versions):
         raise SchemaError(f"{message.name} version {version} is not known (known: {message.versions})")
     return _struct(message.fields, version, in_versions(version, message.flexible))
@@ -91,7 +92,7 @@ def _array(kind: Type, version: int, flexible: bool, nullable: bool) -> Write:
         if value is None and nullable:
             write_length(out, -1)
             return
-        if not isinstance(value, list):  # as a reader gives it; a tuple would not equal a default
+        if not isinstance(value, list):  # readers return lists; a tuple would not equal a default
             raise misfit("list", value)
         if len(value) > MAX_SCHEMA_VALUES:
             raise SchemaError(f"{len(value)} elements, a record has at most {MAX_SCHEMA_VALUES} values")
@@ -118,7 +119,7 @@ def _is_number(kind: Type) -> bool:
 
 
 def _numbers(kind: Type) -> Write:
-    """Elements of fixed size in one call."""
+    """Return a writer of elements of fixed size, in one call."""
     assert isinstance(kind, Scalar)
     layout = kind.layout
     write_one = _elements(compile_scalar_writer(kind, False, False))
@@ -127,7 +128,7 @@ def _numbers(kind: Type) -> Write:
         try:
             out += struct.pack(f">{len(values)}{layout}", *values)
         except (struct.error, OverflowError):
-            write_one(out, values)  # says which one
+            write_one(out, values)  # raises the error with its index
 
     return write
 
@@ -165,7 +166,7 @@ def _checked(write_fields: Write, names: frozenset[str]) -> Write:
 
 
 def _positional(fields: list[Field], version: int, flexible: bool) -> Write:
-    """Numbers that follow each other are written in one call."""
+    """Join consecutive numbers, which are written in one call."""
     steps: list[tuple[str | None, Write]] = []
     run: list[Field] = []
     for field in fields:
@@ -198,7 +199,7 @@ def _positional(fields: list[Field], version: int, flexible: bool) -> Write:
 def _run(fields: list[Field]) -> Write:
     scalars = [(field.name, field.type) for field in fields if isinstance(field.type, Scalar)]
     pack = struct.Struct(">" + "".join(kind.layout for _, kind in scalars)).pack
-    # itemgetter gives a tuple only of several items
+    # itemgetter returns a tuple only for several items
     first, *others = (name for name, _ in scalars)
     get = itemgetter(first, *others) if others else (lambda values: (values[first],))
 

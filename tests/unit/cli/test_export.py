@@ -102,7 +102,7 @@ def test_a_directory_with_other_things_is_refused(run: Run, log_dir: Path, tmp_p
     (tmp_path / "letter").write_text("dear all")
     answer = run("export", log_dir, "--to", "jsonl", "--output", tmp_path)
     assert (answer.status, answer.stdout) == (2, "")
-    assert answer.stderr.startswith(f"txnkafka: error: {tmp_path} is not empty and holds no export")
+    assert answer.stderr.startswith(f"txnkafka: error: {tmp_path} is not empty and contains no export")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_a_directory_that_is_no_log_directory(run: Run, tmp_path: Path) -> None:
     assert answer.status == 2
     assert answer.stderr == (
         f"txnkafka: error: {tmp_path} is no Kafka log directory: "
-        "it holds neither partition directories (topic-0) nor segments (*.log)\n"
+        "it contains neither partition directories (topic-0) nor segments (*.log)\n"
     )
 
 

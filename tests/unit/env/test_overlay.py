@@ -55,7 +55,7 @@ def test_errors_are_those_of_files(tmp_path: Path) -> None:
         files.create(f"{root}/nowhere/file")
     files.make_directory(f"{root}/made")
     files.create(f"{root}/made/file")
-    with pytest.raises(OSError, match="something in the directory"):
+    with pytest.raises(OSError, match="the directory is not empty"):
         files.remove(f"{root}/made")
 
 

@@ -118,7 +118,7 @@ def test_a_log_that_changed_below_the_plan_is_refused(tmp_path: Path, change: st
         path.unlink()
     else:
         path.write_bytes(batch(0) if change == "shorter" else batch(0, 1) + batch(3, 1) + bytes(99))
-    with pytest.raises(KafkaError, match=r"needs it back|is not what it was when the export was planned"):
+    with pytest.raises(KafkaError, match=r"restore it|is not what it was when the export was planned"):
         run_export(data, tmp_path / "out")
     assert visible(tmp_path / "out") == {}
 

@@ -78,7 +78,7 @@ def test_somebody_knows_better(directory: Path) -> None:
 def test_a_broker_that_runs_has_the_machines_clock(directory: Path) -> None:
     lock = LocalDataFiles().lock(str(directory / ".lock"))
     assert lock is not None
-    assert at(directory) == (TODAY_MS, "by this machine's clock: a broker holds the directory")
+    assert at(directory) == (TODAY_MS, "by this machine's clock: a broker has locked the directory")
     lock.close()
     assert at(directory).now_ms == WRITTEN_MS
 

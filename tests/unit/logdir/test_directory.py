@@ -117,7 +117,7 @@ def test_what_is_no_log_directory(tmp_path: Path) -> None:
     with pytest.raises(LogDirError, match="missing does not exist"):
         LogDir(str(tmp_path / "missing"))
     with pytest.raises(
-        LogDirError, match=r"is no Kafka log directory: it holds neither partition directories"
+        LogDirError, match=r"is no Kafka log directory: it contains neither partition directories"
     ):
         LogDir(str(tmp_path))
     (tmp_path / "python-3").mkdir()

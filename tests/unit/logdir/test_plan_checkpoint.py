@@ -243,7 +243,7 @@ def test_a_crc_that_was_never_checked_is_checked(tmp_path: Path, second: bytes, 
 def test_a_start_beside_a_checkpoint(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", LOG)
     found = plan(tmp_path)
-    with pytest.raises(ValueError, match="it has no start of its own"):
+    with pytest.raises(ValueError, match="begins there: the request must not have a start"):
         plan(tmp_path, found.checkpoint, ReadRequest(start_offset=0))
 
 

@@ -184,7 +184,7 @@ def test_kafkas_own_topics_are_in_the_tables_about_files(tmp_path: Path) -> None
 
 def test_what_means_nothing_for_a_table_is_refused() -> None:
     check_keywords("batches", {"isolation_level": "isolation_level"})
-    with pytest.raises(ValueError, match="isolation_level means nothing for table=transactions"):
+    with pytest.raises(ValueError, match="isolation_level does not apply to table=transactions"):
         check_keywords("transactions", {"isolation_level": "isolation_level"})
     with pytest.raises(ValueError, match=r"no table batch: did you mean batches\?"):
         find_table("batch")

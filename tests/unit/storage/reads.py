@@ -1,11 +1,10 @@
-"""Reads from a log that is owned, as a consumer has them: the whole batches of the slice."""
+"""Reads from an open log as a consumer sees them: the slice without the batch that ``max_bytes`` cut."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from txnkafka._core.scan import scan
-from txnkafka.model import IsolationLevel
 from txnkafka.storage.formats.txn_index import AbortedTxn
 from txnkafka.storage.log import log_read
 from txnkafka.storage.log.partition_log import PartitionLog
@@ -14,7 +13,7 @@ __all__ = ["Answer", "read"]
 
 
 class Answer(NamedTuple):
-    """A LogRead with the whole batches of its slice."""
+    """A LogRead whose ``records`` are the bytes of the whole batches of its slice."""
 
     records: memoryview
     aborted_transactions: list[AbortedTxn] | None
@@ -23,17 +22,9 @@ class Answer(NamedTuple):
     log_start_offset: int
 
 
-def read(
-    log: PartitionLog,
-    offset: int,
-    *,
-    max_bytes: int,
-    isolation_level: IsolationLevel | None = IsolationLevel.READ_COMMITTED,
-    at_least_one: bool = True,
-) -> Answer:
-    answer = log_read.read(
-        log, offset, max_bytes=max_bytes, isolation_level=isolation_level, at_least_one=at_least_one
-    )
+def read(log: PartitionLog, offset: int, **limits: Any) -> Answer:
+    """Read with the limits of ``log_read.read``, and close the slice."""
+    answer = log_read.read(log, offset, **limits)
     with answer.records as records:
         data = records.read()
         assert len(data) == records.size

@@ -218,8 +218,8 @@ def test_tagged_fields_are_read_and_unknown_ones_kept() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ("01020202000702020007", "tag 2 stands behind tag 2 (byte 6)"),
-        ("0102030002020007", "tag 2 stands behind tag 3 (byte 4)"),
+        ("01020202000702020007", "tag 2 follows tag 2 (byte 6)"),
+        ("0102030002020007", "tag 2 follows tag 3 (byte 4)"),
         ("01010203000700", "b: 1 bytes are left over in the tagged field (byte 6)"),
         ("010102010007", "b: needs 2 bytes, 1 are left (byte 4)"),
         ("01010009", "needs 9 bytes, 0 are left (byte 4)"),

@@ -1,4 +1,4 @@
-"""``verify``: everything that is wrong with a directory, and what to do about it."""
+"""``verify`` checks a log directory: each finding says what is wrong and what to do about it."""
 
 from txnkafka.logdir.verify.report import VerifyReport, verify
 

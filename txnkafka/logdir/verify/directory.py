@@ -1,7 +1,7 @@
-"""What stands around the logs: names in directories, checkpoints, ids, who owns the directory.
+"""Checks the files around the logs: names in directories, checkpoints, ids, owners of the directory.
 
-A broker looks at all of it when it starts, and some of it keeps it from starting. Which of these files should
-be there depends on what the directory is: a broker's log directory or just a copy of partitions.
+A broker reads all of these files when it starts, and some faults keep it from starting. Which files should
+exist depends on the directory: a broker's log directory, or just a copy of partitions.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BROKER_FILES = {
 
 
 def check_directories(log_dir: LogDir, findings: Findings) -> None:
-    """The log directories themselves, whatever partitions are in them."""
+    """Check the log directories themselves, but not the partitions in them."""
     for finding in log_dir.findings:
         findings.take(finding)
     owners: dict[str, MetaProperties] = {}
@@ -109,12 +109,13 @@ def _owners(owners: dict[str, MetaProperties], findings: Findings) -> None:
         values = {path: getattr(owner, field) for path, owner in owners.items()}
         if len(set(values.values())) > 1:
             for path, value in values.items():
-                text = f"{field.replace('_', '.')} is {value}, which another of these directories has not"
+                text = f"{field.replace('_', '.')} is {value}, which differs between these directories"
                 findings.add("meta-properties-mismatch", path, text)
 
 
 def check_topic_ids(sources: list[PartitionSource], findings: Findings) -> None:
-    """All partitions of a topic have one id. Where half say this and half that, all are told."""
+    """Check that all partitions of a topic have the same id. When no id has a majority, every partition is a
+    finding."""
     by_topic: defaultdict[str, list[PartitionSource]] = defaultdict(list)
     for source in sources:
         if source.topic_id is not None:
@@ -131,7 +132,7 @@ def check_topic_ids(sources: list[PartitionSource], findings: Findings) -> None:
 
 
 def check_names(source: PartitionSource, files: PartitionFiles, findings: Findings) -> None:
-    """The names in a partition directory."""
+    """Check the names in a partition directory."""
     _missing_indexes(files, findings)
     if source.only_base_offset is not None:
         return
@@ -174,7 +175,7 @@ def _expects_metadata(source: PartitionSource) -> bool:
 
 
 def read_epochs(source: PartitionSource, findings: Findings) -> list[EpochEntry] | None:
-    """The leader epochs of the checkpoint; None when it is missing or damaged."""
+    """Return the leader epochs of the checkpoint; None when it is missing or damaged."""
     path = _join(source, LEADER_EPOCH_CHECKPOINT)
     try:
         if not source.file_system.exists(path):
@@ -186,15 +187,15 @@ def read_epochs(source: PartitionSource, findings: Findings) -> list[EpochEntry]
 
 
 def check_epochs_exist(source: PartitionSource, findings: Findings) -> None:
-    """A log with leader epochs should have a checkpoint of them."""
+    """Report a log whose batches have leader epochs but that has no checkpoint of them."""
     path = _join(source, LEADER_EPOCH_CHECKPOINT)
     if not source.file_system.exists(path):
         findings.add("missing-leader-epoch-checkpoint", path, "the file is missing")
 
 
 def check_offsets(source: PartitionSource, end_offset: int, findings: Findings) -> None:
-    """The checkpoints of the log directory against where the log really ends."""
-    # A checkpoint can be newer than the size we took when a broker goes on writing.
+    """Compare the offsets in the checkpoints of the log directory with the end of the log."""
+    # While a broker writes, a checkpoint can be newer than the log size that was read before it.
     if source.being_written or source.only_base_offset is not None:
         return
     checked = (

@@ -1,8 +1,8 @@
-"""Leader epochs of batches held against ``leader-epoch-checkpoint``.
+"""Compares the leader epochs of batches with ``leader-epoch-checkpoint``.
 
-The leader epoch of a batch is covered by no checksum. Where the checkpoint knows which epoch an offset has,
-each batch must have that one; where it does not, epochs must not go back.
-Batches of magic 0 and 1 have no epoch, and those that nobody stamped have -1.
+No checksum covers the leader epoch of a batch. Where the checkpoint knows the epoch of an offset, the batch
+must have that epoch; elsewhere epochs must not decrease. Batches of magic 0 and 1 have no epoch, and batches
+that no leader has stamped have -1.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class LeaderEpochCheck:
         self._starts = [entry.start_offset for entry in checkpoint or ()]
         self._current = self._before = NO_EPOCH
         self._single: tuple[str, BatchHeader] | None = (
-            None  # the batch that brought the current epoch, if it is alone
+            None  # the batch that began the current epoch, as long as it is the only one
         )
         self._wrong_before = False
 
     def window(self, path: str, index: BatchIndex, excluded: list[int]) -> None:
-        """Take the next batches of a segment."""
+        """Check the next batches of a segment."""
         epochs = set(index.partition_leader_epoch) - {NO_EPOCH}
         if not epochs:
             return
@@ -46,7 +46,8 @@ class LeaderEpochCheck:
                 self._batch(path, index[i], epoch)
 
     def _is_expected(self, index: BatchIndex, epoch: int) -> bool:
-        """All batches of the window have the epoch that goes on, or that the checkpoint has throughout."""
+        """Whether all batches of the window have the current epoch, or the one epoch that the checkpoint has
+        for them."""
         first, last = index.base_offset[0], index.last_offset[len(index) - 1]
         return epoch == self._current and {self._noted(first), self._noted(last)} <= {epoch, None}
 
@@ -58,12 +59,12 @@ class LeaderEpochCheck:
         noted = self._noted(header.base_offset)
         wrong = epoch < self._current if noted is None else epoch != noted
         if wrong and noted is None and self._single is not None and self._before <= epoch:
-            # the epoch was higher for one batch only: that one is the odd one
-            self._tell(*self._single, f"at most {epoch}")
+            # only one batch had the higher epoch: that batch is the wrong one
+            self._report(*self._single, f"at most {epoch}")
             wrong = False
         elif wrong and not self._wrong_before:
             expected = f"at least {self._current}" if noted is None else f"{noted}, as the checkpoint says"
-            self._tell(path, header, expected)
+            self._report(path, header, expected)
         if not wrong:
             if epoch != self._current:
                 self._before, self._current, self._single = self._current, epoch, (path, header)
@@ -71,7 +72,7 @@ class LeaderEpochCheck:
                 self._single = None
         self._wrong_before = wrong
 
-    def _tell(self, path: str, header: BatchHeader, expected: str) -> None:
+    def _report(self, path: str, header: BatchHeader, expected: str) -> None:
         self._findings.add(
             "leader-epoch-mismatch", path,
             f"the batch of offsets {header.base_offset} to {header.last_offset} has leader epoch "

@@ -1,7 +1,7 @@
-"""The findings of a verification: every code with its severity and remedy, and the place where they gather.
+"""The findings of a verification: the severity and remedy of every code, and the collection of findings.
 
-Invariant: what is kept is bounded. Of one code in one file a hundred findings are listed, the rest is
-counted, so that a file of garbage costs no more than a small one.
+Invariant: memory is bounded. At most a hundred findings of one code in one file are listed and the rest are
+counted, so a large file of garbage costs no more than a small one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["CODES", "Findings", "Stopped"]
 LISTED_PER_FILE = 100
 _RESTORE: Final = "restore the file from a replica or a backup"
 _REBUILT: Final = "nothing to do: the broker rebuilds it when it starts"
-# 'txnkafka repair' is for the directory of a broker that is stopped; what it is said to mend, it mends
+# 'txnkafka repair' is for the directory of a stopped broker
 _REBUILD: Final = "run 'txnkafka repair': it rebuilds the file from the log"
 _REBUILD_FULL: Final = "run 'txnkafka repair --full': it rebuilds the file from the log"
 _TAIL: Final = (
@@ -59,7 +59,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     # leader epochs
     "bad-leader-epoch-checkpoint": ("warning", f"{_REBUILD}; no broker starts with it"),
     "leader-epoch-mismatch": ("warning", "compare with a replica: no checksum covers a batch's leader epoch"),
-    "missing-leader-epoch-checkpoint": ("note", "nothing to do: epochs are noted again with the next append"),
+    "missing-leader-epoch-checkpoint": ("note", "nothing to do: the next append writes the epochs again"),
     # indexes
     "bad-index": ("warning", _REBUILD_FULL),
     "bad-timeindex": ("warning", _REBUILD_FULL),
@@ -82,19 +82,19 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "bad-clean-shutdown-file": ("note", "nothing to do: that the file exists is what counts"),
     "bad-meta-properties": ("warning", "restore the file: the broker does not start without it"),
     "foreign-directory": ("warning", "move it away: the broker does not start with such a directory"),
-    "foreign-file": ("warning", "move it away: no segment is called like this"),
+    "foreign-file": ("warning", "move it away: no segment has such a name"),
     "high-watermark-beyond-log-end": ("error", "restore the end of the log: what is missing was replicated"),
     "leftover-file": ("note", "nothing to do: the broker finishes or undoes this when it starts"),
     "log-start-beyond-log-end": ("error", "correct the checkpoint: the broker would delete the whole log"),
     "meta-properties-mismatch": ("warning", "do not start a broker on these directories together"),
     "missing-meta-properties": ("warning", "restore the file: the broker does not start without it"),
     "missing-partition-metadata": ("warning", "restore the file: the broker would put the log aside"),
-    "other-directory": ("note", "it is not part of the topic; delete it when nobody needs it"),
+    "other-directory": ("note", "it is not part of the topic; delete it when it is not needed any more"),
     "recovery-point-beyond-log-end": ("warning", "restore the end of the log: what is missing was flushed"),
     "topic-id-mismatch": ("warning", "correct the file: the broker puts a log with another id aside"),
     "unreadable-partition": ("error", "check permissions, links and the disk: it was not checked"),
 }
-# where another severity than the usual one asks for something else
+# remedies that depend on the severity
 REMEDIES: Final[dict[tuple[str, str], str]] = {
     ("garbage-tail", "error"): _CUT,
     ("missing-snapshot", "error"): _SNAPSHOT,
@@ -107,11 +107,11 @@ REMEDIES: Final[dict[tuple[str, str], str]] = {
 
 
 class Stopped(Exception):  # noqa: N818  the end that was asked for, not an error
-    """``fail_fast``: there is something wrong, and more is not wanted."""
+    """Raised with ``fail_fast`` at the first finding that is worse than a note."""
 
 
 class Findings:
-    """What was found so far. ``on_finding`` hears of each at once."""
+    """The findings so far. ``on_finding`` is called with each of them at once."""
 
     def __init__(
         self, *, fail_fast: bool = False, on_finding: Callable[[Finding], None] | None = None
@@ -124,14 +124,14 @@ class Findings:
     def add(
         self, code: str, file: str, message: str, *, position: int | None = None, severity: str | None = None
     ) -> None:
-        """Note a finding; ``severity`` where it is not the code's usual one."""
+        """Add a finding; ``severity`` overrides the usual one of the code."""
         usual, remedy = CODES[code]
         severity = severity or usual
         remedy = REMEDIES.get((code, severity), remedy)
         self.take(Finding(file, position, severity, code, message, remedy))
 
     def take(self, finding: Finding) -> None:
-        """Note a finding that somebody else has made."""
+        """Add a finding that another part of the reader has made."""
         key = finding.code, finding.file
         self._counts[key] += 1
         if self._counts[key] <= LISTED_PER_FILE:
@@ -145,10 +145,10 @@ class Findings:
             raise Stopped
 
     def finish(self) -> None:
-        """Say what was counted and not listed."""
+        """Add a finding for each code and file of which some findings were counted but not listed."""
         for (code, file), count in self._counts.items():
             if count > LISTED_PER_FILE:
-                same = next(each for each in self.found if (each.code, each.file) == (code, file))
+                same = next(finding for finding in self.found if (finding.code, finding.file) == (code, file))
                 self._list(
                     same._replace(
                         position=None, message=f"{count - LISTED_PER_FILE} more like this are not listed"

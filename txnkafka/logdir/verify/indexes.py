@@ -1,9 +1,9 @@
-"""``.index`` and ``.timeindex`` held against the batches of their segment, window by window.
+"""Compares ``.index`` and ``.timeindex`` with the batches of their segment, window by window.
 
-Entries must be true, not complete: brokers of different ages choose different batches for their entries, and
-compare bytes with nothing. An entry of ``.index`` points at the beginning of a batch and names an offset that
-is not below the batch's last. An entry of ``.timeindex`` names the largest timestamp so far and an offset of
-the batch that has it.
+Entries must be true, but need not be complete: broker versions differ in the batches that they index. An
+entry of ``.index`` points at the beginning of a batch and names an offset that is not below the batch's last.
+An entry of ``.timeindex`` names the largest timestamp so far and an offset of the batch that has it. Neither
+file has more entries than the log has room for batches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.verify.findings import Findings
-from txnkafka.record.batch_header import MIN_SIZE_0
+from txnkafka.record.batch_header import LOG_OVERHEAD, MIN_SIZE_0
 from txnkafka.storage.formats import IndexProblem, OffsetIndex, TimeIndex
 from txnkafka.storage.formats.index import OFFSET_ENTRY, TIME_ENTRY
 from txnkafka.storage.formats.limits import INDEX_LIMIT
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["OffsetIndexCheck", "TimeIndexCheck", "read_beside"]
 
 
-
 def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Findings) -> bytes | None:
-    """A file beside the log; None when there is none, or when it cannot be read, which is a finding."""
+    """Read a file of the segment; None when it does not exist, or cannot be read, which is a finding."""
     path = segment.files.get(kind)
     if path is None:
         return None
@@ -41,10 +40,14 @@ def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Finding
         return None
 
 
-def _compared(data: bytes, entry: struct.Struct, count: int, log_size: int) -> Iterator[tuple[int, int]]:
-    """The entries that are held against batches: none of them when there are more than the log can have
-    batches, for then the index is wrong by itself, and may be much larger than the log."""
-    if count > log_size // MIN_SIZE_0 + 1:
+def _compared(
+    data: bytes, entry: struct.Struct, count: int, log_size: int, problems: list[IndexProblem]
+) -> Iterator[tuple[int, int]]:
+    """Return the entries to compare with batches. An index with more entries than the log has room for
+    batches is a problem and none of its entries is compared: the file may be much larger than the log."""
+    limit = log_size // (LOG_OVERHEAD + MIN_SIZE_0) + 1
+    if count > limit:
+        problems.append(IndexProblem(limit, f"{count} entries are more than {log_size} log bytes can have"))
         return iter(())
     return entry.iter_unpack(memoryview(data)[: count * entry.size])
 
@@ -57,12 +60,13 @@ class OffsetIndexCheck:
         self._findings = findings
         data = read_beside(segment, "index", INDEX_LIMIT, findings) or b""
         self._index = OffsetIndex(data, segment.base_offset)
-        entries = enumerate(_compared(data, OFFSET_ENTRY, len(self._index), segment.size))
+        self._problems: list[IndexProblem] = []
+        compared = _compared(data, OFFSET_ENTRY, len(self._index), segment.size, self._problems)
+        entries = enumerate(compared)
         # in order already, unless the file is damaged
         self._entries = sorted([(position, relative, number) for number, (relative, position) in entries])
         self._base_offset = segment.base_offset
         self._next = 0
-        self._problems: list[IndexProblem] = []
 
     def window(self, index: BatchIndex) -> None:
         """Compare the entries that point into these batches."""
@@ -83,7 +87,8 @@ class OffsetIndexCheck:
                 self._problems.append(IndexProblem(number, text))
 
     def end(self, log_size: int, end_offset: int | None) -> None:
-        """Check what the entries say among themselves and of a log of that size, and tell what is wrong."""
+        """Check the order of the entries and their range in a log of ``log_size`` bytes, and report the
+        problems as one finding."""
         self._problems += self._index.problems(log_size, end_offset=end_offset)
         if self._problems:
             text, entry = _summary(self._problems)
@@ -91,7 +96,8 @@ class OffsetIndexCheck:
 
 
 def _ends_append(index: BatchIndex, offset: int, last_offset: int) -> bool:
-    """Brokers before 4.0 name the last offset of the whole append, which may have had more batches."""
+    """Whether ``offset`` ends the append that the batch was part of: brokers before 4.0 name the last offset
+    of the whole append, which may have had several batches."""
     i = index.find(offset)
     ends_batch = i == len(index) or index.last_offset[i] == offset
     return offset == last_offset or (offset > last_offset and ends_batch)
@@ -106,13 +112,14 @@ class TimeIndexCheck:
         data = read_beside(segment, "timeindex", INDEX_LIMIT, findings) or b""
         self._index = TimeIndex(data, segment.base_offset)
         base_offset = segment.base_offset
-        entries = enumerate(_compared(data, TIME_ENTRY, len(self._index), segment.size))
+        self._problems: list[IndexProblem] = []
+        compared = _compared(data, TIME_ENTRY, len(self._index), segment.size, self._problems)
+        entries = enumerate(compared)
         self._entries = sorted(
             [(base_offset + relative, timestamp, number) for number, (timestamp, relative) in entries]
         )
         self._next = 0
         self._largest = -1
-        self._problems: list[IndexProblem] = []
 
     def window(self, index: BatchIndex) -> None:
         """Compare the entries that name offsets of these batches."""
@@ -135,8 +142,8 @@ class TimeIndexCheck:
                 self._problems.append(IndexProblem(number, _contradiction(offset, timestamp, found)))
 
     def end(self, end_offset: int | None) -> None:
-        """Check what the entries say among themselves and of a segment that ends there, and tell what is
-        wrong."""
+        """Check the order of the entries and their range in a segment that ends before ``end_offset``, and
+        report the problems as one finding."""
         self._problems += self._index.problems(end_offset=end_offset)
         if self._problems:
             text, entry = _summary(self._problems)
@@ -144,7 +151,8 @@ class TimeIndexCheck:
 
 
 def _summary(problems: list[IndexProblem]) -> tuple[str, int]:
-    """One finding a file is enough to replace it: the first entry that is wrong, and how many are."""
+    """Sum up the problems in one text, since one finding is enough to replace the file: the first wrong
+    entry, and how many are wrong."""
     entries = {problem.entry for problem in problems}
     first = min(problems)
     more = f" ({len(entries)} entries are wrong)" if len(entries) > 1 else ""
@@ -153,5 +161,5 @@ def _summary(problems: list[IndexProblem]) -> tuple[str, int]:
 
 def _contradiction(offset: int, timestamp: int, found: int | None) -> str:
     if found is None:
-        return f"no batch holds offset {offset}"
+        return f"no batch contains offset {offset}"
     return f"{timestamp} is not the largest timestamp up to offset {offset}, {found} is"

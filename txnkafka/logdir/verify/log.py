@@ -1,9 +1,9 @@
-"""One partition, read once from its first byte to its last: every window of every segment goes through all
-checks while it is at hand.
+"""Verifies one partition in one pass from its first byte to its last: all checks see every window of every
+segment.
 
-Memory is bounded by a window and by what the small files beside the log hold, whatever the segments' sizes.
-Bytes that are no batch end a segment, unless its ``.index`` knows a whole batch behind them: then that is bit
-rot in the middle and not a torn tail, and the walk goes on there.
+Memory is bounded by one window and by the contents of the small files beside the log, whatever the size of
+the segments. Bytes that are no batch end a segment, unless its ``.index`` points at a whole batch behind
+them: then the damage is bit rot in the middle and not a torn tail, and the pass continues at that batch.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Damage(NamedTuple):
 class LogCheck:
     """Checks the segments of one partition; ``run`` once, then look at the counters.
 
-    ``progress`` hears of the file and of the bytes that were checked since it was last called.
+    ``progress`` is called with the file and the number of bytes that were checked since the last call.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class LogCheck:
         self._records = RecordCheck(findings, decode_all=level == "records")
         self._cleaning = Cleaning(self.segments)
         self._cut_found = False
-        self._wrong_crcs: list[int] = []  # of the window at hand
+        self._wrong_crcs: list[int] = []  # of the current window
         self.has_leader_epochs = False
 
     @property
     def records(self) -> int:
-        """Records that are not control records, as headers count them (and compressed sets of magic 0 and 1
-        once they are decoded)."""
+        """The number of records that are not control records: by batch headers, and for compressed sets of
+        magic 0 and 1 by decoding."""
         return self._records.records
 
     @property
@@ -90,7 +90,7 @@ class LogCheck:
         return self.order.next_offset
 
     def run(self, epochs: list[EpochEntry] | None) -> None:
-        """Check everything; ``epochs`` are those of the checkpoint, if there is one."""
+        """Run all checks; ``epochs`` are the entries of the checkpoint, None when there is none."""
         epoch_check = LeaderEpochCheck(self._findings, epochs)
         for i, segment in enumerate(self.segments):
             segment.mapped = self.source.mapped and not self.source.being_written
@@ -108,7 +108,7 @@ class LogCheck:
         return self.segments[i + 1].base_offset if i + 1 < len(self.segments) else 1 << 63
 
     def recovered(self, i: int) -> bool:
-        """Whether a broker that starts recomputes what is derived from segment ``i``."""
+        """Whether a broker rebuilds the files derived from segment ``i`` when it starts."""
         source = self.source
         if source.being_written:
             return False
@@ -148,7 +148,7 @@ class LogCheck:
         self.producers.end_segment(believed=not self.recovered(i), damaged=damaged or self.damaged_end)
 
     def _windows(self, i: int, segment: SegmentReader) -> Iterator[tuple[int, memoryview, BatchIndex]]:
-        """All windows of a segment, around damage if there is a way."""
+        """Yield all windows of a segment, skipping damage when the ``.index`` points behind it."""
         position: int | None = 0
         while position is not None:
             damage = None
@@ -161,10 +161,11 @@ class LogCheck:
             position = None
             if damage is not None and damage.position < segment.size:
                 position = self._behind(segment, damage.position)
-                self._tell_damage(i, segment, damage, position)
+                self._report_damage(i, segment, damage, position)
 
     def _behind(self, segment: SegmentReader, position: int) -> int | None:
-        """Where the ``.index`` knows a batch with a right CRC behind ``position``."""
+        """Return the position of a batch behind ``position`` that the ``.index`` points at and whose CRC
+        matches, or None."""
         data = read_beside(segment, "index", INDEX_LIMIT, Findings())
         tried = 0
         for entry in OffsetIndex(data or b"", segment.base_offset):
@@ -176,7 +177,7 @@ class LogCheck:
                     return entry.position
         return None
 
-    def _tell_damage(self, i: int, segment: SegmentReader, damage: _Damage, behind: int | None) -> None:
+    def _report_damage(self, i: int, segment: SegmentReader, damage: _Damage, behind: int | None) -> None:
         self.order.damage()
         last = i + 1 == len(self.segments)
         if behind is not None or not last:
@@ -205,7 +206,7 @@ class LogCheck:
     def _corrupt(
         self, i: int, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex
     ) -> list[int]:
-        """Numbers of the batches whose CRC is wrong."""
+        """Report the batches whose CRC is wrong and return their numbers."""
         if UNKNOWN_MAGIC in set(index.magic):
             for at, magic in zip(index.position, index.magic, strict=True):
                 if magic == UNKNOWN_MAGIC:
@@ -213,7 +214,7 @@ class LogCheck:
                     self._findings.add("unknown-magic", segment.path, text, position=at)
         found = [batch for batch in self._wrong_crcs if index.magic[batch] != UNKNOWN_MAGIC]
         for batch in found:
-            self._tell_corrupt(i, segment, index.position[batch])
+            self._report_corrupt(i, segment, index.position[batch])
         return found
 
     def _check_crcs(self, position: int, data: memoryview, index: BatchIndex) -> None:
@@ -224,11 +225,11 @@ class LogCheck:
         while (batch := check_crcs(data, index, batch + 1, len(index), position=position)) < len(index):
             wrong.append(batch)
 
-    def _tell_corrupt(self, i: int, segment: SegmentReader, position: int) -> None:
+    def _report_corrupt(self, i: int, segment: SegmentReader, position: int) -> None:
         text = "the CRC of the batch does not match its bytes"
         if self._is_cut(i):
             self._cut_found = True
-            rest = sum(each.size for each in self.segments[i:]) - position
+            rest = sum(later.size for later in self.segments[i:]) - position
             text += f"; {rest} bytes from here on are left out, as Kafka's recovery would cut them off"
             self._findings.add("corrupt-tail", segment.path, text, position=position)
         else:

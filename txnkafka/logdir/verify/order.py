@@ -1,10 +1,10 @@
-"""Offsets of a log that is seen window by window: do they only grow, and from where on is nothing missing?
+"""Checks window by window that the offsets of a log only grow, and finds the offset after which none is
+missing.
 
-Batches that cannot be where their offsets say, and exact repetitions, are told and then left out of all other
-checks.
-``intact_from`` is the offset from which on the log holds every record as it was written: before it, the
-beginning was deleted, or the cleaner took records away, or something is damaged. What is derived from the log
-may rightly differ from a recomputation only before that offset.
+Batches whose offsets contradict their place in the log, and exact repetitions, are reported and then left out
+of all other checks. ``intact_from`` is the offset from which on the log contains every record as it was
+written: before that offset, the beginning was deleted, the cleaner removed records, or bytes are damaged.
+Only before that offset may derived files legally differ from a recomputation.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class OffsetOrder:
         self._records = 0
 
     def begin_segment(self, segment: SegmentReader, next_base: int, was_cleaned: Callable[[], bool]) -> bool:
-        """Go on with the next segment; True when segments are missing in front of it. ``was_cleaned`` says
-        whether the cleaner may have left a gap there."""
+        """Continue with the next segment; returns True when segments are missing in front of it.
+        ``was_cleaned`` returns whether the cleaner may have left a gap there."""
         hole = self._begun and segment.base_offset > self.next_offset
         missing = (
             hole
-            and self._records == self.next_offset - self._segment_start  # else it has gaps itself
+            and self._records == self.next_offset - self._segment_start  # else the segment itself has gaps
             and not was_cleaned()
         )
         if missing:
@@ -59,11 +59,11 @@ class OffsetOrder:
         return missing
 
     def damage(self) -> None:
-        """Bytes here are no batches: nobody knows which offsets they had."""
+        """Note that the next bytes are no batches: the offsets that were there are unknown."""
         self._records = -1 << 62
 
     def window(self, index: BatchIndex, corrupt: list[int]) -> list[int]:
-        """Take the next batches; returns the numbers of those that no other check should believe."""
+        """Check the next batches; returns the numbers of the batches that all other checks must leave out."""
         if not len(index):
             return corrupt
         wrong = self._misplaced(index)
@@ -85,7 +85,7 @@ class OffsetOrder:
             self._blame_last(index)
         misplaced = set(misplaced_batches(index, self.next_offset, self._next_base)) - repeated
         for i in sorted(misplaced):
-            self._tell_misplaced(index[i])
+            self._report_misplaced(index[i])
         for i in sorted(repeated):
             self._findings.add(
                 "repeated-batch", self._path,
@@ -95,14 +95,15 @@ class OffsetOrder:
         return sorted(misplaced | repeated)
 
     def _blame_last(self, index: BatchIndex) -> None:
-        """The last batch of the window before is the damaged one if this window leaves room for it."""
+        """Report the last batch of the previous window instead, when all batches of this window fit without
+        it."""
         assert self._last is not None
         length = self._last.last_offset - self._last.base_offset + 1
         if index.base_offset[0] - self._before_last >= length:
-            self._tell_misplaced(self._last)
+            self._report_misplaced(self._last)
             self.next_offset = self.intact_from = self._before_last
 
-    def _tell_misplaced(self, header: BatchHeader) -> None:
+    def _report_misplaced(self, header: BatchHeader) -> None:
         self._findings.add(
             "misplaced-batch", self._path,
             f"offsets {header.base_offset} to {header.last_offset} do not fit between those of the batch's "
@@ -115,7 +116,7 @@ class OffsetOrder:
         self._records += records
         if not excluded and records == end - self.next_offset:
             return
-        # a compressed magic 0 or 1 wrapper does not tell how many offsets it has, and no producer either
+        # the header of a compressed magic 0 or 1 wrapper has neither the number of its offsets nor a producer
         if not excluded and min(index.magic) < MAGIC_2:
             return
         self._records = -1 << 62

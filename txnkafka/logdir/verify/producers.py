@@ -1,9 +1,9 @@
-"""Producers and transactions of a log, replayed once, and the two kinds of files that were derived from them:
+"""Replays the producers and transactions of a log once, and compares the two kinds of derived files:
 ``.txnindex`` and ``.snapshot``.
 
-A ``.txnindex`` must name every aborted transaction whose marker lies in its segment, and nothing that the log
-does not call aborted. Whether a fault matters depends on what the broker would do at its next start: it
-recomputes the files of the segments that it recovers and believes all others.
+A ``.txnindex`` must name every aborted transaction whose marker is in its segment, and no other. The severity
+of a fault depends on what the broker does at its next start: it rebuilds the files of the segments that it
+recovers and trusts all others.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ __all__ = ["ProducerCheck"]
 
 
 class _SegmentTransactions(NamedTuple):
-    """What the markers of one segment ended. Keys are producer id and the offset of the marker."""
+    """The transactions that the markers of one segment ended, by producer id and offset of the marker."""
 
     aborted: dict[tuple[int, int], TransactionRange]
-    completed: dict[tuple[int, int], tuple[CompletedTxn, int]]  # and what the log was intact from then
+    completed: dict[tuple[int, int], tuple[CompletedTxn, int]]  # with ``intact_from`` at that time
     markers: set[tuple[int, int]]
 
 
@@ -58,7 +58,7 @@ class ProducerCheck:
 
     @property
     def has_producers(self) -> bool:
-        """Whether there is anything that a snapshot must hold; a broker replays from the log start on."""
+        """Whether a snapshot of the log would contain producers; a broker replays from the log start on."""
         return any(entry.last_offset >= self._first_offset for entry in self._producers.entries())
 
     @property
@@ -67,14 +67,14 @@ class ProducerCheck:
         return self._producers.open_count > 0
 
     def begin_segment(self, segment: SegmentReader, *, missing_before: bool) -> None:
-        """Go on with the next segment."""
+        """Continue with the next segment."""
         if missing_before:
             self._scan.hole()
         self._segment = segment
         self._ended = _SegmentTransactions({}, {}, set())
 
     def window(self, index: BatchIndex, excluded: list[int]) -> None:
-        """Take the next batches."""
+        """Replay the next batches."""
         if not len(index):
             return
         self._active = self._active or max(index.producer_id) >= 0
@@ -132,14 +132,15 @@ class ProducerCheck:
 
     def _anomaly(self, code: str, header: BatchHeader, text: str) -> None:
         assert self._segment is not None
-        # an idempotent producer that was forgotten may begin again at 0 with the same epoch
+        # an idempotent producer whose state expired may begin again at 0 with the same epoch
         severity = "note" if code == "sequence_back" and header.base_sequence == 0 else None
         self._findings.add(
             code.replace("_", "-"), self._segment.path, text, position=header.position, severity=severity
         )
 
     def end_segment(self, *, believed: bool, damaged: bool) -> None:
-        """Compare the segment's ``.txnindex``. ``believed``: the broker would use it as it is."""
+        """Compare the segment's ``.txnindex``. ``believed``: the broker would use the file without a
+        check."""
         segment = self._segment
         assert segment is not None
         path = segment.files.get("txnindex")
@@ -207,7 +208,7 @@ class ProducerCheck:
             )  # fmt: skip
 
     def end(self, *, being_written: bool) -> None:
-        """The log ends: what is left are snapshots at its end and behind it."""
+        """Check the snapshots at the end of the log and beyond it."""
         for offset in self._waiting:
             if offset <= self._order.next_offset:
                 self._compare_snapshot(offset)

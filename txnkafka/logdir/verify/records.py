@@ -1,7 +1,7 @@
-"""Records decoded to prove that they can be: of every batch with ``--level records``, of magic 0 and 1
-always, since their CRC and the number of their records stand inside.
+"""Decodes records to prove that they can be read: of every batch with ``--level records``, of magic 0 and 1
+always, since their CRCs and the number of their records are inside of a wrapper.
 
-Source of what a record may say: DefaultRecord, LegacyRecord.
+Source of the rules for records: DefaultRecord, LegacyRecord.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["RecordCheck"]
 
 
 class _TruncatedError(Exception):
-    """The file was truncated while a window of it was at hand; who reads the next window reports it."""
+    """The file was truncated while one of its windows was checked; reading the next window reports it."""
 
 
 class RecordCheck:
@@ -57,7 +57,7 @@ class RecordCheck:
             self._findings.add("corrupt-batch", path, error.reason, position=error.position)
 
         if self._decoder is None:
-            self._decoder = ChunkDecoder(views=True)  # every header is checked, none is kept
+            self._decoder = ChunkDecoder(views=True)  # record headers are checked, but not kept
         of_two = WHOLE if self._decode_all else SKIP
         by_magic = {MAGIC_0: BOUNDED, MAGIC_1: BOUNDED, MAGIC_2: of_two}
         selection = bytearray(by_magic.get(magic, SKIP) for magic in index.magic)
@@ -65,23 +65,23 @@ class RecordCheck:
             selection[i] = SKIP
         magics = index.magic
         batches = SelectedBatches(read, index, selection, settled=segment.guard)
-        last, told = -1, -1
+        last, reported = -1, -1
         for columns in self._decoder.chunks(batches, on_corrupt):
             offsets = memoryview(columns.offsets)
             if self._decode_all and not excluded:
                 wrong = self._wrong_offset(index, offsets, last)
-                if wrong is not None and wrong[0] != told:  # a large batch comes in several chunks
-                    told = wrong[0]
-                    self._tell_wrong_offset(path, index.position[told], wrong[1])
+                if wrong is not None and wrong[0] != reported:  # a large batch comes in several chunks
+                    reported = wrong[0]
+                    self._report_wrong_offset(path, index.position[reported], wrong[1])
             last = offsets[-1]
-            # a record may claim an offset behind all batches
+            # a damaged record may claim an offset beyond all batches
             if magics[min(index.find(offsets[0]), len(index) - 1)] < MAGIC_2:
                 self.records += len(offsets)
 
     @staticmethod
     def _wrong_offset(index: BatchIndex, offsets: memoryview, last: int) -> tuple[int, int] | None:
-        """Each record's offset must lie in a batch, and grow from ``last`` on: the batch and the offset of
-        the first that does not."""
+        """Find the first record whose offset is outside of its batch, or not above the offset before it
+        (``last`` for the first record): returns the number of the batch and the offset, or None."""
         import numpy as np
 
         found = np.frombuffer(offsets, dtype=np.int64)
@@ -97,7 +97,7 @@ class RecordCheck:
             return min(int(batches[number]), len(ends) - 1), offsets[number]
         return None
 
-    def _tell_wrong_offset(self, path: str, position: int, offset: int) -> None:
+    def _report_wrong_offset(self, path: str, position: int, offset: int) -> None:
         text = f"a record has offset {offset}: outside its batch, or not above the one before"
         self._findings.add("record-offset-outside-batch", path, text, position=position)
 

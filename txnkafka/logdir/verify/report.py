@@ -1,8 +1,8 @@
-"""Is a log directory sound? Everything in it held against the logs, and the logs against themselves.
+"""Verifies log directories: compares every file in them with the logs, and checks the logs themselves.
 
-Each segment is read once. What the brokers' own files say beside the log (indexes, snapshots, checkpoints) is
-compared with what the log says; the log is right, as it is when a broker recovers.
-Nothing is repaired: each finding says what to do.
+Each segment is read once. The files that brokers derive from the log (indexes, snapshots, checkpoints) are
+compared with it; where they differ the log is right, as in a broker's recovery. Nothing is repaired: each
+finding says what to do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNREADABLE_PARTITION, UNREADABLE_FILE = "unreadable-partition", "unreadable-file
 
 
 class VerifyReport(NamedTuple):
-    """How much was checked, and what was found. Control records are not counted as records."""
+    """The numbers of what was checked, and the findings. Control records are not counted as records."""
 
     partitions: int
     segments: int
@@ -42,12 +42,12 @@ class VerifyReport(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """True when there is nothing worse than a note."""
+        """True when no finding is worse than a note."""
         return all(finding.severity == "note" for finding in self.findings)
 
     @property
     def is_complete(self) -> bool:
-        """False when a partition or a file could not be read, and so was not checked."""
+        """False when a partition or a file could not be read and therefore was not checked."""
         return not any(finding.code in (UNREADABLE_PARTITION, UNREADABLE_FILE) for finding in self.findings)
 
 
@@ -64,7 +64,8 @@ def verify(
 
     ``level``: ``header`` looks at batch headers only, ``crc`` also at every checksum, ``records`` also
     decodes every record. ``fail_fast`` stops at the first finding that is worse than a note. ``on_finding``
-    hears of each finding at once; ``progress`` is called with a file and the bytes checked since.
+    is called with each finding at once; ``progress`` is called with a file and the number of bytes checked
+    since the last call. Raises ValueError for an unknown ``level``.
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -72,8 +73,8 @@ def verify(
     chosen = log_dir.topic_partitions if partitions is None else list(partitions)
     try:
         run.directories(log_dir, chosen)
-        for each in chosen:
-            run.partition(log_dir.partition(*each))
+        for topic_partition in chosen:
+            run.partition(log_dir.partition(*topic_partition))
         run.findings.finish()
     except Stopped:
         pass
@@ -81,7 +82,8 @@ def verify(
 
 
 def verify_directories(log_dir: LogDir, partitions: Iterable[TopicPartition]) -> list[Finding]:
-    """What ``verify`` finds around the logs of ``partitions``: the part that needs all of them at once."""
+    """Return the findings of ``verify`` about the files around the logs of ``partitions``: the part that
+    needs all partitions at once."""
     run = _Run(Findings(), "header", _no_progress)
     run.directories(log_dir, list(partitions))
     run.findings.finish()
@@ -89,7 +91,7 @@ def verify_directories(log_dir: LogDir, partitions: Iterable[TopicPartition]) ->
 
 
 def verify_partition(view: PartitionView, *, level: str = "crc") -> list[Finding]:
-    """What ``verify`` finds in one partition."""
+    """Return the findings of ``verify`` in one partition."""
     run = _Run(Findings(), level, _no_progress)
     run.partition(view)
     run.findings.finish()
@@ -109,10 +111,11 @@ class _Run:
 
     def directories(self, log_dir: LogDir, chosen: list[TopicPartition]) -> None:
         check_directories(log_dir, self.findings)
-        check_topic_ids([log_dir.partition(*each).source for each in chosen], self.findings)
+        check_topic_ids([log_dir.partition(*name).source for name in chosen], self.findings)
 
     def partition(self, view: PartitionView) -> None:
-        """Check a partition; one that cannot be read is a finding, and the others are checked."""
+        """Check a partition. One that cannot be read is a finding, so that the other partitions are still
+        checked."""
         self.partitions += 1
         try:
             self._partition(view)
@@ -145,10 +148,10 @@ class _Run:
             if len(log.segments) == 1 and not source.clean_shutdown:
                 return  # the first is written when the first segment is full
             severity = "note"
-            text = "no producer snapshot is there, and the log has producers"
+            text = "there is no producer snapshot, but the log has producers"
             if source.clean_shutdown:
                 severity = "error" if log.producers.has_open_transactions else "warning"
-                text += ": after a clean shutdown the broker takes it that there are none, forgets open "
+                text += ": after a clean shutdown the broker assumes that there are none, forgets open "
                 text += "transactions and shows their records"
             self.findings.add("missing-snapshot", path, text, severity=severity)
         elif source.clean_shutdown and log.end_offset not in snapshots and not log.damaged_end:

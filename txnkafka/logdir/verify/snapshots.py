@@ -1,10 +1,10 @@
-"""A producer snapshot held against the replay of the log up to its offset.
+"""Compares a producer snapshot with the replay of the log up to the snapshot's offset.
 
-Three things may rightly differ, and are not told: what only batches before ``intact_from`` could show (they
-were deleted or cleaned away); coordinator epochs that the broker forgot with an idle producer; idle producers
-that it forgot altogether (``producer.id.expiration.ms``), which are a note unless their transaction is open.
-A batch that the cleaner emptied opens no transaction here and may open one in Kafka; that too is before
-``intact_from``.
+Three differences are legal and are not reported: facts that only batches before ``intact_from`` could show
+(these batches were deleted or cleaned); coordinator epochs that the broker dropped with an idle producer;
+idle producers that it dropped altogether (``producer.id.expiration.ms``), which are a note unless their
+transaction is open. A batch that the cleaner emptied opens no transaction here but may open one in Kafka;
+such batches are before ``intact_from``, too.
 
 Source: ProducerStateManager (KIP-98); the rules of removal are those of Cleaner and of log retention.
 """
@@ -22,8 +22,8 @@ NONE = -1
 
 
 class Replayed(NamedTuple):
-    """The producers after replaying the log up to ``offset``; the log's first offset, and from where on it is
-    as it was written."""
+    """The producers after a replay of the log up to ``offset``, with the log's first offset and
+    ``intact_from``."""
 
     offset: int
     producers: dict[int, ProducerStateEntry]
@@ -32,14 +32,15 @@ class Replayed(NamedTuple):
 
 
 class SnapshotProblem(NamedTuple):
-    """What a snapshot says wrong; ``lacking``: it only leaves out a producer without an open transaction."""
+    """A wrong entry of a snapshot; ``lacking``: the snapshot only lacks a producer without an open
+    transaction."""
 
     text: str
     lacking: bool = False
 
 
 def snapshot_problems(entries: Iterable[ProducerStateEntry], replayed: Replayed) -> Iterator[SnapshotProblem]:
-    """What ``entries`` say that the log contradicts."""
+    """Yield the problems of a snapshot's ``entries``, each of which the log contradicts."""
     known = set()
     for entry in entries:
         if entry.producer_id in replayed.producers:
@@ -62,7 +63,7 @@ def _impossible(entry: ProducerStateEntry, offset: int) -> str:
 
 
 def _unknown(entry: ProducerStateEntry, replayed: Replayed) -> str:
-    """The snapshot has a producer that the log does not show."""
+    """Return the problem of an entry whose producer is not in the log, or an empty string."""
     if replayed.intact_from == 0 or entry.last_offset >= replayed.intact_from:
         return f"no batch of it is in the log, but the snapshot has its last offset {entry.last_offset}"
     if entry.current_txn_first_offset >= replayed.intact_from:

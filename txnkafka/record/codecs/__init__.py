@@ -1,10 +1,10 @@
-"""One module per codec; each accepts exactly what the Java client of Kafka 4.3 accepts.
+"""One module per codec; each accepts exactly the data that the Java client of Kafka 4.3 accepts.
 
 Each ``decompress_…(output, payload, magic)`` writes one payload's content to ``output`` from ``output.end``
-on and returns the position behind the last byte; ``output.end`` itself is left alone. Foreign bytes that
-break the framing raise ``CorruptRecordError``; what the bindings find inside a block they raise as one of
-``BINDING_ERRORS``. Each ``compress_…(payload, level)`` gives the bytes that Kafka's own writer would give, as
-far as the libraries agree.
+on and returns the position behind the last byte; ``output.end`` itself is not changed. Bytes that break the
+framing raise ``CorruptRecordError``; errors inside of a block are raised by the bindings as one of
+``BINDING_ERRORS``. Each ``compress_…(payload, level)`` returns the bytes that Kafka's own writer would write,
+as far as the libraries agree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "decompress_zstd",
 ]
 
-# isal's stub says that its error is an instance.
+# isal's stub declares its error as an instance.
 BINDING_ERRORS: tuple[type[Exception], ...] = (
     DecompressionError,
     cast(type[Exception], IsalError),

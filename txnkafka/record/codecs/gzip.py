@@ -1,11 +1,11 @@
-"""gzip as java.util.zip.GZIPInputStream reads it (RFC 1952), and as GZIPOutputStream writes it.
+"""Reads gzip like java.util.zip.GZIPInputStream (RFC 1952), and writes it like GZIPOutputStream.
 
 Members may follow each other; bytes behind a complete member that do not begin like another member are
 ignored. CRC and length of each member are checked. The headers are read here, with Java's rules; the deflate
 streams and the trailers are left to isal.
 
-Writing: levels 1 to 3 are isal's, several times as fast as zlib's and no larger; the others are zlib's, as in
-Java, which makes the same bytes of the same zlib.
+Levels 1 to 3 are written by isal, several times as fast as zlib and no larger; the others by zlib, as in
+Java, which writes the same bytes with the same zlib.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["compress_gzip", "decompress_gzip"]
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 _HEADER_SIZE = 10
 _CRC, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16
-# Input is fed in pieces so that what is left behind a member is not copied whole for each of thousands of
-# members; output is taken in pieces so that it never exists twice. The binding allocates an output piece in
-# advance, so it should fit: the last four bytes mostly tell the size.
+# Input is fed in pieces so that the rest behind a member is not copied for each of thousands of members;
+# output is taken in pieces so that it never exists twice. The binding allocates an output piece in advance,
+# so its size should fit: mostly the last four bytes are the size.
 _INPUT_PIECE = 64 << 10
 _LEAST_OUTPUT_PIECE, _LARGEST_OUTPUT_PIECE = 16 << 10, 1 << 20
 _TEXT_PIECE = 256
-# Java looks for another member only behind more bytes than an empty member's header and trailer have.
+# Java only looks for another member if more bytes are left than the header and trailer of an empty member.
 _LEAST_MEMBER = 19
 
 
-# Java 16 and newer write 255 for an unknown operating system, and say nothing about the level.
+# Java 16 and newer write 255 for an unknown operating system, and no flag for the level.
 _WRITTEN_HEADER = _PLAIN_HEADER + b"\0\0\0\0\0\xff"
 _ISAL_LEVELS = range(1, 4)
 _RAW_DEFLATE = -15
@@ -43,7 +43,7 @@ _trailer = struct.Struct("<II").pack
 
 
 def compress_gzip(payload: memoryview, level: int) -> bytes:
-    """One member; levels 1 to 9, -1 for zlib's own default, 6."""
+    """Compress to one member; levels 1 to 9, or -1 for zlib's default, 6."""
     if level in _ISAL_LEVELS:
         deflated = igzip_lib.compress(payload, level, igzip_lib.COMP_DEFLATE)
     else:
@@ -54,7 +54,8 @@ def compress_gzip(payload: memoryview, level: int) -> bytes:
 
 
 def decompress_gzip(output: OutputBuffer, payload: memoryview, magic: int) -> int:
-    """Decompress all members; what does not begin like a member behind a complete one is ignored."""
+    """Decompress all members; bytes behind a complete member that do not begin like another one are
+    ignored."""
     body = _body(payload, 0)
     if body < 0:
         raise CorruptRecordError("gzip data does not begin with a gzip header")

@@ -1,18 +1,20 @@
-"""LZ4 frames as Kafka's Lz4BlockInputStream reads them and its Lz4BlockOutputStream writes them.
+"""Reads LZ4 frames like Kafka's Lz4BlockInputStream, and writes them like its Lz4BlockOutputStream.
 
     magic 04 22 4d 18 | flags | block descriptor | [u64 content size] | header checksum
     blocks of { u32 size, top bit: stored | bytes | [u32 checksum] } | u32 end mark 0 | [u32 content checksum]
 
-All little-endian. The frame is walked here because general readers differ: Kafka requires independent blocks
-and the end mark, does not check content size and content checksum, ignores what follows the frame, takes an
-empty block for the end of the content, and forgives magic 0 its wrong header checksum (KIP-57).
+All numbers are little-endian. This module parses the frame itself because general readers differ: Kafka
+requires independent blocks and the end mark, does not check content size and content checksum, ignores bytes
+behind the frame, takes an empty block for the end of the content, and accepts a wrong header checksum in
+magic 0 (KIP-57).
 
-Blocks go to ``lz4``. cramjam's function for blocks cannot be used: it takes the first four bytes for a size
-when they may be one, and so reads some blocks wrong. Where ``lz4`` has no wheel (free-threaded Python),
-cramjam gets each block as a frame of its own, which is right and slower. It writes blocks as ``lz4`` does.
+``lz4`` decompresses the blocks. cramjam's function for blocks cannot be used: it takes the first four bytes
+for a size when they may be one, and so reads some blocks wrong. Where ``lz4`` has no wheel (free-threaded
+Python), cramjam gets each block as a separate frame, which is correct but slower. It writes blocks as ``lz4``
+does.
 
-Levels are Kafka's: 9, the default, is the fast compressor, and every other number a level of the one that
-compresses more, 1 among them; so the default compresses least.
+Levels are Kafka's: 9, the default, selects the fast compressor, and every other number, even 1, is a level of
+the high compression mode; so the default compresses least.
 """
 
 from __future__ import annotations
@@ -38,21 +40,22 @@ LZ4_ERRORS: tuple[type[Exception], ...] = () if lz4_block is None else (lz4_bloc
 _read_u32 = struct.Struct("<I").unpack_from
 _u32 = struct.Struct("<I").pack
 _MAGIC = b"\x04\x22\x4d\x18"
-# The top bit of a block's size says that its bytes are stored as they are.
+# The top bit of a block's size means that its bytes are stored uncompressed.
 _SIZE_MASK, _STORED = 0x7FFFFFFF, 0x80000000
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 # Version 01 and independent blocks; reserved bit and dictionary bit clear.
 _FIXED_FLAGS, _FIXED_FLAGS_MASK = 0x60, 0xE3
-# What Kafka's writer puts before the blocks: no checksums, 64 KiB blocks.
+# The header that Kafka's writer puts before the blocks: no checksums, 64 KiB blocks.
 _USUAL_HEADER = _MAGIC + b"\x60\x40\x82"
 _USUAL_BLOCK_MAX = 1 << 16
-# A frame of its own around one block of up to 4 MiB.
+# The header of a frame around one block of up to 4 MiB.
 _FRAME_HEADER, _END_MARK = _MAGIC + b"\x60\x70\x73", b"\0\0\0\0"
 _FAST_LEVEL = 9
 
 
 def compress_lz4(payload: memoryview, level: int) -> bytes:
-    """One frame of blocks of 64 KiB, without checksums; what does not become smaller is stored."""
+    """Compress to one frame of 64 KiB blocks without checksums; blocks that do not become smaller are
+    stored."""
     parts: list[bytes | memoryview] = [_USUAL_HEADER]
     for begin in range(0, len(payload), _USUAL_BLOCK_MAX):
         content = payload[begin : begin + _USUAL_BLOCK_MAX]
@@ -75,7 +78,7 @@ def _compressed_block(content: memoryview, level: int) -> bytes | memoryview:
 
 
 def decompress_lz4(output: OutputBuffer, payload: memoryview, magic: int) -> int:
-    """Decompress one frame; content size and content checksum are not looked at."""
+    """Decompress one frame; content size and content checksum are not checked."""
     position, flags, block_max = 7, _FIXED_FLAGS, _USUAL_BLOCK_MAX
     if payload[:7] != _USUAL_HEADER:
         position, flags, block_max = _header(payload, magic)
@@ -136,7 +139,7 @@ def _header(payload: memoryview, magic: int) -> tuple[int, int, int]:
     checksum = 14 if flags & _CONTENT_SIZE else 6
     if checksum >= len(payload):
         raise CorruptRecordError("LZ4 data ends inside the frame header")
-    # Magic 0 writers got this checksum wrong (KIP-57), so nobody can hold it against them.
+    # Writers of magic 0 computed this checksum wrong (KIP-57), so it is not checked there.
     if magic > 0 and payload[checksum] != (xxhash.xxh32_intdigest(payload[4:checksum]) >> 8) & 0xFF:
         raise CorruptRecordError("the LZ4 frame header does not match its checksum")
     return checksum + 1, flags, 1 << (2 * (descriptor >> 4) + 8)

@@ -1,10 +1,10 @@
-"""Snappy in xerial's framing (org.xerial.snappy.SnappyInputStream), or one raw block.
+"""Reads and writes snappy in xerial's framing (org.xerial.snappy.SnappyInputStream), and reads one raw block.
 
     magic 82 "SNAPPY" 0 | i32 version | i32 compatible version | chunks of { i32 size | raw block }
 
 A payload without the magic is one raw block as a whole. The header may be repeated between chunks; only then
-its version is looked at. Up to three bytes behind the last chunk are ignored.
-A writer makes one chunk of every 32 KiB.
+its version is checked. Up to three bytes behind the last chunk are ignored. The writer makes one chunk of
+every 32 KiB.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHUNK = 32 << 10
 
 
 def compress_snappy(payload: memoryview, level: int) -> bytes:
-    """Chunks behind xerial's header; snappy has no levels."""
+    """Compress to chunks behind xerial's header; snappy has no levels."""
     parts: list[bytes | memoryview] = [_WRITTEN_HEADER]
     for begin in range(0, len(payload), _CHUNK):
         block = memoryview(cramjam.snappy.compress_raw(payload[begin : begin + _CHUNK]))
@@ -70,7 +70,7 @@ def _repeated_header(payload: memoryview, position: int) -> int:
 
 def _block(output: OutputBuffer, end: int, block: memoryview) -> int:
     if len(block) > 4 and min(block[:5]) > 0x7F:
-        # cramjam takes the length of a sixth byte on; snappy-java does not
+        # cramjam accepts a sixth byte of the length; snappy-java does not
         raise CorruptRecordError("the length of a snappy block has more than five bytes")
     size = cramjam.snappy.decompress_raw_len(block)
     written: int = cramjam.snappy.decompress_raw_into(block, output.exact_room(end, size))

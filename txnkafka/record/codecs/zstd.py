@@ -1,11 +1,11 @@
-"""zstd frames (RFC 8878), one after the other, skippable ones among them; windows up to 2^27 bytes.
+"""Reads and writes zstd frames (RFC 8878): several in a row, also skippable ones; windows up to 2^27 bytes.
 
     magic 28 b5 2f fd | frame header | blocks of { u24: last, type, size | bytes } | [u32 checksum]
 
-A reused context of ``zstandard`` takes half the time of ``cramjam`` on 16 KiB, most of which is making a
-context; it has no wheels for free-threaded Python, where cramjam does the work. Either checks everything,
-but wants its whole output memory in advance, and Kafka's frames do not tell their content's size. So the
-block headers are walked first: they bound it.
+A reused context of ``zstandard`` takes half the time of ``cramjam`` on 16 KiB, which spends most of its time
+creating a context; ``zstandard`` has no wheels for free-threaded Python, where cramjam is used. Both check
+everything, but need their whole output memory in advance, and Kafka's frames do not contain their content's
+size. So the block headers are read first: they bound it.
 
 Frames are written as Kafka's streams write them, without the content's size and without a checksum; cramjam
 cannot leave the size out.
@@ -21,7 +21,7 @@ import cramjam
 try:
     import zstandard
 except ImportError:  # free-threaded Python
-    zstandard = None  # type: ignore[assignment]  # a module that is not there
+    zstandard = None  # type: ignore[assignment]  # the module is missing
 
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
@@ -43,10 +43,10 @@ _CONTENT_SIZE_SIZES = (0, 2, 4, 8)
 
 
 def compress_zstd(payload: memoryview, level: int) -> bytes | memoryview:
-    """One frame; levels -131072 to 22."""
+    """Compress to one frame; levels -131072 to 22."""
     if zstandard is None:
         return memoryview(cramjam.zstd.compress(payload, level))
-    # a context keeps the tables of its level, so there is one for the level that was used last
+    # a context keeps the tables of its level, so the one for the last level is reused
     if getattr(_thread, "level", None) != level:
         _thread.compressor = zstandard.ZstdCompressor(level=level, write_content_size=False)
         _thread.level = level
@@ -55,17 +55,17 @@ def compress_zstd(payload: memoryview, level: int) -> bytes | memoryview:
 
 
 def decompress_zstd(output: OutputBuffer, payload: memoryview, magic: int) -> int:
-    """Decompress frame after frame, each with room for what its block headers allow."""
+    """Decompress all frames, each with room for the bytes that its block headers allow."""
     end, position = output.end, 0
     while position < len(payload) or position == 0:
         if position + 8 > len(payload):
             raise CorruptRecordError("zstd data is cut off, or has garbage behind its last frame")
         head, size = _read_two_u32(payload, position)
         if head == _MAGIC:
-            stop, bound, told = _frame(payload, position + 4)
+            stop, bound, announced = _frame(payload, position + 4)
             if stop > len(payload):
                 raise CorruptRecordError("zstd data ends inside a frame")
-            end += _content(output, end, payload[position:stop], bound, told)
+            end += _content(output, end, payload[position:stop], bound, announced)
             position = stop
         elif head & _SKIPPABLE_MASK == _SKIPPABLE:
             position += 8 + size
@@ -76,15 +76,15 @@ def decompress_zstd(output: OutputBuffer, payload: memoryview, magic: int) -> in
     return end
 
 
-def _content(output: OutputBuffer, end: int, data: memoryview, bound: int, told: int | None) -> int:
-    """Decompress one frame of at most ``bound`` bytes to ``end``; returns how many it held.
+def _content(output: OutputBuffer, end: int, data: memoryview, bound: int, announced: int | None) -> int:
+    """Decompress one frame of at most ``bound`` bytes to ``end``; returns the size of its content.
 
-    zstd itself does not always compare that with what the frame says: not when its last block is empty and
-    the room is smaller than that.
+    The size is compared with the frame's header, since zstd itself does not always do so: not when the last
+    block is empty and the room is smaller.
     """
     written = _decompress_into(data, output.room(end, bound))
-    if told is not None and written != told:
-        raise CorruptRecordError(f"a zstd frame says that it holds {told} bytes, but it holds {written}")
+    if announced is not None and written != announced:
+        raise CorruptRecordError(f"a zstd frame announces {announced} bytes, but contains {written}")
     return written
 
 
@@ -94,13 +94,13 @@ def _with_cramjam(payload: memoryview, room: memoryview) -> int:
 
 
 def _with_zstandard(payload: memoryview, room: memoryview) -> int:
-    # contexts are not made for several threads, so each has its own
+    # contexts are not thread-safe, so each thread has one
     context = getattr(_thread, "context", None)
     if context is None:
         context = _thread.context = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MAX)
     written = 0
     reader = context.stream_reader(payload)
-    # not into no room: the reader takes that for its end and looks at nothing any more
+    # not into an empty room: the reader takes that for its end and checks nothing more
     while written < len(room) and (count := reader.readinto(room[written:])):
         written += count
     if written == len(room) and reader.read(1):
@@ -112,7 +112,7 @@ _decompress_into = _with_cramjam if zstandard is None else _with_zstandard
 
 
 def _frame(payload: memoryview, position: int) -> tuple[int, int, int | None]:
-    """Return where the frame ends, how many bytes it holds at most, and how many it says, if it does."""
+    """Return the end of the frame, the bound of its content's size, and the size in its header, or None."""
     has_checksum = payload[position] & 0x04
     window, content_size, position = _frame_header(payload, position)
     bound, position = _blocks(payload, position, min(window, _BLOCK_MAX))
@@ -120,7 +120,7 @@ def _frame(payload: memoryview, position: int) -> tuple[int, int, int | None]:
 
 
 def _frame_header(payload: memoryview, position: int) -> tuple[int, int | None, int]:
-    """Return the window size, the size of the content if it is told, and where the blocks start."""
+    """Return the window size, the size of the content if the header has it, and where the blocks start."""
     descriptor = payload[position]
     if descriptor & 0x08:
         raise CorruptRecordError("a zstd frame header uses a reserved bit")
@@ -136,8 +136,8 @@ def _frame_header(payload: memoryview, position: int) -> tuple[int, int | None, 
     stop = position + content_size_bytes
     if content_size_bytes:
         # Sizes of two bytes are stored less 256.
-        told = int.from_bytes(payload[position:stop], "little")
-        content_size = told + (256 if content_size_bytes == 2 else 0)
+        announced = int.from_bytes(payload[position:stop], "little")
+        content_size = announced + (256 if content_size_bytes == 2 else 0)
     if single_segment:
         window = content_size or 0
     if window > _WINDOW_MAX:
@@ -146,7 +146,7 @@ def _frame_header(payload: memoryview, position: int) -> tuple[int, int | None, 
 
 
 def _blocks(payload: memoryview, position: int, block_max: int) -> tuple[int, int]:
-    """Return how many bytes the blocks hold at most, and where they end."""
+    """Return the bound of the size of the blocks' contents, and the end of the blocks."""
     bound = 0
     last = 0
     while not last:

@@ -1,4 +1,4 @@
-"""What a log directory can be read as: records, and the tables about them."""
+"""The tables that a log directory can be read as: records, and tables about them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ TABLES: dict[str, Table[Any]] = {
 
 
 def find_table(name: str) -> Table[Any]:
-    """The table of that name. Raises ValueError."""
+    """Return the table of that name. Raises ValueError."""
     if name not in TABLES:
         raise ValueError(f"there is no table {name}: {nearest(name, TABLES)}")
     return TABLES[name]
 
 
 def check_keywords(table: str, said: Mapping[str, str]) -> None:
-    """``said``: keywords of ReadKeywords and how the user wrote them. Raises ValueError for one that means
-    nothing for the table."""
+    """Raise ValueError for a keyword that does not apply to the table. ``said`` maps keywords of ReadKeywords
+    to the user's spelling."""
     taken = find_table(table).keywords
     for keyword, name in said.items():
         if keyword not in taken:
-            raise ValueError(f"{name} means nothing for table={table}: leave it out")
+            raise ValueError(f"{name} does not apply to table={table}: leave it out")

@@ -1,5 +1,5 @@
-"""The columns of ``table=batches``: from the header index of a window of the log to Arrow, without an object
-per batch."""
+"""Builds the columns of ``table=batches`` from the header index of a window of the log, without an object per
+batch."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["OUTCOMES", "BatchWindow", "SegmentOutcomes", "to_arrow"]
 
-OUTCOMES = ("aborted", "committed", "open", "undecided")  # the first two as control types number them
+OUTCOMES = ("aborted", "committed", "open", "undecided")  # the first two are numbered like control types
 CODECS = tuple(codec.label for codec in CompressionType)
 
 Column = Callable[["BatchWindow", Any], Any]  # and the Arrow type
 
 
 class SegmentOutcomes(NamedTuple):
-    """What the batches of a segment have in common; ``transactions`` are those of each of OUTCOMES."""
+    """The facts that all batches of a segment share; ``transactions`` has the ranges for each of OUTCOMES."""
 
     topic_partition: TopicPartition
     base_offset: int
@@ -62,13 +62,13 @@ class BatchWindow:
         return len(self.attributes)
 
     def field(self, name: str) -> Any:
-        """A column of the header index."""
+        """Return a column of the header index."""
         import numpy as np
 
         return np.asarray(getattr(self._batches.index, name))[self.listed]
 
     def outcomes(self) -> Any:
-        """Numbers of OUTCOMES; -1 where a batch is in no transaction."""
+        """Return the number in OUTCOMES of each batch; -1 for batches without a transaction."""
         import numpy as np
 
         found = np.where(self.attributes & ATTRIBUTE_CONTROL != 0, self.field("control_type"), -1)
@@ -80,7 +80,7 @@ class BatchWindow:
 
 
 def to_arrow(window: BatchWindow, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns that ``schema`` names, in its order."""
+    """Return the columns of ``schema``, in its order."""
     import pyarrow as pa
 
     arrays = [_COLUMNS[field.name](window, field.type) for field in schema]
@@ -88,7 +88,7 @@ def to_arrow(window: BatchWindow, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _same(value_of: Callable[[SegmentOutcomes], object]) -> Column:
-    """One value in all rows."""
+    """Build a column with one value in all rows."""
 
     def column(window: BatchWindow, kind: Any) -> Any:
         import pyarrow as pa
@@ -99,7 +99,7 @@ def _same(value_of: Callable[[SegmentOutcomes], object]) -> Column:
 
 
 def _field(name: str, *, unknown: int | None = None) -> Column:
-    """A header field; null where it has the value that means "none"."""
+    """Build the column of a header field; null where it has the value for none."""
 
     def column(window: BatchWindow, kind: Any) -> Any:
         import pyarrow as pa
@@ -111,8 +111,8 @@ def _field(name: str, *, unknown: int | None = None) -> Column:
 
 
 def _timestamps(name: str, horizon: bool | None = None) -> Column:
-    """A timestamp; null where there is none. ``horizon``: only of batches that have a delete horizon, or
-    that have none."""
+    """Build a timestamp column; null where there is none. ``horizon``: only for batches with a delete
+    horizon, or only for batches without one."""
 
     def column(window: BatchWindow, kind: Any) -> Any:
         import pyarrow as pa
@@ -136,7 +136,7 @@ def _has(bit: int) -> Column:
 
 
 def _words(words: Sequence[str], numbers_of: Callable[[BatchWindow], Any]) -> Column:
-    """Words by their numbers; null for a number that has none."""
+    """Build a column of words from their numbers; null for an unknown number."""
 
     def column(window: BatchWindow, kind: Any) -> Any:
         import pyarrow as pa

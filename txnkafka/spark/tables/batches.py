@@ -1,7 +1,7 @@
-"""``table=batches``: one row a record batch, from its header; nothing is decoded.
+"""``table=batches`` has one row per record batch, from its header; nothing is decoded.
 
-A window of the log at a time goes to Arrow (``batch_columns.py``). The outcome of a batch's transaction
-follows from the markers behind it, as everywhere; so headers are looked at twice.
+The log is converted to Arrow a window at a time (``batch_columns.py``). The outcome of a batch's transaction
+follows from later markers, so headers are scanned twice.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ COLUMNS = table_columns(
     ),
 )
 
-WHOLE_SEGMENT = 1 << 62  # as unit of a plan
+WHOLE_SEGMENT = 1 << 62  # as size of a unit
 
 
 def _rows(tasks: Iterable[Sources], schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -98,7 +98,7 @@ def _partition(view: PartitionView, schema: pa.Schema, options: ReadOptions) -> 
         return
     found = survey(view.segments, start, end, WHOLE_SEGMENT, with_txn_index=committed)
     report([*view.tail_findings, *found.findings], view.topic_partition)
-    view.close()  # the indexes of all segments; from here on one window after the other is looked at
+    view.close()  # release the indexes of all segments; from here on windows are read one by one
     ended = _ended(found.transactions)
     by_path = {segment.path: segment for segment in view.segments}
     on_corrupt = damage_handler(options)
@@ -115,9 +115,9 @@ def _partition(view: PartitionView, schema: pa.Schema, options: ReadOptions) -> 
 def _ended(transactions: Sequence[TransactionRange]) -> list[HiddenRanges]:
     return [
         HiddenRanges(
-            HiddenRange(each.producer_id, each.first_offset, each.last_offset)
-            for each in transactions
-            if each.outcome == outcome
+            HiddenRange(transaction.producer_id, transaction.first_offset, transaction.last_offset)
+            for transaction in transactions
+            if transaction.outcome == outcome
         )
         for outcome in OUTCOMES
     ]

@@ -1,7 +1,7 @@
-"""``table=findings``: what ``txnkafka verify`` finds, one row a finding.
+"""``table=findings`` has one row per finding of ``txnkafka verify``.
 
-What concerns the directories and all partitions together is checked on the driver, which reads a few small
-files for it; each partition is checked in the executors, every byte of it.
+The driver checks the directories and the facts that concern several partitions, for which it reads a few
+small files; the executors check every byte of each partition.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMNS = table_columns(
 
 
 class FindingsTask(NamedTuple):
-    """Findings that are known already, and partitions to check."""
+    """Findings of the driver, and partitions to check."""
 
     found: tuple[Finding, ...]
     sources: Sources
@@ -65,14 +65,14 @@ def _plan(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[
 
 def _rows(tasks: Iterable[FindingsTask], schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     for task in tasks:
-        known = [(None, None, *each) for each in task.found]
+        known = [(None, None, *finding) for finding in task.found]
         yield from batches_of_rows(known, COLUMNS, schema)
         yield from batches_of_rows(each_partition(task.sources, _partition), COLUMNS, schema)
 
 
 def _partition(view: PartitionView) -> Iterator[tuple[Any, ...]]:
-    for each in verify_partition(view):
-        yield view.topic, view.partition, *each
+    for finding in verify_partition(view):
+        yield view.topic, view.partition, *finding
 
 
 FINDINGS: Table[FindingsTask] = Table(

@@ -1,7 +1,7 @@
-"""``table=offsets``: what groups have committed, from ``__consumer_offsets``.
+"""``table=offsets`` has the offsets that groups have committed, from ``__consumer_offsets``.
 
 A row is the committed offset of a group and partition, or one that is pending in a transaction which has not
-ended. A task replays whole partitions of that topic, for the last record of a key decides.
+ended. A task replays whole partitions of that topic, since the last record of a key decides.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _partition(view: PartitionView, options: ReadOptions) -> Iterator[tuple[Any,
     for committed in groups.committed.values():
         yield *_row(committed), False, None
     for pending in groups.pending.values():
-        for each in pending:
-            yield *_row(each.committed), True, each.producer_id
+        for offset in pending:
+            yield *_row(offset.committed), True, offset.producer_id
 
 
 def _row(committed: OffsetAndMetadata) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
-"""Tasks that read whole partitions, for what follows from a partition's headers or from all of its bytes.
+"""Tasks that read whole partitions, for tables that need all of a partition's headers or bytes.
 
-A partition is not divided: the outcome of a transaction stands behind its data. Small ones share a task.
-The driver lists directories and opens no log.
+A partition is not divided, since the outcome of a transaction follows its data. Small partitions share a
+task. The driver lists directories and opens no log.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 
 def plan_partitions(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[Sources]:
-    """The partitions that ``options`` choose, those of a task together. Raises LogDirError,
+    """Return the partitions that ``options`` select, grouped by task. Raises LogDirError,
     UnknownTopicOrPartitionError and ValueError."""
     log_dir = open_log_dir(paths, options)
     return source_tasks(log_dir, chosen_partitions(log_dir, options), options, parallelism)
 
 
 def chosen_or_all(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
-    """The partitions that ``options`` choose; where they choose none, Kafka's own topics too."""
+    """Return the partitions that ``options`` select; without a selection Kafka's own topics too."""
     if options.topics is None and options.topic_pattern is None and options.assigned is None:
         return log_dir.topic_partitions
     return chosen_partitions(log_dir, options)
@@ -39,8 +39,8 @@ def chosen_or_all(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]
 def source_tasks(
     log_dir: LogDir, partitions: Iterable[TopicPartition], options: ReadOptions, parallelism: int
 ) -> list[Sources]:
-    """Neighbours together, as long as a task does not read too much."""
-    views = [log_dir.partition(*each) for each in partitions]
+    """Group consecutive partitions into tasks of limited size."""
+    views = [log_dir.partition(*topic_partition) for topic_partition in partitions]
     sizes = [sum(segment.size for segment in view.files.segments) for view in views]
     limit = task_bytes(sum(sizes), options, parallelism)
     tasks: list[Sources] = []
@@ -57,7 +57,7 @@ def source_tasks(
 def each_partition(
     sources: Iterable[PartitionSource], read: Callable[[PartitionView], Iterable[T]]
 ) -> Iterator[T]:
-    """What ``read`` makes of one partition after the other; their files are given back."""
+    """Yield the rows of ``read`` for each partition, and close its files afterwards."""
     with settled():
         for source in sources:
             view = PartitionView(source)

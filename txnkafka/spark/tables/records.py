@@ -1,4 +1,4 @@
-"""``table=records``, which is read when no table is named: one row a record."""
+"""``table=records``, the default table, has one row per record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``table=segments``: one row a segment that counts, with the files beside it and what its headers say."""
+"""``table=segments`` has one row per segment of a log, with its files and figures from its headers."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def _partition(view: PartitionView) -> Iterator[tuple[Any, ...]]:
 def _row(segment: SegmentReader, sizes: dict[str, int], *, active: bool) -> tuple[Any, ...]:
     batches = [_counts(index) for index in segment.indexes()]
     latest = [max(index.max_timestamp) for index in segment.indexes() if len(index)]
-    counts = [sum(column) for column in zip(*(each[:3] for each in batches), strict=True)]
-    known = [each[3] for each in batches]
+    counts = [sum(column) for column in zip(*(batch[:3] for batch in batches), strict=True)]
+    known = [batch[3] for batch in batches]
     return (
         segment.base_offset,
         segment.end_offset() - 1 if counts[0] else None,
@@ -99,14 +99,14 @@ def _row(segment: SegmentReader, sizes: dict[str, int], *, active: bool) -> tupl
         sizes.get(segment.path, segment.size),
         *(sizes.get(segment.files.get(kind, "")) for kind in BESIDE),
         *counts,
-        None if None in known else sum(each for each in known if each is not None),
+        None if None in known else sum(timestamp for timestamp in known if timestamp is not None),
         microseconds(max(latest, default=-1)),
     )
 
 
 def _counts(index: BatchIndex) -> tuple[int, int, int, int | None]:
-    """Batches, control batches, transactional batches with data, records of all data batches (None: a header
-    does not tell)."""
+    """Count batches, control batches, transactional batches with data, and records of all data batches (None
+    where a header does not have their number)."""
     import numpy as np
 
     control = np.asarray(index.attributes) & ATTRIBUTE_CONTROL != 0

@@ -1,7 +1,7 @@
-"""What a table is: its columns, its tasks, the rows of a task.
+"""The definition of a table: its columns, its tasks, the rows of a task.
 
-The plan is small data that is made on the driver; logs are read in the executors. A table takes those options
-that mean something for it and refuses the others, so that nobody believes to have asked for something.
+The plan is small data that is made on the driver; logs are read in the executors. A table refuses options
+that do not apply to it, instead of silently ignoring them.
 """
 
 from __future__ import annotations
@@ -77,11 +77,9 @@ Kind = BooleanType | IntegerType | LongType | StringType | TimestampType
 
 @dataclass(frozen=True)
 class Table(Generic[Task]):
-    """One table.
-
-    ``columns`` tell which may hold nulls; ``keywords`` are those of ReadKeywords that mean something here.
-    ``plan(paths, options, parallelism)`` runs on the driver, ``rows(tasks, schema, options)`` in the
-    executors: it gives the columns that ``schema`` names, in its order.
+    """One table. ``columns`` include their nullability; ``keywords`` are those of ReadKeywords that apply to
+    the table. ``plan(paths, options, parallelism)`` runs on the driver, ``rows(tasks, schema, options)`` in
+    the executors: it gives the columns that ``schema`` names, in its order.
     """
 
     columns: StructType
@@ -91,21 +89,21 @@ class Table(Generic[Task]):
     arrow_schema: Callable[[StructType], pa.Schema]
 
     def schema(self, names: Sequence[str] | None = None) -> StructType:
-        """The named columns as Spark shows them; when nobody names any, all but headers. Raises ValueError
-        for a name that is none of them."""
+        """Return the Spark schema of the named columns; without names, of all but headers. Raises ValueError
+        for an unknown name."""
         if names is None:
             names = [name for name in self.columns.names if name != "headers"]
         return named_columns(self.columns, names)
 
 
 def table_columns(kinds: dict[str, Kind], *, nullable: tuple[str, ...]) -> StructType:
-    """Columns by name; those that are not ``nullable`` have a value in every row."""
+    """Build columns by name; those that are not ``nullable`` have a value in every row."""
     return StructType([StructField(name, kind, name in nullable) for name, kind in kinds.items()])
 
 
 def arrow_schema_of(columns: StructType) -> Callable[[StructType], pa.Schema]:
-    """The function that gives the Arrow schema which Spark expects for a schema of some of ``columns``. It
-    raises ValueError for a column that does not exist, or not like this."""
+    """Return a function that returns the Arrow schema which Spark expects for a schema of some of
+    ``columns``. It raises ValueError for a column that does not exist or has another type."""
 
     def arrow_schema(schema: StructType) -> pa.Schema:
         import pyarrow as pa
@@ -118,7 +116,9 @@ def arrow_schema_of(columns: StructType) -> Callable[[StructType], pa.Schema]:
             TIMESTAMP: pa.timestamp("us", tz="UTC"),
         }
         check_fields(schema, columns)
-        return pa.schema([pa.field(each.name, types[each.dataType], each.nullable) for each in schema.fields])
+        return pa.schema(
+            [pa.field(field.name, types[field.dataType], field.nullable) for field in schema.fields]
+        )
 
     return arrow_schema
 
@@ -126,8 +126,8 @@ def arrow_schema_of(columns: StructType) -> Callable[[StructType], pa.Schema]:
 def batches_of_rows(
     rows: Iterable[tuple[Any, ...]], columns: StructType, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Rows with all ``columns`` as record batches of the columns in ``schema``; few rows are in memory at
-    once."""
+    """Convert rows with all ``columns`` to record batches of the columns in ``schema``; few rows are in
+    memory at once."""
     import pyarrow as pa
 
     places = [columns.names.index(name) for name in schema.names]
@@ -139,7 +139,7 @@ def batches_of_rows(
 
 
 def microseconds(timestamp: int) -> int | None:
-    """A timestamp of Kafka as Spark has it; None when there is none."""
+    """Convert a timestamp of Kafka to Spark's microseconds; None when there is none."""
     if timestamp == NO_TIMESTAMP:
         return None
     return max(-LARGEST_MICROSECONDS, min(timestamp * 1000, LARGEST_MICROSECONDS))

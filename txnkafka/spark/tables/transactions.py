@@ -1,8 +1,8 @@
-"""``table=transactions``: one row a transaction and partition, whatever became of it.
+"""``table=transactions`` has one row per transaction and partition, whatever its outcome.
 
-A row tells of the whole transaction, as far as it is in the log, also where only part of it lies in the
-offsets that were asked for. Whose it is follows from the producer id, which belongs to one transactional id
-for ever; the driver reads the coordinator's log for that, once.
+A row covers the whole transaction, as far as it is in the log, even if only part of it is in the requested
+offsets. Its owner follows from the producer id, which belongs to one transactional id for ever; the driver
+reads the coordinator's log for that, once.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ COLUMNS = table_columns(
 
 
 class TransactionsTask(NamedTuple):
-    """Partitions, and the transactional id of each producer id that the coordinator's log knows."""
+    """Partitions, and the transactional id of each producer id in the coordinator's log."""
 
     sources: Sources
     transactional_ids: Mapping[int, str]
@@ -89,7 +89,7 @@ def _plan(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[
 def _rows(
     tasks: Iterable[TransactionsTask], schema: pa.Schema, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    # open transactions lie behind the last stable offset, and are rows too
+    # open transactions are behind the last stable offset, and are rows too
     request = replace(options.request, isolation_level=IsolationLevel.READ_UNCOMMITTED)
     options = replace(options, request=request)
     for task in tasks:
@@ -102,40 +102,40 @@ def _partition(
 ) -> Iterator[tuple[Any, ...]]:
     start, end = view.offset_range(partition_request(view, options))
     report(view.tail_findings, view.topic_partition)
-    for each in _transactions(view, end):
-        if each.last_offset >= start:
-            yield view.topic, view.partition, transactional_ids.get(each.producer_id), *_row(each)
+    for txn in _transactions(view, end):
+        if txn.last_offset >= start:
+            yield view.topic, view.partition, transactional_ids.get(txn.producer_id), *_row(txn)
 
 
 def _transactions(view: PartitionView, end: int) -> Iterator[TransactionRange]:
-    """What the log shows, and what only the producer snapshot knows of open ones whose first records, or
-    all of them, were deleted."""
-    first_offsets = {each.producer_id: each.first_offset for each in view.open_transactions}
-    for each in view.iter_transactions(end_offset=end):
-        if each.outcome == "open":
-            first = first_offsets.get(each.producer_id, each.first_offset)
-            yield each._replace(first_offset=min(first, each.first_offset))
+    """Yield the transactions in the log, and open ones whose first records, or all of them, were deleted,
+    which only the producer snapshot has."""
+    first_offsets = {txn.producer_id: txn.first_offset for txn in view.open_transactions}
+    for txn in view.iter_transactions(end_offset=end):
+        if txn.outcome == "open":
+            first = first_offsets.get(txn.producer_id, txn.first_offset)
+            yield txn._replace(first_offset=min(first, txn.first_offset))
         else:
-            yield each
-    yield from (each for each in view.open_transactions if not each.batches and each.first_offset < end)
+            yield txn
+    yield from (txn for txn in view.open_transactions if not txn.batches and txn.first_offset < end)
 
 
-def _row(each: TransactionRange) -> tuple[Any, ...]:
-    has_marker = each.last_offset > each.last_data_offset
+def _row(transaction: TransactionRange) -> tuple[Any, ...]:
+    has_marker = transaction.last_offset > transaction.last_data_offset
     return (
-        each.producer_id,
-        each.producer_epoch,
-        each.outcome,
-        each.first_offset,
-        each.last_data_offset,
-        each.last_offset if has_marker else None,
-        each.batches,
-        each.records,
-        each.bytes,
-        microseconds(each.first_timestamp),
-        microseconds(each.last_timestamp),
-        microseconds(each.marker_timestamp),
-        None if each.coordinator_epoch < 0 else each.coordinator_epoch,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        transaction.outcome,
+        transaction.first_offset,
+        transaction.last_data_offset,
+        transaction.last_offset if has_marker else None,
+        transaction.batches,
+        transaction.records,
+        transaction.bytes,
+        microseconds(transaction.first_timestamp),
+        microseconds(transaction.last_timestamp),
+        microseconds(transaction.marker_timestamp),
+        None if transaction.coordinator_epoch < 0 else transaction.coordinator_epoch,
     )
 
 

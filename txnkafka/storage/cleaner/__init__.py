@@ -1,1 +1,1 @@
-"""Compaction of a log that is owned."""
+"""Compacts the log of an open partition."""

@@ -1,9 +1,9 @@
-"""What compaction leaves of one batch.
+"""Decides which records and batches compaction keeps.
 
-Of each key the last record stays. Aborted data goes. A marker stays until a pass has met no data of its
+The last record of each key stays. Aborted data is removed. A marker stays until a pass finds no data of its
 transaction; that pass gives it a delete horizon, now + ``delete.retention.ms``, and a pass after the horizon
-removes it. Tombstones are given a horizon by the first pass and go the same way. A batch that is left without
-records goes, too, unless
+removes it. Tombstones get a horizon in the first pass and are removed in the same way. A batch without
+remaining records is removed, too, unless
 
 - it has the last sequence that is known of a producer, or is a marker that alone knows a producer's epoch.
   Such a marker stays as it is: Kafka empties it, and an empty one tells nothing when the log is replayed;
@@ -47,10 +47,10 @@ __all__ = ["BatchFilter"]
 
 
 class BatchFilter:
-    """Filters the batches of a log in their order, from the first on.
+    """Filters the batches of a log in offset order, from the first on.
 
-    ``kept`` and ``dropped`` count records of data; ``kept_aborts`` are the offsets of ABORT markers whose
-    transactions had batches left.
+    ``kept`` and ``dropped`` count data records; ``kept_aborts`` are the offsets of ABORT markers whose
+    transactions still have batches.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class BatchFilter:
     def filter(
         self, window: Window, number: int, header: BatchHeader, *, ends_segment: bool
     ) -> Bytes | None:
-        """What is to be written of a batch, or None. Raises CorruptRecordError."""
+        """Return the bytes to write for a batch, or None. Raises CorruptRecordError."""
         if header.attributes & ATTRIBUTE_CONTROL:
             left = self._filter_marker(window, number, header)
         else:
@@ -80,7 +80,7 @@ class BatchFilter:
 
     def _filter_marker(self, window: Window, number: int, header: BatchHeader) -> Bytes | None:
         if header.count == 0:
-            return None  # it was emptied by another cleaner
+            return None  # another cleaner has emptied it
         if not self._transactions.see_marker(header):
             if header.control_type == CONTROL_ABORT:
                 self.kept_aborts.append(header.base_offset)
@@ -118,7 +118,7 @@ class BatchFilter:
         return window.batch(number)
 
     def _built(self, header: BatchHeader, chosen: Survivors, horizon: int | None) -> Bytes:
-        if header.magic < MAGIC_2:  # nothing remembers where it began and ended
+        if header.magic < MAGIC_2:  # the old formats cannot keep the offsets of an empty batch
             batch = chosen.build(
                 delete_horizon=horizon, base_offset=chosen.first_offset, last_offset=chosen.last_offset
             )
@@ -133,7 +133,7 @@ class BatchFilter:
         return replace_payload(batch, payload, codec=codec)
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        """Whether the batch holds what is known last of a producer that is not forgotten yet."""
+        """Whether the batch has the last sequence or epoch of a producer that has not expired."""
         producer_id = header.producer_id
         if producer_id == NO_PRODUCER_ID or not self._producers.is_active(producer_id):
             return False

@@ -1,7 +1,7 @@
-"""Batches of segments that are rewritten: checked, and with their records in the form of magic 2.
+"""Reads the batches of segments to rewrite: checks them, and converts their records to magic 2.
 
-Whoever writes a batch anew gives it a CRC that holds. So nothing is taken whose own CRC does not, and no
-batch that begins below the end of the one before it.
+Rewriting a batch gives it a right CRC. So no batch is accepted whose own CRC is wrong, or that begins below
+the end of the previous one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _COLUMNS = ("offsets", "timestamps", *(f"{kind}_{part}" for kind in ("key", "val
 
 
 class Window:
-    """Bytes of a segment from ``position`` on, and the batches in them; good until the next one."""
+    """Bytes of a segment from ``position`` on, and the batches in them; valid until the next window."""
 
     __slots__ = ("data", "index", "position", "segment")
 
@@ -52,25 +52,25 @@ class Window:
         self.index = index
 
     def batch(self, number: int) -> memoryview:
-        """The bytes of one batch."""
+        """Return the bytes of one batch."""
         begin = self.index.position[number] - self.position
         return self.data[begin : begin + self.index.size[number]]
 
     def locate(self, error: CorruptRecordError, number: int) -> None:
-        """Say in an error where the batch lies."""
+        """Add the place of the batch to an error."""
         error.locate(file=self.segment.path("log"))
         error.position, error.offset = self.index.position[number], self.index.base_offset[number]
 
 
 class BatchReader:
-    """For one thread at a time."""
+    """Reads batches. Only one thread at a time may use it."""
 
     def __init__(self) -> None:
         self._decompressor = Decompressor()
 
     def windows(self, segment: LogSegment, position: int = 0) -> Iterator[Window]:
-        """All batches of a segment from one that begins at ``position`` on. Raises CorruptRecordError before
-        the first that does not hold, and OSError."""
+        """Yield all batches of a segment from the batch at ``position`` on. Raises CorruptRecordError before
+        the first unsound one, and OSError."""
         if not segment.size:
             return
         view = segment.view()
@@ -94,7 +94,7 @@ class BatchReader:
         return CorruptRecordError(f"what begins here {text}", position=position, file=segment.path("log"))
 
     def records(self, window: Window, number: int) -> tuple[memoryview, memoryview]:
-        """Header and records of one batch, as magic 2 has them; good until the next call. Raises
+        """Return header and records of one batch in the form of magic 2; valid until the next call. Raises
         CorruptRecordError."""
         batch = window.batch(number)
         if window.index.magic[number] < MAGIC_2:
@@ -111,7 +111,7 @@ class BatchReader:
         return batch[:HEADER_SIZE], self._decompressor.buffer[begin:end]
 
     def _converted(self, window: Window, number: int) -> memoryview:
-        """A message set of magic 0 or 1 as one batch of magic 2, uncompressed."""
+        """Convert a message set of magic 0 or 1 to one uncompressed batch of magic 2."""
         columns = RecordColumns()
         index = window.index
         selection = bytearray(len(index))

@@ -1,6 +1,6 @@
-"""A segment beside the log: what compaction writes, until it takes the place of others.
+"""The segment that compaction writes beside the log, until it replaces others.
 
-Its files have a suffix, ``.cleaned``, then ``.swap``, in the end none.
+Its files have the suffix ``.cleaned``, then ``.swap``, in the end none.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class CleanedSegment(LogSegment):
         )
 
     def extend(self, batches: Sequence[tuple[Bytes, int, int]]) -> None:
-        """Write batches, each with its last offset and largest timestamp, behind the last one. Raises
-        OSError, after which the segment is of no use."""
+        """Append batches, each with its last offset and largest timestamp. Raises OSError, after which the
+        segment is useless."""
         self.files.open_or_create("log").write(self.size, [batch for batch, _, _ in batches])
         for batch, last_offset, max_timestamp in batches:
             size = len(batch)
@@ -38,8 +38,7 @@ class CleanedSegment(LogSegment):
             self.size += size
 
     def make_durable(self, modified_ms: int) -> None:
-        """Everything is written: sync it, as if it had been written last at ``modified_ms``. Raises
-        OSError."""
+        """Finish the segment: sync it, and set its modification time to ``modified_ms``. Raises OSError."""
         self.seal()
         self.files.open_or_create("log")
         self.save()

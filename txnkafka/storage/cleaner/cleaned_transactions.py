@@ -1,7 +1,8 @@
-"""The transactions of a log while it is compacted: whose data goes, and which markers nobody needs any more.
+"""Follows the transactions of a log during compaction: which data is aborted, and which markers are obsolete.
 
-What was aborted is taken from the markers in the log. A ``.txnindex`` is advice: an entry too few would let
-aborted records replace committed ones for ever, one too many would let committed ones go.
+Aborted transactions are determined by the markers in the log. A ``.txnindex`` is not trusted: with a missing
+entry aborted records would replace committed ones for ever, with an extra one committed records would be
+removed.
 
 Source: ``CleanedTransactionMetadata``.
 """
@@ -26,9 +27,11 @@ _last_offset = attrgetter("last_offset")
 
 
 class CleanedTransactions:
-    """Aborted transactions of the whole log, and what one pass from its beginning has seen so far.
+    """The aborted transactions of the whole log, and the transactions that one pass from its beginning has
+    seen so far.
 
-    Making one reads the headers of all batches; decided is what is below the last stable offset. OSError.
+    Creating one reads the headers of all batches; transactions below the last stable offset are decided.
+    Raises OSError.
     """
 
     def __init__(self, log: PartitionLog) -> None:
@@ -39,12 +42,12 @@ class CleanedTransactions:
             for batches in segment.windows():
                 completed: list[CompletedTxn] = []
                 table.replay(batches, log.segments[0].base_offset, completed)
-                for each in completed:
-                    if each.is_aborted:
-                        self._aborted.setdefault(each.producer_id, []).append(each)
+                for transaction in completed:
+                    if transaction.is_aborted:
+                        self._aborted.setdefault(transaction.producer_id, []).append(transaction)
 
     def aborted_at(self, producer_id: int, offset: int) -> CompletedTxn | None:
-        """The aborted transaction of a producer that holds ``offset``."""
+        """Return the aborted transaction of a producer that contains ``offset``, or None."""
         found = self._aborted.get(producer_id, [])
         number = bisect_left(found, offset, key=_last_offset)
         return found[number] if number < len(found) and found[number].first_offset <= offset else None
@@ -56,13 +59,13 @@ class CleanedTransactions:
         return self.aborted_at(batch.producer_id, batch.base_offset) is not None
 
     def see_data(self, batch: BatchHeader) -> None:
-        """The pass has met this batch of data, which may be empty."""
+        """Record that the pass has seen this data batch, which may be empty."""
         if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
             self._with_data.add(batch.producer_id)
 
     def see_marker(self, batch: BatchHeader) -> bool:
-        """The pass has met this control batch: whether nothing of its transaction was there any more. Kinds
-        that are no end of a transaction stay for ever."""
+        """Record that the pass has seen this control batch; returns whether no data of its transaction is
+        left. Control types that do not end a transaction stay for ever."""
         if batch.control_type not in (CONTROL_ABORT, CONTROL_COMMIT):
             return False
         if batch.producer_id in self._with_data:

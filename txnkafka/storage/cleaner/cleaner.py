@@ -1,8 +1,8 @@
-"""Rewriting segments of a compacted log into one beside them. Nothing here replaces anything: that is
-``storage.cleaner.segment_swap``.
+"""Rewrites segments of a compacted log into one new segment; ``storage.cleaner.segment_swap`` replaces them
+by it.
 
-A transaction's entry in the ``.txnindex`` goes with the pass that gives its marker a delete horizon: then no
-batch of it is left that the entry could hide.
+A transaction's entry in the ``.txnindex`` is removed by the pass that gives its marker a delete horizon: then
+no batch is left that the entry could hide.
 
 Source: ``Cleaner.cleanSegments``.
 """
@@ -35,7 +35,7 @@ _LARGEST = 2**31 - 1  # positions in an index
 
 
 class Cleaner:
-    """One pass over a log, from its first segment on. ``filter`` has counted the records."""
+    """One pass over a log, from its first segment on. ``filter`` has the counts of records."""
 
     def __init__(
         self, log: PartitionLog, keys: OffsetMap, transactions: CleanedTransactions, now_ms: int
@@ -46,9 +46,9 @@ class Cleaner:
         self._reader = BatchReader()
 
     def rewrite(self, group: Sequence[LogSegment]) -> CleanedSegment:
-        """What is left of the next segments, in one with the suffix ``.cleaned``, its bytes durable.
+        """Rewrite the next segments into one with the suffix ``.cleaned``, whose bytes are durable.
 
-        Raises CorruptRecordError and OSError; then nothing is left of it.
+        Raises CorruptRecordError and OSError; then the new segment is removed.
         """
         log = self._log
         cleaned = CleanedSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
@@ -91,8 +91,8 @@ class Cleaner:
             cleaned.extend(parts)
 
     def _keep_aborts(self, cleaned: LogSegment, segment: LogSegment) -> None:
-        """Entries of the transactions whose markers stay for them, as they were."""
-        entries = {each.last_offset: each for each in transactions_of(self._log, segment).entries}
+        """Return the unchanged entries of the transactions whose markers have no delete horizon yet."""
+        entries = {txn.last_offset: txn for txn in transactions_of(self._log, segment).entries}
         index = transactions_of(self._log, cleaned)
         for offset in self.filter.kept_aborts:
             if (entry := entries.get(offset)) is not None:

@@ -1,8 +1,8 @@
-"""Compaction of a log: from where to where, which segments become one, which log is next.
+"""Plans and runs the compaction of logs: the range to clean, the groups of segments, the next log.
 
-Cleaning never reaches the last stable offset, the active segment, or what is younger than
-``min.compaction.lag.ms``; it ends with a segment. A pass goes over everything from the log's first segment
-on, for a new record makes an old one of the same key obsolete wherever that is.
+Cleaning never reaches the last stable offset, the active segment, or records younger than
+``min.compaction.lag.ms``; it ends at the end of a segment. A pass rewrites everything from the log's first
+segment on, since a new record makes older ones of the same key obsolete wherever they are.
 
 Source: ``LogCleanerManager``, ``LogToClean``, ``Cleaner.doClean``, ``Cleaner.groupSegmentsBySize``.
 """
@@ -35,9 +35,9 @@ DEFAULT_CLEANER = CleanerConfig()
 
 
 class CleanStats(NamedTuple):
-    """What a pass has done. Below ``end_offset`` the log is clean; the next pass begins there.
+    """The result of a pass. Below ``end_offset`` the log is clean; the next pass begins there.
 
-    Records are those of data that were looked at, bytes and segments those that were rewritten.
+    Records are the data records that were checked, bytes and segments those that were rewritten.
     """
 
     first_dirty_offset: int
@@ -52,7 +52,7 @@ class CleanStats(NamedTuple):
 
 
 class LogToClean(NamedTuple):
-    """A log, and what of it could be cleaned; ``must_clean``: some of it is older than
+    """A log, and the range that could be cleaned; ``must_clean``: some records in it are older than
     ``max.compaction.lag.ms``."""
 
     log: PartitionLog
@@ -64,27 +64,30 @@ class LogToClean(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Share of the bytes that were never cleaned."""
+        """The share of bytes that were never cleaned."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
     @property
     def is_due(self) -> bool:
-        """Whether enough is dirty, or something of it for too long."""
+        """Whether the log is dirty enough, or has been dirty for too long."""
         if self.must_clean and self.cleanable_bytes:
             return True
         return self.ratio > self.log.config.min_cleanable_dirty_ratio
 
     @classmethod
     def of(cls, log: PartitionLog, dirty_from: int | None, now_ms: int) -> LogToClean:
-        """``dirty_from`` is where the last pass ended, None without one. Raises OSError."""
+        """Compute the range of a log. ``dirty_from`` is where the last pass ended, None without one. Raises
+        OSError."""
         dirty = log.log_start_offset if dirty_from is None else dirty_from
         if not log.log_start_offset <= dirty <= log.log_end_offset:
             dirty = log.log_start_offset
         bounds = [log.last_stable_offset, log.active.base_offset, *_young_segments(log, dirty, now_ms)]
         uncleanable = log.segments[log.segments.number_of(max(dirty, min(bounds)))].base_offset
         ends = [segment.base_offset for segment in log.segments[1:]]
-        closed = [(each, end) for each, end in zip(log.segments, ends, strict=False) if end <= uncleanable]
+        closed = [
+            (segment, end) for segment, end in zip(log.segments, ends, strict=False) if end <= uncleanable
+        ]
         return cls(
             log,
             dirty,
@@ -100,7 +103,7 @@ def _dirty_segments(log: PartitionLog, dirty: int) -> list[LogSegment]:
 
 
 def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]:
-    """Base offset of the first dirty segment that is too young, if there is one."""
+    """Return the base offset of the first dirty segment that is too young, if there is one."""
     lag = log.config.min_compaction_lag_ms
     for segment in _dirty_segments(log, dirty) if lag > 0 else ():
         segment.load()
@@ -112,13 +115,13 @@ def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]
 
 def _must_clean(log: PartitionLog, dirty: int, now_ms: int) -> bool:
     first = (segment.first_timestamp() for segment in _dirty_segments(log, dirty))
-    oldest = min((each for each in first if each is not None and each > 0), default=now_ms)
+    oldest = min((first_ms for first_ms in first if first_ms is not None and first_ms > 0), default=now_ms)
     return oldest < now_ms - log.config.max_compaction_lag_ms
 
 
 def dirtiest_first(logs: Iterable[LogToClean]) -> list[LogToClean]:
-    """The logs that are due, the one with the largest dirty share first."""
-    return sorted((each for each in logs if each.is_due), key=lambda each: each.ratio, reverse=True)
+    """Return the logs that are due, the one with the largest dirty share first."""
+    return sorted((log for log in logs if log.is_due), key=lambda log: log.ratio, reverse=True)
 
 
 def clean(
@@ -126,9 +129,9 @@ def clean(
 ) -> CleanStats:
     """Compact a log, durably, group of segments by group; ``dirty_from`` is where the last pass ended.
 
-    What readers of committed data see last of each key stays, and so does what is known of producers that are
-    not forgotten. Raises CorruptRecordError where the log is damaged, RecordListTooLargeError and
-    KafkaStorageError; what was replaced before stays replaced, and the log can be used unless it is fenced.
+    The last committed record of each key stays, and so does the state of producers that have not expired.
+    Raises CorruptRecordError where the log is damaged, RecordListTooLargeError and KafkaStorageError;
+    segments replaced before stay replaced, and the log remains usable unless it is fenced.
     """
     log.check_usable()
     try:
@@ -172,7 +175,8 @@ def _clean(log: PartitionLog, now_ms: int, dirty_from: int | None, config: Clean
 
 
 def group_segments(log: PartitionLog, end_offset: int) -> list[list[LogSegment]]:
-    """The segments that begin below ``end_offset``, in groups that fit into one: sizes, indexes, offsets."""
+    """Yield the segments that begin below ``end_offset`` in groups that fit into one segment by size, indexes
+    and offsets."""
     groups: list[list[LogSegment]] = []
     sizes: tuple[int, ...] = (0, 0, 0)
     limits = log.config.segment_bytes, log.config.segment_index_bytes, log.config.segment_index_bytes
@@ -215,10 +219,10 @@ def clean_dirtiest(
         for partition, log in logs.items()
         if log.config.compact and log.fenced is None and partition not in uncleanable
     )
-    for each in dirtiest_first(candidates):
-        partition = each.log.topic_partition
+    for due in dirtiest_first(candidates):
+        partition = due.log.topic_partition
         try:
-            stats = clean(each.log, now_ms=now_ms, dirty_from=each.first_dirty_offset, config=config)
+            stats = clean(due.log, now_ms=now_ms, dirty_from=due.first_dirty_offset, config=config)
         except KafkaStorageError:
             raise
         except KafkaError as error:

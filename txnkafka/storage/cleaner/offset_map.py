@@ -1,7 +1,6 @@
-"""Which records are the last of their keys: the dirty part of a log, looked at once.
+"""Builds the map of the last offset of each key in the dirty part of a log.
 
-Aborted data never counts, nor do control records, whatever their keys look like. Source:
-``Cleaner.buildOffsetMap``.
+Aborted data and control records never count. Source: ``Cleaner.buildOffsetMap``.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ __all__ = ["map_offsets"]
 def map_offsets(
     log: PartitionLog, begin: int, end: int, config: CleanerConfig, transactions: CleanedTransactions
 ) -> OffsetMap:
-    """Last offsets of the keys in [begin, end), which ends with a segment; its ``latest_offset`` says how far
-    the memory has reached. Raises CorruptRecordError and OSError."""
+    """Return the last offsets of the keys in [begin, end), where ``end`` is the end of a segment;
+    ``latest_offset`` of the map is the last offset for which its memory was sufficient. Raises
+    CorruptRecordError and OSError."""
     keys = OffsetMap(config.dedupe_buffer_size, config.io_buffer_load_factor)
     reader = BatchReader()
     ends = [segment.base_offset for segment in log.segments[1:]]

@@ -1,8 +1,8 @@
-"""A rewritten segment takes the place of those it was made from, so that a crash leaves these or that one.
+"""Replaces segments by a rewritten one, so that a crash leaves either the old ones or the new one.
 
-The files go from ``.cleaned`` to ``.swap``, the log last. Once ``.log.swap`` is there, durably, the new
-segment counts: ``storage.recovery.interrupted`` finishes the rest whenever a crash stops it, and Kafka does,
-too. Then the old files become ``.deleted``, and ``.swap`` goes from the new ones, again from the log last.
+The files are renamed from ``.cleaned`` to ``.swap``, the log last. Once ``.log.swap`` exists durably, the new
+segment counts: after a crash ``storage.recovery.interrupted`` finishes the rest, and so does Kafka. Then the
+old files become ``.deleted``, and the suffix ``.swap`` is removed from the new ones, again from the log last.
 
 Source: ``LocalLog.replaceSegments``.
 """
@@ -24,8 +24,8 @@ __all__ = ["swap_segments"]
 def swap_segments(
     log: PartitionLog, cleaned: CleanedSegment, replaced: Sequence[LogSegment], *, now_ms: int
 ) -> None:
-    """Put ``cleaned``, whose bytes are durable, in the place of segments that follow each other. Raises
-    KafkaStorageError, and the log is fenced: opening it again finishes or undoes it."""
+    """Replace consecutive segments by ``cleaned``, whose bytes are durable. Raises KafkaStorageError, and the
+    log is fenced: opening it again finishes or undoes the swap."""
     try:
         log.files.sync_directory(log.directory)
         cleaned.files.become(".swap")

@@ -1,4 +1,4 @@
-"""The files of one partition: what their names and bytes mean. Parsers are pure functions over bytes."""
+"""The formats of the files in a log directory: names and contents. Parsers are pure functions over bytes."""
 
 from txnkafka.storage.formats.checkpoint import (
     CleanShutdown,

@@ -1,8 +1,8 @@
 """The small text files of a log directory: checkpoints, ``partition.metadata``, ``.kafka_cleanshutdown``.
 
 A checkpoint is a version line (0), a line with the number of entries, and one line an entry; a file of no
-bytes has no entries. Each parser returns the whole content or raises ``CorruptFileError`` with the line: half
-a checkpoint is none.
+bytes has no entries. Each parser returns the whole content or raises ``CorruptFileError`` with the line: a
+partial checkpoint is useless.
 
 Source: ``CheckpointFile``, ``OffsetCheckpointFile``, ``LeaderEpochCheckpointFile``,
 ``PartitionMetadataFile``, ``CleanShutdownFileHandler``.
@@ -50,14 +50,14 @@ class EpochEntry(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """Content of ``partition.metadata``; ``topic_id`` in Kafka's 22 characters."""
+    """The content of ``partition.metadata``; ``topic_id`` in Kafka's 22 characters."""
 
     version: int
     topic_id: str
 
 
 class CleanShutdown(NamedTuple):
-    """Content of ``.kafka_cleanshutdown``; Kafka before 3.6 wrote an empty file, which knows no epoch."""
+    """The content of ``.kafka_cleanshutdown``; Kafka before 3.6 wrote an empty file, without an epoch."""
 
     version: int
     broker_epoch: int | None
@@ -66,8 +66,8 @@ class CleanShutdown(NamedTuple):
 def parse_offset_checkpoint(
     data: bytes, only: Container[TopicPartition] | None = None
 ) -> dict[TopicPartition, int]:
-    """Offsets by partition of any ``*-offset-checkpoint`` file; of a repeated partition the last counts. With
-    ``only``, memory is needed for those partitions only, whatever the file holds."""
+    """Parse any ``*-offset-checkpoint`` file to offsets by partition; of a repeated partition the last entry
+    counts. With ``only``, other partitions are skipped and need no memory."""
     offsets: dict[TopicPartition, int] = {}
     for line_number, line, words in _entries(data, words=3):
         try:
@@ -83,7 +83,7 @@ def parse_offset_checkpoint(
 
 
 def parse_leader_epoch_checkpoint(data: bytes) -> list[EpochEntry]:
-    """Leader epochs with their first offsets, both strictly increasing."""
+    """Parse leader epochs with their first offsets, both strictly increasing."""
     epochs: list[EpochEntry] = []
     for line_number, _, words in _entries(data, words=2):
         epoch = _number(words[0], line_number, limit=_INT32)
@@ -98,7 +98,7 @@ def parse_leader_epoch_checkpoint(data: bytes) -> list[EpochEntry]:
 
 
 def parse_partition_metadata(data: bytes) -> PartitionMetadata:
-    """Version and topic id of ``partition.metadata``."""
+    """Parse version and topic id of ``partition.metadata``."""
     lines = data.splitlines()
     version = _number(_field(lines, 1, b"version"), 1, limit=_INT32)
     topic_id = _field(lines, 2, b"topic_id")
@@ -109,7 +109,8 @@ def parse_partition_metadata(data: bytes) -> PartitionMetadata:
 
 
 def parse_clean_shutdown(data: bytes) -> CleanShutdown:
-    """Version and broker epoch of ``.kafka_cleanshutdown``; that it exists says the stop was clean."""
+    """Parse version and broker epoch of ``.kafka_cleanshutdown``; the file's existence alone means a clean
+    shutdown."""
     if not data:
         return CleanShutdown(0, None)
     try:
@@ -124,7 +125,8 @@ def parse_clean_shutdown(data: bytes) -> CleanShutdown:
 
 
 def _entries(data: bytes, *, words: int) -> Iterator[tuple[int, bytes, list[bytes]]]:
-    """Number, text and words of each entry line, once version and count hold; one line at a time."""
+    """Yield number, text and words of each entry line, after checking version and count; one line at a
+    time."""
     lines = (match[0].rstrip(b"\r\n") for match in _LINE.finditer(data))
     version = next(lines, b"0")
     if _number(version, 1, limit=_INT32) != 0:
@@ -158,7 +160,8 @@ def _field(lines: list[bytes], line_number: int, name: bytes) -> bytes:
 
 
 def _number(text: bytes, line_number: int, *, limit: int) -> int:
-    """A number in 0 .. limit - 1; Java's parser takes a sign but neither underscores nor spaces around it."""
+    """Parse a number in 0 .. limit - 1; like Java's parser it accepts a sign but neither underscores nor
+    spaces."""
     if not _NUMBER.fullmatch(text) or not 0 <= int(text) < limit:
         raise _malformed(line_number, text)
     return int(text)
@@ -170,23 +173,23 @@ def _malformed(line_number: int, line: bytes) -> CorruptFileError:
 
 
 def format_offset_checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """Content of a ``*-offset-checkpoint`` file."""
+    """Format the content of a ``*-offset-checkpoint`` file."""
     lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
     return _checkpoint(lines)
 
 
 def format_leader_epoch_checkpoint(entries: Iterable[EpochEntry]) -> bytes:
-    """Content of ``leader-epoch-checkpoint``."""
+    """Format the content of ``leader-epoch-checkpoint``."""
     return _checkpoint([f"{epoch} {start_offset}" for epoch, start_offset in entries])
 
 
 def format_partition_metadata(topic_id: str) -> bytes:
-    """Content of ``partition.metadata``, version 0."""
+    """Format the content of ``partition.metadata``, version 0."""
     return f"version: 0\ntopic_id: {parse_topic_id(topic_id)}".encode("ascii")
 
 
 def format_clean_shutdown(broker_epoch: int) -> bytes:
-    """Content of ``.kafka_cleanshutdown``, version 0."""
+    """Format the content of ``.kafka_cleanshutdown``, version 0."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode("ascii")
 
 

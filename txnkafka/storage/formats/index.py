@@ -3,14 +3,14 @@
     .index      8 bytes an entry   i32 last offset of a batch - base offset | i32 position of that batch
     .timeindex  12 bytes an entry  i64 largest timestamp so far | i32 offset of it - base offset
 
-Entries are read where they lie: a lookup looks at twenty of a million. An active segment's file is
-preallocated, so zeros at the end are no entries, and odd bytes behind the last whole entry count for nothing,
-as in Kafka. Neither file has a checksum and Kafka believes them: a lookup in a damaged index answers
-something wrong but never raises; ``problems`` tells.
+Entries are not parsed in advance: a lookup reads twenty of a million. An active segment's file is
+preallocated, so zeros at the end are no entries, and extra bytes behind the last whole entry are ignored, as
+in Kafka. Neither file has a checksum and Kafka trusts them: a lookup in a damaged index returns a wrong
+answer but never raises; ``problems`` lists the damage.
 
-The owner of a segment appends to its indexes. An index follows from the log, so entries gather in memory and
-reach the file when the segment is saved: at a roll and at a close. A crash loses some, and recovery makes
-them again from the log.
+The owner of a segment appends to its indexes. An index follows from the log, so entries are collected in
+memory and written when the segment is saved: at a roll and at a close. A crash loses some, and recovery
+rebuilds them from the log.
 
 Source: ``OffsetIndex``, ``TimeIndex``, ``AbstractIndex``.
 """
@@ -48,7 +48,7 @@ OFFSET_ENTRY = struct.Struct(">ii")  # last offset relative to the segment's bas
 TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
 _OFFSET_SIZE = OFFSET_ENTRY.size
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # of a timestamp
-_PIECE = 1 << 20  # of zeros that are looked at in one go
+_PIECE = 1 << 20  # zeros are checked in pieces of this size
 
 
 class OffsetPosition(NamedTuple):
@@ -66,15 +66,15 @@ class TimestampOffset(NamedTuple):
 
 
 class IndexProblem(NamedTuple):
-    """Something an index should not say; ``entry`` counts from 0."""
+    """A fault in an index; ``entry`` counts from 0."""
 
     entry: int
     text: str
 
 
 class _SparseIndex:
-    """Entries of two numbers each, in order: those of a file, or, made by ``owned``, those that a segment's
-    owner appends, all of which are in memory and some of them in the file."""
+    """Entries of two numbers each, in order: those of a file, or, created by ``owned``, those that a
+    segment's owner appends; the latter are all in memory, and some of them in the file."""
 
     __slots__ = ("_count", "_cut", "_saved", "base_offset", "content")
 
@@ -91,8 +91,8 @@ class _SparseIndex:
 
     @classmethod
     def owned(cls, base_offset: int, data: Buffer = b"") -> Self:
-        """The entries of a file, to be appended to. Zeros and odd bytes at its end, as a preallocated file
-        has them, are removed from it when it is saved."""
+        """Open the entries of a file for appending. Zeros and extra bytes at its end, as in a preallocated
+        file, are removed when it is saved."""
         index = cls(b"", base_offset)
         content = bytes(data)
         index.content = bytearray(content[: _used(content, cls.entry.size)])
@@ -115,17 +115,16 @@ class _SparseIndex:
         return self._slot(slot)
 
     def slots(self) -> Iterator[tuple[int, int]]:
-        """All entries as the file has them, with relative offsets."""
+        """Yield all entries as stored, with relative offsets."""
         return self.entry.iter_unpack(memoryview(self.content)[: self._count * self.entry.size])
 
     def column(self, field: int) -> Iterator[int]:
-        """One field of every entry, offsets absolute."""
+        """Yield one field of every entry; offsets are absolute."""
         base = self.base_offset if self.is_offset[field] else 0
         return (base + slot[field] for slot in self.slots())
 
     def count_not_above(self, value: int, field: int = 0) -> int:
-        """How many entries have a ``field``, as the file has it, of at most ``value``, a number of any
-        size."""
+        """Count the entries whose stored ``field`` is at most ``value``, a number of any size."""
         if value < _SMALLEST:
             return 0
         value = min(value, _LARGEST)
@@ -137,25 +136,25 @@ class _SparseIndex:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the file has all of it, and nothing else."""
+        """Whether the file has exactly these entries."""
         return self._saved == len(self.content) and not self._cut
 
     def append(self, first: int, second: int) -> None:
-        """Add an entry of two fields as the file has them."""
+        """Append an entry of two stored fields."""
         self.extend(self.entry.pack(first, second))
 
     def extend(self, entries: bytes | bytearray) -> None:
-        """Add entries as the file has them."""
+        """Append stored entries."""
         content = self._owned()
         content += entries
         self._count = len(content) // self.entry.size
 
     def last(self) -> tuple[int, int] | None:
-        """The newest entry as the file has it."""
+        """The newest entry as stored."""
         return self._slot(self._count - 1) if self._count else None
 
     def keep(self, count: int) -> None:
-        """Forget all entries but the first ``count``."""
+        """Remove all entries but the first ``count``."""
         content = self._owned()
         del content[count * self.entry.size :]
         self._count = len(content) // self.entry.size
@@ -168,16 +167,16 @@ class _SparseIndex:
         return self.content
 
     def keep_below(self, offset: int) -> None:
-        """Forget the entries from the first on that names ``offset`` or a later one."""
+        """Remove the entries from the first one with ``offset`` or a later offset on."""
         field = self.is_offset.index(True)
         self.keep(self.count_not_above(offset - self.base_offset - 1, field))
 
     def replaces_file(self) -> None:
-        """Let ``save`` write the whole file, whatever is in it."""
+        """Make the next ``save`` rewrite the whole file."""
         self._saved, self._cut = 0, True
 
     def save(self, file: DataFile) -> None:
-        """Make the file what the index is. Raises OSError."""
+        """Write the entries that the file lacks. Raises OSError."""
         if self._cut:
             file.truncate(self._saved)
             self._cut = False
@@ -215,11 +214,11 @@ class OffsetIndex(_SparseIndex):
         return (OffsetPosition(self.base_offset + relative, position) for relative, position in self.slots())
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """The last entry at or below ``offset``; the segment's beginning when there is none."""
+        """Return the last entry at or below ``offset``; the segment's beginning when there is none."""
         return OffsetPosition(*self.entry_below(offset))
 
     def entry_below(self, offset: int) -> tuple[int, int]:
-        """The same as a plain tuple, for those who ask often."""
+        """Like ``lookup``, but returns a plain tuple, for frequent calls."""
         base = self.base_offset
         if offset < base:
             return base, 0
@@ -227,15 +226,16 @@ class OffsetIndex(_SparseIndex):
         return (base, 0) if slot is None else (base + slot[0], slot[1])
 
     def at_position(self, position: int) -> int:
-        """Number of the first entry at ``position`` or behind it; ``len(index)`` when there is none."""
+        """Return the number of the first entry at ``position`` or behind it; ``len(index)`` when there is
+        none."""
         return self.count_not_above(position - 1, 1)
 
     def problems(
         self, log_size: int, *, end_offset: int | None = None, last_offsets: Mapping[int, int] | None = None
     ) -> list[IndexProblem]:
-        """At most a hundred things that don't fit a log of ``log_size`` bytes ending before ``end_offset``.
-
-        With ``last_offsets``, by position of each batch, each entry is held against its batch.
+        """Return at most a hundred faults of entries in a log of ``log_size`` bytes that ends before
+        ``end_offset``. With ``last_offsets``, by position of each batch, every entry is compared with its
+        batch.
         """
         base = self.base_offset
         found = self._slot_problems()
@@ -262,12 +262,14 @@ class TimeIndex(_SparseIndex):
         return (TimestampOffset(timestamp, base_offset + relative) for timestamp, relative in self.slots())
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """The last entry at or below ``timestamp``; timestamp -1 at the base offset when there is none."""
+        """Return the last entry at or below ``timestamp``; timestamp -1 at the base offset when there is
+        none."""
         found = self.count_not_above(timestamp)
         return self[found - 1] if found else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
     def problems(self, *, end_offset: int | None = None) -> list[IndexProblem]:
-        """At most a hundred things that don't fit a segment that ends before ``end_offset``."""
+        """Return at most a hundred faults in the order and range of the entries, for a segment that ends
+        before ``end_offset``."""
         base = self.base_offset
         found = self._slot_problems()
         found += _column_problems("timestamp", lambda: self.column(0), 0, 2**63)
@@ -276,7 +278,7 @@ class TimeIndex(_SparseIndex):
 
 
 def _used(content: bytes, entry_size: int) -> int:
-    """Bytes of whole entries; a file that was made larger than it had to be ends with zeros."""
+    """Return the size of all whole entries; a preallocated file ends with zeros, which do not count."""
     used = len(content.rstrip(b"\0"))
     used += -used % entry_size
     return min(used, len(content) - len(content) % entry_size)
@@ -289,7 +291,7 @@ def _end(end_offset: int | None, base_offset: int) -> int:
 def _column_problems(
     name: str, column: Callable[[], Iterator[int]], low: int, end: int
 ) -> list[IndexProblem]:
-    """Where a column does not increase, and where it leaves low .. end - 1."""
+    """Return the entries where a column does not increase, and where it leaves low .. end - 1."""
     if _increases(column(), low, end):
         return []
     falling = (
@@ -316,7 +318,7 @@ def _increases(column: Iterator[int], low: int, end: int) -> bool:
 
 
 def _away_from_batches(index: OffsetIndex, last_offsets: Mapping[int, int]) -> list[IndexProblem]:
-    # Brokers before 4.0 name the last offset of the whole append, which may have had more batches.
+    # Brokers before 4.0 name the last offset of the whole append, which may have had several batches.
     if all(map(ge, index.column(0), map(last_offsets.get, index.column(1), repeat(2**63)))):
         return []
     bad = (

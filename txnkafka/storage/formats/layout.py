@@ -1,8 +1,8 @@
-"""Names of directories and files in a log directory.
+"""Parses and builds the names of directories and files in a log directory.
 
-Kafka finds everything by name: a directory is a partition because it is called ``orders-3``, a file is a
-segment because it is called ``00000000000000000042.log``. These functions take such names apart by Kafka's
-own rules and answer None for names that Kafka would not read.
+Kafka finds everything by name: a directory named ``orders-3`` is a partition, a file named
+``00000000000000000042.log`` is a segment. These functions parse such names by Kafka's own rules and return
+None for names that Kafka would not accept.
 
 Source: ``LocalLog.parseTopicPartitionName``, ``LogFileUtils``, ``LogLoader``.
 """
@@ -58,7 +58,7 @@ _LARGEST_OFFSET: Final = 2**63 - 1
 
 
 class PartitionDirectory(NamedTuple):
-    """What the name of a partition directory says; ``unique_id`` is set unless the state is ``current``."""
+    """The parsed name of a partition directory; ``unique_id`` is set unless the state is ``current``."""
 
     topic_partition: TopicPartition
     state: DirectoryState
@@ -66,7 +66,7 @@ class PartitionDirectory(NamedTuple):
 
 
 class SegmentFile(NamedTuple):
-    """What the name of a segment's file says; a snapshot's offset is the first that it does not include."""
+    """The parsed name of a segment's file; a snapshot's offset is the first that it does not include."""
 
     base_offset: int
     kind: FileKind
@@ -74,7 +74,7 @@ class SegmentFile(NamedTuple):
 
 
 def parse_partition_directory(name: str) -> PartitionDirectory | None:
-    """Take the name of a partition directory apart; None when Kafka would not take it for one."""
+    """Parse the name of a partition directory; None when Kafka would not accept it."""
     for state in _MARKED_STATES:
         if name.endswith(f"-{state}"):
             stem, _, unique_id = name.removesuffix(f"-{state}").rpartition(".")
@@ -96,7 +96,7 @@ def _directory(name: str, state: DirectoryState, unique_id: str | None) -> Parti
 
 
 def parse_segment_file(name: str) -> SegmentFile | None:
-    """Take the name of a segment's file apart; None for foreign files and unpadded offsets."""
+    """Parse the name of a segment's file; None for foreign files and unpadded offsets."""
     match = _SEGMENT_FILE.fullmatch(name)
     if match is None or int(match[1]) > _LARGEST_OFFSET:
         return None
@@ -104,7 +104,7 @@ def parse_segment_file(name: str) -> SegmentFile | None:
 
 
 def file_name(base_offset: int, kind: FileKind) -> str:
-    """Name of a segment's file: the base offset with twenty digits, and the kind."""
+    """Return the name of a segment's file: the base offset with twenty digits, and the kind."""
     if not 0 <= base_offset <= _LARGEST_OFFSET:
         raise ValueError(f"no file name for base offset {base_offset}")
     return f"{base_offset:020d}.{kind}"

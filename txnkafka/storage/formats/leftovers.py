@@ -1,9 +1,9 @@
-"""What a crash has left half done in a partition directory, by the names of the files: deletions, and
-compactions that were to be swapped in. An owner finishes it, a reader looks at the directory as if it were.
+"""Finds the deletions and compactions that a crash interrupted in a partition directory, by file names. An
+owner finishes them, a reader sees the directory as if they were finished.
 
-``.deleted`` and ``.cleaned`` files are useless. A ``.swap`` segment is complete and durable: it takes the
-place of the segments whose offsets it covers. With ``.cleaned`` files there, swaps at or above the smallest
-of them are parts of a split that did not finish, and are useless, too.
+``.deleted`` and ``.cleaned`` files are useless. A ``.swap`` segment is complete and durable: it replaces the
+segments whose offsets it covers. If there are ``.cleaned`` files, swaps at or above the smallest of them are
+parts of a split that did not finish, and are useless, too.
 
 Source: ``LogLoader.load``, ``LogLoader.removeTempFilesAndCollectSwapFiles``.
 """
@@ -21,14 +21,14 @@ _NEVER = 1 << 63
 
 
 class Leftovers(NamedTuple):
-    """Files that are to be deleted, and files that lose their suffix."""
+    """Files to delete, and files to rename by removing their suffix."""
 
     useless: list[SegmentFile]
     swaps: list[SegmentFile]
 
 
 def leftovers(files: Iterable[SegmentFile]) -> Leftovers:
-    """Those among the files of a partition directory."""
+    """Return the leftovers among the files of a partition directory."""
     temporary = [file for file in files if file.suffix]
     cleaned = min((file.base_offset for file in temporary if file.suffix == ".cleaned"), default=_NEVER)
     found = Leftovers([], [])
@@ -39,9 +39,9 @@ def leftovers(files: Iterable[SegmentFile]) -> Leftovers:
 
 
 def replaced_offsets(ends: Mapping[int, int]) -> range:
-    """Base offsets of the segments, and offsets of the snapshots, that swapped segments replace. ``ends`` are
-    the offsets where these end, by their base offsets; one without batches replaces the segment that begins
-    where it does."""
+    """Return the base offsets of the segments, and the offsets of the snapshots, that swapped segments
+    replace. ``ends`` has the end offset of each swapped segment by its base offset; one without batches
+    replaces the segment with the same base offset."""
     if not ends:
         return range(0)
     start = min(ends)

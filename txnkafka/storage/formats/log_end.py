@@ -1,10 +1,11 @@
-"""Where a log ends: one rule for its owner, for readers and for ``verify``. Pure, over scanned batches.
+"""Decides where a log ends, by one rule for its owner, for readers and for ``verify``: pure functions over
+scanned batches.
 
 Kafka trusts a clean shutdown and recovers otherwise: from the segment of the recovery point on it checks
-every batch, and cuts the log at the first one that is torn or whose CRC is wrong. It accepts two kinds of
-damage that no CRC covers, because its recovery does not look at them: an unknown magic, which it takes for 2,
-and base offsets that go back. A reader gives the log end that a broker gives; an owner cuts the log there,
-because nothing that it appended behind such a batch could be read. That difference is ``EndRule``.
+every batch, and truncates the log at the first one that is torn or whose CRC is wrong. It accepts two kinds
+of damage that no CRC covers, because its recovery does not check them: an unknown magic, which it takes for
+2, and base offsets that decrease. A reader reports the same log end as a broker; an owner truncates the log
+at such a batch, because records appended behind it could not be read. That difference is ``EndRule``.
 
 Source: ``LogLoader.recoverLog``, ``LogSegment.recover``.
 """
@@ -22,38 +23,40 @@ __all__ = ["BROKER", "OWNER", "End", "EndRule", "decide_end", "fault_of", "first
 
 NEWEST_MAGIC = 2
 BAD_CRC = "the bytes of the batch that begins there do not match its CRC"
-BAD_MAGIC = "the batch that begins there has a magic that nobody knows"
+BAD_MAGIC = "the batch that begins there has an unknown magic"
 
 
 class EndRule(NamedTuple):
-    """What ends a log, beside a wrong CRC and a torn tail: a batch of an unknown magic; a batch whose offsets
-    contradict those around it; bytes that are no batch at the end of a segment that is not the last."""
+    """The faults that end a log besides a wrong CRC and a torn tail: a batch of an unknown magic; a batch
+    whose offsets contradict those around it; bytes that are no batch at the end of a segment that is not the
+    last."""
 
     at_unknown_magic: bool
     at_disorder: bool
     at_torn_segment: bool
 
     def ends_log(self, stop: str, *, is_last: bool) -> bool:
-        """Whether the log ends where the batches of a segment do; ``stop`` says why these end."""
+        """Whether the log ends where the batches of a segment end; ``stop`` is the reason for that."""
         return stop != "end" and (stop == "crc" or is_last or self.at_torn_segment)
 
 
-# Damage in a closed segment is met when that is read, so for a reader the log goes on behind it.
+# Reading reports damage in a closed segment, so for a reader the log continues behind it.
 BROKER = EndRule(at_unknown_magic=False, at_disorder=False, at_torn_segment=False)
 OWNER = EndRule(at_unknown_magic=True, at_disorder=True, at_torn_segment=True)
 
 
 def first_unsettled(bases: Sequence[int], *, clean_shutdown: bool, recovery_point: int | None) -> int:
-    """Number of the first segment in which the log may end, of those with these base offsets: the one of the
-    recovery point. After a clean stop, and where nobody knows what was durable, it is the last one."""
+    """Return the number of the first segment, of those with these base offsets, in which the log may end: the
+    one of the recovery point. After a clean shutdown, and with an unknown recovery point, it is the last
+    one."""
     if clean_shutdown or recovery_point is None:
         return len(bases) - 1
     return max((number for number, base in enumerate(bases) if base <= recovery_point), default=0)
 
 
 def first_bad(index: BatchIndex, data: memoryview, position: int, rule: EndRule) -> int:
-    """Number of the first batch of a window whose CRC is wrong, or that ends the log by its magic; how many
-    batches there are where none does. ``data`` are the bytes from ``position`` on."""
+    """Return the number of the first batch of a window whose CRC is wrong, or that ends the log by its magic;
+    the number of all batches where there is none. ``data`` are the bytes from ``position`` on."""
     bad = first_invalid_crc(data, index, position=position)
     while bad < len(index) and index.magic[bad] > NEWEST_MAGIC and not rule.at_unknown_magic:
         bad = first_invalid_crc(data, index, position=position, start=bad + 1)
@@ -61,20 +64,21 @@ def first_bad(index: BatchIndex, data: memoryview, position: int, rule: EndRule)
 
 
 def fault_of(index: BatchIndex, number: int) -> str:
-    """What is wrong with a batch that is the first bad one."""
+    """Return the fault of a batch that is the first bad one."""
     return BAD_MAGIC if index.magic[number] > NEWEST_MAGIC else BAD_CRC
 
 
 class End(NamedTuple):
-    """The first ``accepted`` batches are in the log, which goes on at ``next_offset``."""
+    """The result of a check: the first ``accepted`` batches are in the log, which continues at
+    ``next_offset``."""
 
     accepted: int
     next_offset: int
 
 
 def decide_end(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT, *, rule: EndRule) -> End:
-    """Where the log ends by the offsets of batches that are sound otherwise. The log before them ends at
-    ``next_offset``, what follows begins at ``limit``. A batch that is there twice is no damage."""
+    """Find where the log ends by the offsets of batches that are sound otherwise. The log before them ends at
+    ``next_offset``, the rest behind them begins at ``limit``. A repeated batch is no damage."""
     misplaced = misplaced_batches(index, next_offset, limit)
     count = misplaced[0] if misplaced and rule.at_disorder else len(index)
     left_out = set(misplaced)

@@ -1,4 +1,4 @@
-"""``meta.properties``: which cluster and which broker a log directory belongs to.
+"""Parses and formats ``meta.properties``, which names the cluster and the broker of a log directory.
 
 A Java properties file. Version 1 (KRaft) has ``cluster.id`` and ``node.id``, and since 3.7 ``directory.id``;
 version 0 (ZooKeeper, also a file without ``version``) has ``broker.id`` and perhaps ``cluster.id``.
@@ -30,7 +30,7 @@ _VALUE = re.compile(r"(?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\])*+")
 
 
 class MetaProperties(NamedTuple):
-    """Who owns the log directory; what the version does not know is None."""
+    """The owner of a log directory; fields that the version does not have are None."""
 
     version: int
     cluster_id: str | None
@@ -44,7 +44,7 @@ class _Property(NamedTuple):
 
 
 def parse_meta_properties(data: bytes) -> MetaProperties:
-    """Version, cluster, node and directory of ``meta.properties``."""
+    """Parse version, cluster, node and directory of ``meta.properties``."""
     properties = {key: _Property(line_number, value) for line_number, key, value in _properties(data)}
     version = _number(properties, "version")
     cluster_id = _text(properties, "cluster.id")
@@ -75,7 +75,7 @@ def _properties(data: bytes) -> Iterator[tuple[int, str, str]]:
 
 
 def _divided(text: str) -> tuple[str, str] | None:
-    """Key and value, escaped; None for a line with a bad escape."""
+    """Return key and value, still escaped; None for a line with a bad escape."""
     key_end = _end(_KEY, text, 0)
     value_begin = _end(_SEPARATOR, text, key_end)
     if _end(_VALUE, text, value_begin) < len(text):
@@ -90,7 +90,7 @@ def _end(pattern: re.Pattern[str], text: str, begin: int) -> int:
 
 
 def _continues(text: str) -> bool:
-    """An odd number of backslashes at the end escapes the line's end."""
+    """Whether an odd number of backslashes at the end escapes the line's end."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
@@ -129,7 +129,7 @@ def _where(properties: dict[str, _Property], name: str) -> str:
 
 
 def format_meta_properties(properties: MetaProperties) -> bytes:
-    """Content of ``meta.properties``, version 1."""
+    """Format the content of ``meta.properties``, version 1."""
     lines = [
         "version=1",
         f"cluster.id={properties.cluster_id}",

@@ -1,10 +1,10 @@
-"""Batches that are out of order: which of them is the damaged one.
+"""Finds the damaged batch among batches that are out of order.
 
 A batch's base offset is not covered by its CRC, so a flipped bit there moves the batch to other offsets
-without any other sign. Offsets may have gaps (compaction) but never go back, and end below the next
-segment. Where they go back, the batch to blame is the one whose removal leaves a gap it would have
-filled: the one before if there is room for it, else the one that goes back. An exact repetition of the
-batch before it is not damage: Kafka's own recovery accepts it and consumers drop it.
+without any other sign. Offsets may have gaps (compaction) but never decrease, and end below the next segment.
+Where they decrease, the damaged batch is the one whose removal leaves a gap that it would have filled: the
+previous one if there is room for it, else the current one. An exact repetition of the batch before it is not
+damage: Kafka's own recovery accepts it and consumers drop it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ NO_LIMIT = (1 << 63) - 1
 
 
 def misplaced_batches(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT) -> list[int]:
-    """Numbers of the batches whose offsets cannot be right.
-
-    ``next_offset`` is the end of what came before ``index``, ``limit`` the base offset of what comes
-    after it.
+    """Return the numbers of the batches whose offsets cannot be right. ``next_offset`` is the end offset of
+    the log before ``index``, ``limit`` the base offset of the batches after it.
     """
     if index.disorder(next_offset) == len(index) and (not len(index) or index.last_offset[-1] < limit):
         return []
@@ -47,13 +45,13 @@ def _length(index: BatchIndex, i: int) -> int:
 
 
 def repeated_batches(index: BatchIndex, last: BatchHeader | None = None) -> set[int]:
-    """Numbers of the batches that repeat the one before them exactly; ``last`` is the one in front of
-    ``index``."""
+    """Return the numbers of the batches that repeat the previous one exactly; ``last`` is the batch in front
+    of ``index``."""
     identities = _identities(index)
     before = [None if last is None else (last.base_offset, last.size, last.crc), *identities]
     return {i for i, identity in enumerate(identities) if identity == before[i]}
 
 
 def _identities(index: BatchIndex) -> list[tuple[int, int, int]]:
-    """What two copies of a batch have in common; the CRC does not cover the base offset."""
+    """Return the fields that identify a copy of a batch; the CRC does not cover the base offset."""
     return list(zip(index.base_offset, index.size, index.crc, strict=True))

@@ -1,9 +1,9 @@
-"""Which directories of a data directory are partitions that can be owned, by what a listing says of them; and
-which errors are about one partition alone.
+"""Selects the directories of a data directory that can be opened as partitions, and the errors that concern
+one partition alone.
 
-A name is foreign bytes. It is refused where no checkpoint could hold it (whitespace, no UTF-8), where Kafka
-would write it differently (``t-007``), and where it is a link: whoever recovers a log cuts and replaces
-files, which must not happen elsewhere.
+Names are untrusted. A name is refused where no checkpoint could contain it (whitespace, no UTF-8), where
+Kafka would write it differently (``t-007``), and where it is a link: recovery truncates and replaces files,
+which must not happen elsewhere.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = ["NamedPartition", "concerns_one_partition", "fault_of_file", "fits_ch
 
 LOG = logging.getLogger("txnkafka.storage")
 _WHITESPACE = " \t\n\x0b\f\r"
-# What a name leads to, or its rights, or damage of one inode. A failing or full disk, no memory and no more
-# descriptors are about everybody.
+# Errors of one path, its permissions, or one inode. A failing or full disk, no memory and no more descriptors
+# concern all partitions.
 _OF_ONE_FILE = frozenset(
     getattr(errno, name)
     for name in (
@@ -39,7 +39,7 @@ _OF_ONE_FILE = frozenset(
 
 
 class NamedPartition(NamedTuple):
-    """A directory that is called like a partition; ``fault``: why it is not opened, empty when it is."""
+    """A directory with the name of a partition; ``fault`` is the reason for not opening it, or empty."""
 
     name: str
     parsed: PartitionDirectory
@@ -47,8 +47,8 @@ class NamedPartition(NamedTuple):
 
 
 def named_partitions(entries: Iterable[DirectoryEntry]) -> Iterator[NamedPartition]:
-    """The partition directories among the entries of a data directory. One whose name is another spelling of
-    a partition that is there too is left alone."""
+    """Return the partition directories among the entries of a data directory. A directory whose name is
+    another spelling of an existing partition is ignored."""
     listed = list(entries)
     names = {entry.name for entry in listed}
     for entry in listed:
@@ -77,16 +77,18 @@ def _fault(entry: DirectoryEntry, parsed: PartitionDirectory) -> str:
 
 
 def fits_checkpoint(topic: str) -> bool:
-    """Whether a line of a checkpoint can name the topic: words are divided by ASCII whitespace, in UTF-8."""
+    """Whether a line of a checkpoint can contain the topic: words are separated by ASCII whitespace, in
+    UTF-8."""
     try:
         topic.encode()
     except UnicodeEncodeError:
         return False
-    return not any(each in topic for each in _WHITESPACE)
+    return not any(character in topic for character in _WHITESPACE)
 
 
 def fault_of_file(entry: DirectoryEntry) -> str:
-    """Why a file of a partition must not be written, empty when it may: links lead elsewhere."""
+    """Return the reason why a file of a partition must not be written, or an empty string. Links are refused,
+    since they lead elsewhere."""
     if parse_segment_file(entry.name) is None:
         return ""
     if entry.is_link:
@@ -97,7 +99,7 @@ def fault_of_file(entry: DirectoryEntry) -> str:
 
 
 def concerns_one_partition(error: Exception) -> bool:
-    """Whether other partitions of the data directory can be opened in spite of this error."""
+    """Whether the error concerns one partition only, so that the others can be opened."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError):
         return cause.errno in _OF_ONE_FILE

@@ -1,4 +1,4 @@
-"""``.snapshot``: the state of all producers of a partition up to the offset in the file's name.
+"""Parses ``.snapshot`` files, the state of all producers of a partition up to the offset in the file's name.
 
     0  i16  version (1)
     2  u32  CRC-32C of everything behind it
@@ -6,9 +6,9 @@
     10      46 bytes each: i64 producer id, i16 epoch, i32 last sequence, i64 last offset, i32 offset delta,
             i64 timestamp, i32 coordinator epoch, i64 first offset of the open transaction; -1 for none
 
-The checksum is verified before anything else is believed, and the count must fill the file exactly, so that
-no byte can be wrong unnoticed. Entries are made one at a time, after all of them were looked at. A snapshot
-that does not hold is dropped: an older one and the log give the same state.
+The checksum is verified before anything else is trusted, and the count must fill the file exactly, so that no
+wrong byte remains unnoticed. Entries are created one at a time, after all of them were checked. A damaged
+snapshot is dropped: an older one and the log give the same state.
 
 Source: ``ProducerStateManager.readSnapshot``, ``ProducerSnapshot.json``.
 """
@@ -38,12 +38,12 @@ _CRC_START = 6
 
 
 def parse_producer_snapshot(data: Buffer) -> list[ProducerStateEntry]:
-    """The producers in the order of the file, which means nothing; raises ``CorruptFileError``."""
+    """Return the producers in the order of the file, which is arbitrary. Raises ``CorruptFileError``."""
     return list(iter_producer_snapshot(data))
 
 
 def iter_producer_snapshot(data: Buffer) -> Iterator[ProducerStateEntry]:
-    """The same one by one. ``CorruptFileError`` is raised at once, before there is an entry."""
+    """Yield the producers one by one. ``CorruptFileError`` is raised before the first one."""
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size:
         raise CorruptFileError(f"{len(view)} bytes are no producer snapshot", position=0)
@@ -60,7 +60,8 @@ def iter_producer_snapshot(data: Buffer) -> Iterator[ProducerStateEntry]:
 
 
 def _check_values(rows: memoryview) -> None:
-    """The checksum holds, so whoever wrote what is wrong here was wrong himself; it matches no log."""
+    """Raise CorruptFileError for values that no log gives. The checksum is right, so the writer of the file
+    had a bug."""
     producer_ids = []
     for number, fields in enumerate(_ENTRY.iter_unpack(rows)):
         producer_id, epoch, sequence, last_offset, offset_delta, _, _, first = fields
@@ -68,7 +69,7 @@ def _check_values(rows: memoryview) -> None:
             position = _HEADER.size + number * _ENTRY.size
             raise CorruptFileError(f"producer {producer_id} has values that no log gives", position=position)
         producer_ids.append(producer_id)
-    producer_ids.sort()  # a set would be slow for ids that are chosen to collide in it
+    producer_ids.sort()  # a set would be slow for ids chosen to collide
     if any(map(eq, producer_ids, islice(producer_ids, 1, None))):
         raise CorruptFileError("a producer stands in the snapshot twice", position=_HEADER.size)
 

@@ -1,13 +1,13 @@
 """Readers of ``.log`` files: of one file up to some size, and of a whole segment of a partition.
 
-The size is taken once, when the directory is listed: whatever a broker appends later is not seen, so that
-every pass over the segment sees the same bytes. Bytes are either mapped (closed segments of a directory no
-broker holds) or read into a buffer that is used again; nothing here relies on bytes staying as they were
-when somebody looked at them before.
+The size is taken once, when the directory is listed: later appends of a broker are not visible, so every pass
+over the segment sees the same bytes. Bytes are either mapped (closed segments of a directory that no broker
+has locked) or read into a buffer that is reused; the reader never relies on bytes being unchanged since an
+earlier read.
 
-Bytes of a mapping may change while somebody works on them, because the file is truncated or written. So what
-follows from them counts only after ``settled()`` has said that the file is as it was; otherwise the mapping
-is given up, and the same bytes are read from the file, with the answers that ``pread`` gives.
+Bytes of a mapping may change while they are in use, because the file is truncated or written. So results
+count only after ``settled()`` has confirmed that the file is unchanged; otherwise the mapping is dropped, and
+the same bytes are read from the file, with the semantics of ``pread``.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from txnkafka.record.batch_header import BATCH_LENGTH, LOG_OVERHEAD, MIN_FRAME
 
 __all__ = ["MAX_OPEN_SEGMENTS", "LogFileReader", "SegmentReader", "divided"]
 
-MAPPED_WINDOW_BYTES = 4 << 20  # headers are looked at first, and should still be in the cache for the records
-MAX_OPEN_SEGMENTS = 64  # a partition with more gives each back after a pass over it
+MAPPED_WINDOW_BYTES = 4 << 20  # headers are scanned first, and should still be in the cache for the records
+MAX_OPEN_SEGMENTS = 64  # a partition with more closes each after a pass over it
 
 Examine = Callable[[int, memoryview, BatchIndex], None]
 
 
 class LogFileReader:
-    """Reads batches of the ``.log`` file at ``path``, of which the first ``size`` bytes count. ``mapped``: it
-    may be mapped into memory."""
+    """Reads batches of the ``.log`` file at ``path``, limited to its first ``size`` bytes. ``mapped``: it may
+    be mapped into memory."""
 
     def __init__(self, file_system: FileSystem, path: str, size: int, *, mapped: bool = False) -> None:
         self.file_system = file_system
@@ -42,7 +42,7 @@ class LogFileReader:
         self._buffer = bytearray()
 
     def read(self, position: int, length: int) -> memoryview:
-        """Bytes of the log; valid until the next read. Fewer than asked for when the file has become
+        """Read bytes of the log, which are valid until the next read. Returns fewer when the file has become
         shorter."""
         if self._file is None:
             self._open()
@@ -75,8 +75,9 @@ class LogFileReader:
             raise self._unreadable(error) from error
 
     def settled(self) -> bool:
-        """Whether the bytes that ``read`` gave are still those of the file. When a mapped file was changed:
-        False, and from now on the file is read instead, so the same bytes are to be asked for again."""
+        """Whether the bytes from ``read`` are still those of the file. When a mapped file has changed the
+        result is False, and from now on the file is read instead, so the caller must read the same bytes
+        again."""
         if self._mapping is None or not self._mapping.changed():
             return True
         self._mapping = None
@@ -85,12 +86,13 @@ class LogFileReader:
 
     @property
     def guard(self) -> Callable[[], bool] | None:
-        """``settled`` where the file is mapped; None where bytes are read into memory of this segment."""
+        """Return ``settled`` where the file is mapped; None where bytes are read into the reader's own
+        memory."""
         return self.settled if self.mapped else None
 
     def reader(self, position: int, data: memoryview) -> Callable[[int, int], memoryview]:
-        """A function that gives (position, length) of a window, which begins at ``position``: out of
-        ``data``, or read again once the file was changed under it."""
+        """Return a function that reads (position, length) of the window at ``position``: from ``data``, or
+        again from the file once that has changed."""
         from_mapping = self._mapping is not None
 
         def read(at: int, length: int) -> memoryview:
@@ -104,7 +106,7 @@ class LogFileReader:
         return LogDirError(f"cannot read {self.path}: {error.strerror or error}")
 
     def close(self) -> None:
-        """Give the file back; it is opened again when it is needed."""
+        """Close the file; it is opened again when needed."""
         if self._file is not None:
             self._file.close()
         self._file = self._mapping = None
@@ -113,13 +115,13 @@ class LogFileReader:
     def windows(
         self, start: int = 0, end: int | None = None, *, examine: Examine | None = None
     ) -> Iterator[tuple[int, memoryview, BatchIndex]]:
-        """(position, bytes, batches in them) from a batch boundary to ``end``, each window with whole
-        batches only.
+        """Yield (position, bytes, index of their batches) from a batch boundary to ``end``; each window has
+        whole batches only.
 
-        The last window's index says how the bytes end. A window is 4 MiB when the file is mapped, else what
-        its file system likes best, or one batch if that is larger. ``examine`` is called with each window
-        before it is handed out, and again if the file was changed meanwhile; whoever looks at the bytes of a
-        window later asks ``settled``.
+        The last window's index has the reason why the batches end. A window is 4 MiB when the file is mapped,
+        else the ``window_bytes`` of its file system, or one batch if that is larger. ``examine`` is called
+        with each window before it is yielded, and again if the file has changed meanwhile; later uses of a
+        window's bytes must check ``settled``.
         """
         try:
             yield from self._windows(start, self.size if end is None else min(end, self.size), examine)
@@ -142,9 +144,9 @@ class LogFileReader:
                 size = min(size, self._window_bytes)
                 continue
             if index.stop == "end" and at_end and position + len(data) < end:
-                # cut between two batches it would look like a segment of which compaction left less
+                # a file cut between two batches would look like a compacted segment
                 index.truncate(len(index), "torn", "the file became shorter while it was read")
-            # zeros at the end of a window may be the beginning of a batch, those of a whole header are not
+            # zeros at the end of a window may be the beginning of a batch, but a whole header of zeros is not
             stuck = index.stop == "garbage" or (index.stop == "zeros" and not len(index))
             if at_end or (stuck and len(data) >= MIN_FRAME):
                 yield position, data, index
@@ -165,7 +167,7 @@ class LogFileReader:
             self._file.read_ahead(position, length)
 
     def _forget_window(self) -> None:
-        """Many segments may be open at once, and a window of a remote file is large."""
+        """Release the buffer: many segments may be open at once, and a window of a remote file is large."""
         self._buffer = bytearray()
         if self._file is not None:
             self._file.read_ahead(0, 0)
@@ -184,8 +186,8 @@ class LogFileReader:
 
 
 class SegmentReader(LogFileReader):
-    """The files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``,
-    ``snapshot``) to paths. ``follows_cleaned``: what lies in front of it went through the cleaner."""
+    """Reads the files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``,
+    ``snapshot``) to paths. ``follows_cleaned``: the cleaner has been through the log in front of it."""
 
     def __init__(self, file_system: FileSystem, base_offset: int, files: dict[str, str], size: int) -> None:
         super().__init__(file_system, files["log"], size)
@@ -195,13 +197,13 @@ class SegmentReader(LogFileReader):
         self._index: BatchIndex | None = None
 
     def close(self) -> None:
-        """Close the file and forget the batches; both are read again when they are needed."""
+        """Close the file and drop the index; both are read again when needed."""
         super().close()
         self._index = None
 
     def indexes(self) -> Iterator[BatchIndex]:
-        """All batches of the segment, in one index that is remembered until ``close``, or in several (see
-        ``divided``) that are made again each time. Bytes that were read before may not be used between two of
+        """Yield all batches of the segment, in one index that is kept until ``close``, or in several (see
+        ``divided``) that are built again each time. Bytes of earlier reads must not be used between two of
         them."""
         if self._index is not None:
             yield self._index
@@ -218,21 +220,21 @@ class SegmentReader(LogFileReader):
             following = next(parts, None)
 
     def indexes_from(self, position: int) -> Iterator[BatchIndex]:
-        """The batches from ``position`` on, a batch boundary, in one or several indexes that are not
-        remembered."""
+        """Yield the batches from ``position`` on, a batch boundary, in one or several indexes, which are not
+        kept."""
         if position == 0:
             return self.indexes()
         return divided(index for _, _, index in self.windows(position))
 
     def scan(self) -> BatchIndex:
-        """All batches of the segment in one index, however large that is."""
+        """Return all batches of the segment in one index, however large that is."""
         whole, *more = self.indexes()
-        for each in more:
-            whole.extend(each)
+        for window_index in more:
+            whole.extend(window_index)
         return whole
 
     def end_offset(self) -> int:
-        """The offset behind the last batch; the base offset where there is none."""
+        """Return the offset behind the last batch; the base offset where there is none."""
         found = self.base_offset
         for index in self.indexes():
             found = index.last_offset[-1] + 1 if len(index) else found
@@ -240,26 +242,26 @@ class SegmentReader(LogFileReader):
 
     @property
     def remembered(self) -> int:
-        """How many batches of this segment are in memory."""
+        """The number of batches of this segment whose headers are in memory."""
         return 0 if self._index is None else len(self._index)
 
     def another(self) -> SegmentReader:
-        """The same segment with a buffer of its own, for whoever reads it in two places at once."""
+        """Return a reader of the same segment with its own buffer, for reading in two places at once."""
         found = SegmentReader(self.file_system, self.base_offset, self.files, self.size)
         found.mapped, found._index = self.mapped, self._index
         return found
 
     def remember(self, end_position: int, index: BatchIndex | None) -> None:
-        """Somebody has scanned the segment already, and cut it at ``end_position``; ``index`` is None when
-        the segment has several."""
+        """Take over the result of an earlier scan, which has limited the segment to ``end_position``;
+        ``index`` is None when the segment has several."""
         self.size, self._index = end_position, index
 
 
 def divided(windows: Iterable[BatchIndex]) -> Iterator[BatchIndex]:
-    """The batches of ``windows`` (one at least) in indexes of about MAX_INDEXED_BATCHES.
+    """Join the batches of ``windows`` (at least one) to indexes of about MAX_INDEXED_BATCHES.
 
-    They are divided where offsets are in order, so that whoever looks for misplaced batches sees the
-    neighbours of each, unless the order is wrong everywhere. The last one says how the bytes end.
+    They are divided where offsets are in order, so that a search for misplaced batches sees the neighbours of
+    each, unless the order is wrong everywhere. The last index has the reason why the batches end.
     """
     part = BatchIndex()
     for index in windows:

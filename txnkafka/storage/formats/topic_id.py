@@ -1,6 +1,6 @@
-"""Kafka's ids: 16 bytes, written as 22 characters of URL-safe base64 without padding.
+"""Converts Kafka's ids: 16 bytes, written as 22 characters of URL-safe base64 without padding.
 
-Topic ids and directory ids share the form. The zero id means "none" and is never a valid topic id.
+Topic ids and directory ids have the same form. The zero id stands for none and is never a valid topic id.
 
 Source: ``org.apache.kafka.common.Uuid``.
 """
@@ -17,21 +17,21 @@ _ZERO = bytes(16)
 
 
 def topic_id_from_bytes(data: bytes) -> str:
-    """The 22 characters for 16 bytes."""
+    """Return the 22 characters for 16 bytes."""
     if len(data) != 16:
         raise ValueError(f"a topic id has 16 bytes, not {len(data)}")
     return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
 
 
 def topic_id_to_bytes(text: str) -> bytes:
-    """The 16 bytes for 22 characters; raises ``ValueError`` for anything else."""
+    """Return the 16 bytes for 22 characters. Raises ``ValueError`` for anything else."""
     if not _TOPIC_ID.fullmatch(text):
         raise ValueError(f"not an id: {text[:40]!r}")
     return base64.urlsafe_b64decode(text + "==")
 
 
 def parse_topic_id(text: str) -> str:
-    """The id in its canonical spelling; raises ``ValueError`` when it is malformed or zero."""
+    """Return the id in its canonical spelling. Raises ``ValueError`` when it is malformed or zero."""
     data = topic_id_to_bytes(text)
     if data == _ZERO:
         raise ValueError("the id is zero")

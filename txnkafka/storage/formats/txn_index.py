@@ -1,4 +1,5 @@
-"""``.txnindex``: the aborted transactions whose end marker lies in a segment, in the order of their markers.
+"""Parses ``.txnindex`` files, the aborted transactions whose end markers are in a segment, in the order of
+the markers.
 
     0   i16  version (0; Kafka reads the first byte only)
     2   i64  producer id
@@ -6,9 +7,9 @@
     18  i64  last offset: the abort marker's
     26  i64  last stable offset when the marker was appended
 
-The file has no checksum and no length, and Kafka makes none when a segment has no aborts: an absent file is
-no proof that nothing was aborted. Parsing never raises; it keeps what is sound and names the rest, and it is
-for the caller to look into the log when there is a problem.
+The file has no checksum and no length, and Kafka creates none when a segment has no aborts: an absent file is
+no proof that nothing was aborted. Parsing never raises; it returns the sound entries and the problems of the
+others, and the caller reads the log when there is a problem.
 
 Source: ``TransactionIndex``, ``AbortedTxn``.
 """
@@ -27,14 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ENTRY_SIZE", "AbortedTxn", "TxnIndexProblem", "iter_txn_index", "packed", "parse_txn_index"]
 
-_ENTRY = struct.Struct(">bbqqqq")  # the version is its first byte, to Kafka's reader
+_ENTRY = struct.Struct(">bbqqqq")  # Kafka's reader takes only the first byte for the version
 ENTRY_SIZE = _ENTRY.size
 _MAX_PROBLEMS = 100
 _PIECE = 4096 * _ENTRY.size
 
 
 class AbortedTxn(NamedTuple):
-    """An aborted transaction; ``last_stable_offset`` is where the oldest other one open at its end begins."""
+    """An aborted transaction; ``last_stable_offset`` is the first offset of the oldest other one open at its
+    end."""
 
     version: int
     producer_id: int
@@ -44,19 +46,20 @@ class AbortedTxn(NamedTuple):
 
 
 class TxnIndexProblem(NamedTuple):
-    """Something a transaction index should not say, at a position of the file."""
+    """A fault in a transaction index, at a position of the file."""
 
     position: int
     text: str
 
 
 def packed(entries: Iterable[AbortedTxn]) -> bytes:
-    """The entries as the file has them."""
+    """Return the bytes of the entries."""
     return b"".join(_ENTRY.pack(entry.version, 0, *entry[1:]) for entry in entries)
 
 
 def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], list[TxnIndexProblem]]:
-    """The sound entries, and what is wrong with the others; after a hundred problems the rest is given up."""
+    """Return the sound entries, and the problems of the others; after a hundred problems the rest is not
+    read."""
     problems: list[TxnIndexProblem] = []
     return [entry for _, entry in iter_txn_index(data, base_offset, problems)], problems
 
@@ -64,8 +67,8 @@ def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], l
 def iter_txn_index(
     data: Buffer, base_offset: int, problems: list[TxnIndexProblem] | None = None
 ) -> Iterator[tuple[int, AbortedTxn]]:
-    """The same one by one, each sound entry with its position; problems are added to the list when they are
-    met. A small piece of the file at a time is in memory as tuples."""
+    """Yield each sound entry with its position; problems are added to the list on the way. Only a small piece
+    of the file at a time is in memory as tuples."""
     problems = [] if problems is None else problems
     view = memoryview(data).cast("B")
     whole = len(view) - len(view) % _ENTRY.size
@@ -92,8 +95,8 @@ def iter_txn_index(
 def _sound_ones(
     rows: list[tuple[int, ...]], begin: int, bounds: tuple[int, int], problems: list[TxnIndexProblem]
 ) -> Iterator[tuple[int, AbortedTxn]]:
-    """Those of the entries from position ``begin`` on that are sound. ``bounds``: the segment's base offset,
-    and the last offset of the sound entry before these."""
+    """Yield the sound ones of the entries from position ``begin`` on. ``bounds``: the segment's base offset,
+    and the last offset of the previous sound entry."""
     base_offset, previous = bounds
     for position, (version, low_byte, *fields) in zip(count(begin, _ENTRY.size), rows):
         if len(problems) == _MAX_PROBLEMS:
@@ -104,15 +107,15 @@ def _sound_ones(
         if text is None:
             previous = entry.last_offset
             yield position, entry
-            # Kafka reads such an entry all the same, but the low byte did not get there by itself.
+            # Kafka accepts such an entry, but the low byte is a sign of damage.
             text = f"version {low_byte & 0xFF} is not known, read as 0" if low_byte else None
         if text is not None:
             problems.append(TxnIndexProblem(position, text))
 
 
 def _sound_entries(rows: list[tuple[int, ...]], previous: int) -> list[AbortedTxn] | None:
-    """All entries, checked column by column, which is several times quicker; None when there is a fault
-    to name."""
+    """Return all entries, checked column by column, which is several times faster; None when there is a
+    fault."""
     versions, low_bytes, producer_ids, first_offsets, last_offsets, stable_offsets = zip(*rows, strict=True)
     sound = (
         not any(versions)

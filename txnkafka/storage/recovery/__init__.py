@@ -1,1 +1,1 @@
-"""Opening the log of a partition: after a clean stop, after a crash, after a crash while opening it."""
+"""Opens the log of a partition after a clean shutdown or a crash, even a crash while opening it."""

@@ -1,5 +1,5 @@
-"""The leader epochs of a log that is loaded: from ``leader-epoch-checkpoint``, or from the batches where
-that cannot be read.
+"""Loads the leader epochs of a log from ``leader-epoch-checkpoint``, or from the batches where that cannot be
+read.
 
 Source: ``LeaderEpochFileCache``, ``LogLoader.load``.
 """
@@ -28,8 +28,8 @@ __all__ = ["EpochFile", "cut_epochs", "load_epochs"]
 
 
 class EpochFile(NamedTuple):
-    """The entries of the file, or None and what is wrong with it. An empty file counts as none: Kafka writes
-    one for a log without epochs."""
+    """The entries of the file, or None and the fault. An empty file counts as missing: Kafka writes one for a
+    log without epochs."""
 
     path: str
     entries: list[EpochEntry] | None
@@ -38,9 +38,10 @@ class EpochFile(NamedTuple):
 
 
 def load_epochs(found: FoundLog, first_checked: int, start: Start) -> EpochFile:
-    """Load the epochs from their file. Without a sound one, from the batches of the segments below number
-    ``first_checked``; those from there on are followed while they are checked. After a crash the file counts
-    up to the recovery point only: the flush that makes a batch durable writes its epoch. Raises OSError."""
+    """Load the epochs from their file, or, if that is not sound, from the batches of the segments below
+    number ``first_checked``; the epochs of later segments are added while their batches are checked. After a
+    crash the file counts up to the recovery point only: the flush that makes a batch durable writes its
+    epoch. Raises OSError."""
     file = _read(found)
     if file.entries is not None:
         found.epochs = LeaderEpochs(file.entries)
@@ -67,8 +68,8 @@ def _read(found: FoundLog) -> EpochFile:
 
 
 def cut_epochs(found: FoundLog, file: EpochFile, log_start_offset: int, start: Start) -> bool:
-    """Keep the epochs that the log has, and write them; whether the file has these and no others then. Raises
-    OSError."""
+    """Truncate the epochs to the log, and write them if necessary. Returns whether the file has exactly these
+    epochs. Raises OSError."""
     if file.entries is None and (found.epochs.entries or file.is_damaged):  # logs of old brokers have none
         found.note(file.path, "rebuilt from the log", file.fault)
     found.epochs.truncate_from_start(log_start_offset)
@@ -76,8 +77,8 @@ def cut_epochs(found: FoundLog, file: EpochFile, log_start_offset: int, start: S
     if found.epochs.entries == file.entries:
         return True
     if start.clean_shutdown and file.entries is not None:
-        # a broker that becomes the leader notes its epoch at the log end: nearly every partition has one to
-        # forget, which can wait until something is appended
+        # a broker that becomes the leader writes its epoch with the log end: nearly every partition has such
+        # an epoch to remove, which can wait until the next append
         return False
     has_segments = found.active.size > 0 or len(found.segments) > 1
     if file.entries is not None or has_segments or file.is_damaged:

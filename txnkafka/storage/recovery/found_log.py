@@ -1,5 +1,4 @@
-"""A log while recovery loads it: the segments that are there, what is known of each, what was repaired, and
-which files are to be synced.
+"""The state of a log while recovery loads it: its segments, their states, the repairs, and the files to sync.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
 
 
 class SegmentState(Enum):
-    """What recovery knows of a segment, and so what becomes of the files that follow from its log."""
+    """The state of a segment in recovery, which decides what happens to its derived files."""
 
     TRUSTED = "its files are used as they are"
     COMPARED = "every batch was checked: its files are compared with the log"
@@ -35,8 +34,8 @@ class SegmentState(Enum):
 
 
 class FoundLog:
-    """The log in ``directory``. ``segments`` ascend, and there is one at least once ``find_segments`` has
-    returned; their ``states`` are known once the log end is."""
+    """The log in ``directory``. ``segments`` ascend; there is at least one after ``find_segments``. Their
+    ``states`` are set with the log end."""
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class FoundLog:
         self.segments: list[LogSegment] = []
         self.states: dict[LogSegment, SegmentState] = {}
         self.lack_an_index: set[LogSegment] = set()
-        self.new_segment: LogSegment | None = None  # its file is created when the log end is certain
+        self.new_segment: LogSegment | None = None  # its file is created once the log end is known
         self.snapshots = ProducerSnapshots(files, directory)
         self.epochs = LeaderEpochs()
         self.log_end_offset = 0
@@ -64,7 +63,7 @@ class FoundLog:
 
     @property
     def active(self) -> LogSegment:
-        """The segment that will be appended to."""
+        """The last segment, which receives appends."""
         return self.segments[-1]
 
     def note(self, what: str, action: str = "", why: str = "") -> None:
@@ -88,7 +87,7 @@ class FoundLog:
                     self.lack_an_index.add(segment)
                 self.segments.append(segment)
             elif file.kind != "snapshot" and file.base_offset not in bases:
-                self.files.remove(self.files.join(self.directory, name))  # the rest of a removal
+                self.files.remove(self.files.join(self.directory, name))  # left by an interrupted removal
         self.segments.sort(key=lambda segment: segment.base_offset)
         if not self.segments:
             self.begin(log_start_offset, self.loaded_ms)
@@ -124,7 +123,7 @@ class FoundLog:
         del self.segments[first:]
 
     def in_state(self, state: SegmentState) -> list[LogSegment]:
-        """The segments that are in that state."""
+        """Return the segments in that state."""
         return [segment for segment in self.segments if self.states[segment] is state]
 
     def close_files(self) -> None:

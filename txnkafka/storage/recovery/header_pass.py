@@ -1,6 +1,6 @@
-"""What follows from the headers of the segments that recovery checks: leader epochs, producers, snapshots at
-the segments' bases, and the transaction indexes. All of it is made in memory while the batches are read to be
-checked, so that they are read once; nothing is written before it is certain where the log ends.
+"""Derives state from the headers of the segments that recovery checks: leader epochs, producers, snapshots at
+the segments' bases, and transaction indexes. All of it is built in memory while the batches are checked, so
+that they are read once; nothing is written before the log end is known.
 
 Source: ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState``.
 """
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["HeaderPass", "assign_epochs"]
 
-MOST_KEPT = 64 << 20  # bytes of snapshots that wait to be written
+MOST_KEPT = 64 << 20  # bytes of snapshots in memory, until they are written
 
 
 class HeaderPass:
-    """Follows the batches of a log's segments, from ``first_rebuilt`` on for producers too.
+    """Follows the batches of a log's segments; producers are followed from segment ``first_rebuilt`` on.
 
-    ``is_complete`` says whether producers were followed to the log end. They are not where a segment is read
-    twice because its batches are out of order, and where more snapshots wait than memory should hold; then
+    ``is_complete`` says whether producers were followed to the log end. They are not if a segment was read
+    twice because its batches are out of order, or if the snapshots need more than MOST_KEPT bytes; then
     ``rebuild`` reads the segments once more.
     """
 
@@ -47,8 +47,8 @@ class HeaderPass:
         self._kept = 0
 
     def begin(self, segment: LogSegment) -> None:
-        """The next segment is read from its beginning, or the same one again. Raises OSError, and
-        CorruptRecordError where the log in front of it cannot be read."""
+        """Begin with the next segment, or with the same one again. Raises OSError, and CorruptRecordError
+        where the log in front of it cannot be read."""
         if segment is self._first_rebuilt and segment is not self._segment:
             self.is_complete = True
             self._load(segment.base_offset)
@@ -62,23 +62,23 @@ class HeaderPass:
                 self._give_up()
 
     def take(self, batches: BatchIndex) -> None:
-        """The next batches of the segment, all of them sound."""
+        """Follow the next batches of the segment, all of them sound."""
         assign_epochs(self._found.epochs, batches)
         if self.is_complete and self._segment is not None:
             self.producers.replay(batches, self._segment.base_offset, self._completed)
 
     def end(self) -> None:
-        """The segment ends. Raises CorruptRecordError when its markers are out of order."""
+        """End the segment. Raises CorruptRecordError when its markers are out of order."""
         if self.is_complete and self._segment is not None:
             self._txn_indexes[self._segment] = _txn_index(self._segment, self._completed)
             self._completed.clear()
 
     def _load(self, offset: int) -> None:
-        """Load the state at ``offset``, the base of a segment. A snapshot at another offset than the base of
-        a segment is a stray one, that will be removed."""
+        """Load the state at ``offset``, the base of a segment. A snapshot at any other offset is a stray one,
+        which will be removed."""
         found = self._found
         bases = {segment.base_offset for segment in found.segments}
-        offsets = [each for each in found.snapshots.offsets if each <= offset and each in bases]
+        offsets = [base for base in found.snapshots.offsets if base <= offset and base in bases]
         self._loaded = load_newest(self.producers, found.snapshots, offsets, found.loaded_ms)
         start = found.segments[0].base_offset if self._loaded.offset is None else self._loaded.offset
         if start < offset:
@@ -91,7 +91,8 @@ class HeaderPass:
             kept.clear()
 
     def apply(self, rebuilt: list[LogSegment]) -> None:
-        """Write what was made of the segments that are left of the log. Raises OSError."""
+        """Write the snapshots and transaction indexes of the segments that remain in the log. Raises
+        OSError."""
         found = self._found
         remove_damaged(found, self._loaded)
         first = found.segments[0].base_offset
@@ -102,10 +103,10 @@ class HeaderPass:
             _replace_txn_index(segment, self._txn_indexes[segment])
 
     def rebuild(self, rebuilt: list[LogSegment], loaded: int) -> None:
-        """The same as ``apply`` by reading the segments once more; ``producers`` are those at the base of the
-        first one, from the snapshot at ``loaded`` on. Raises CorruptRecordError and OSError."""
+        """Like ``apply``, but reads the segments once more; ``producers`` are those at the base of the first
+        one, loaded from the snapshot at ``loaded``. Raises CorruptRecordError and OSError."""
         found = self._found
-        found.snapshots.remove_above(loaded)  # what a crash has left of them
+        found.snapshots.remove_above(loaded)  # left by a crash
         for segment in rebuilt:
             if segment.base_offset != found.segments[0].base_offset:
                 found.snapshots.write(segment.base_offset, self.producers.snapshot())

@@ -1,4 +1,4 @@
-"""Finishing what a crash has left half done in a partition directory: see ``storage.formats.leftovers``.
+"""Finishes deletions and compactions that a crash interrupted: see ``storage.formats.leftovers``.
 
 Source: ``LogLoader.load``, ``LogLoader.removeTempFilesAndCollectSwapFiles``.
 """
@@ -33,9 +33,9 @@ TEMPORARY = {f"{LEADER_EPOCH_CHECKPOINT}.tmp", f"{PARTITION_METADATA}.tmp"}
 def finish_interrupted(
     files: DataFiles, directory: str, note: Callable[[str, str, str], None]
 ) -> list[DirectoryEntry]:
-    """Finish or undo it, durably; returns the files that are there then. Running it again, after any part of
-    it, comes to the same end. Raises LogDirError, before anything is changed, when a file of a segment is a
-    link or cannot be looked at."""
+    """Finish or undo all interrupted changes of a directory durably; returns the files that exist afterwards.
+    The function is idempotent, even if it is interrupted itself. Raises LogDirError, before anything is
+    changed, when a file of a segment is a link or cannot be opened."""
     listed = files.list(directory)
     for entry in listed:
         fault = fault_of_file(entry)
@@ -68,13 +68,13 @@ def _finish(
     note: Callable[[str, str, str], None],
 ) -> None:
     if swaps:
-        files.sync_directory(directory)  # their names, before what they replace goes
+        files.sync_directory(directory)  # sync their names before the replaced files are removed
         names = ", ".join(map(_name, swaps))
         note(f"a compaction in {directory}", "finished", f"{names} take their places")
     for name in doomed:
         files.remove(files.join(directory, name))
     files.sync_directory(directory)
-    # the log goes last: while it is a swap, all of this is done again
+    # the log is renamed last: as long as it is a swap, a crash repeats all of this
     for file in sorted(swaps, key=lambda file: file.kind == "log"):
         name = _name(file)
         files.rename(files.join(directory, name), files.join(directory, name.removesuffix(SWAP)))

@@ -1,7 +1,6 @@
-"""Where the log of a partition ends that was found on the disk: what is no sound batch is cut off, unless it
-was durable.
+"""Finds the end of a log on the disk, and truncates unsound batches there unless they were durable.
 
-``find_end`` decides and changes nothing on the disk, ``end_log`` does what was decided.
+``find_end`` decides without changing the disk, ``end_log`` applies the decision.
 
 Source: ``LogLoader.recoverLog``, ``LogSegment.recover``.
 """
@@ -28,9 +27,9 @@ __all__ = ["LogEnd", "Repair", "Start", "end_log", "find_end", "first_checked", 
 
 @dataclass(frozen=True)
 class Repair:
-    """What is to be repaired beyond what opening a log takes: the derived files of all segments are looked
-    at. ``full``: all batches are checked, and derived files compared with them. ``truncate_corrupt``: where
-    what was durable is damaged, it is given up."""
+    """Repairs beyond those of opening a log: the derived files of all segments are checked. ``full``: all
+    batches are checked, and derived files compared with them. ``truncate_corrupt``: damaged durable records
+    are given up."""
 
     full: bool = False
     truncate_corrupt: bool = False
@@ -38,7 +37,7 @@ class Repair:
 
 @dataclass(frozen=True)
 class Start:
-    """What the data directory knows of a partition before it is opened."""
+    """The facts that the data directory has about a partition before it is opened."""
 
     clean_shutdown: bool = False
     recovery_point: int | None = 0  # None: the checkpoint is damaged
@@ -47,18 +46,18 @@ class Start:
 
     @property
     def is_checked(self) -> bool:
-        """Whether every batch is looked at, whatever is known to be durable."""
+        """Whether all batches are checked, durable or not."""
         return self.repair is not None and self.repair.full
 
     @property
     def gives_up(self) -> bool:
-        """Whether what was durable and is damaged is cut off, too."""
+        """Whether damaged durable records are truncated, too."""
         return self.repair is not None and self.repair.truncate_corrupt
 
 
 class LogEnd(NamedTuple):
-    """The log ends at ``end``, in segment ``number``; with ``end.fault`` what follows is cut off.
-    ``is_rebuilt``: the indexes of that segment were made from the log although the stop was clean."""
+    """The end of the log: at ``end``, in segment ``number``; with ``end.fault`` the rest is truncated.
+    ``is_rebuilt``: the indexes of that segment were rebuilt from the log although the shutdown was clean."""
 
     number: int
     end: SegmentEnd
@@ -66,7 +65,7 @@ class LogEnd(NamedTuple):
 
 
 def first_unknown(found: FoundLog, start: Start) -> int:
-    """Number of the first segment that may have something that is not durable."""
+    """Return the number of the first segment that may have bytes that are not durable."""
     if start.recovery_point is None and not start.clean_shutdown:
         return 0
     return _first_unsettled(found, start)
@@ -78,18 +77,18 @@ def _first_unsettled(found: FoundLog, start: Start) -> int:
 
 
 def first_checked(found: FoundLog, start: Start) -> int:
-    """Number of the first segment whose batches are all checked; behind the last one where only the tail
-    is."""
+    """Return the number of the first segment whose batches are all checked; the number of segments where only
+    the tail is checked."""
     if start.is_checked:
         return 0
     return len(found.segments) if start.clean_shutdown else first_unknown(found, start)
 
 
 def find_end(found: FoundLog, start: Start, headers: HeaderPass) -> LogEnd:
-    """Find the log end. Segments from the recovery point on are checked, with ``headers`` following their
-    batches; after a clean stop the last one's tail is.
+    """Find the log end. Segments from the recovery point on are checked, and ``headers`` follows their
+    batches; after a clean shutdown only the tail of the last one is checked.
 
-    Raises CorruptRecordError when something that was durable is damaged or missing.
+    Raises CorruptRecordError when durable records are damaged or missing.
     """
     end, is_rebuilt, number = SegmentEnd(found.segments[0].base_offset, 0, ""), False, 0
     for number in range(min(first_checked(found, start), len(found.segments) - 1), len(found.segments)):
@@ -118,8 +117,8 @@ def _check(found: FoundLog, number: int, next_offset: int, headers: HeaderPass) 
 
 
 def _is_known_to_go_on(found: FoundLog, segment: LogSegment, end: int) -> bool:
-    """Whether a snapshot or the time index knows offsets past the log end. What follows from the log must not
-    be believed then: it would describe batches that are not the ones appended next."""
+    """Whether a snapshot or the time index has offsets past the log end. Then derived files must not be
+    trusted: they would describe batches other than the ones appended next."""
     last = segment.time_index.last()
     if last is not None and segment.base_offset + last[1] >= end:
         return True
@@ -127,8 +126,8 @@ def _is_known_to_go_on(found: FoundLog, segment: LogSegment, end: int) -> bool:
 
 
 def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
-    """Raises CorruptRecordError when the log is damaged, or ends between two batches, before what was
-    durable, unless all of that was deleted."""
+    """Raise CorruptRecordError when the log ends below its durable end, damaged or between two batches,
+    unless all durable offsets behind that were deleted."""
     end, segment = log_end.end, found.segments[log_end.number]
     durable = start.recovery_point or 0
     if end.fault:
@@ -144,7 +143,7 @@ def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
 
 
 def _refused(reason: str, position: int, offset: int, segment: LogSegment) -> CorruptRecordError:
-    """The error of a log that has lost what was durable."""
+    """Return the error for a log that has lost durable records."""
     error = CorruptRecordError(reason, position=position, offset=offset, file=segment.path("log"))
     error.remedy = (
         "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
@@ -154,8 +153,8 @@ def _refused(reason: str, position: int, offset: int, segment: LogSegment) -> Co
 
 
 def _begins_below(segment: LogSegment, durable: int) -> bool:
-    """Whether a segment whose first batch does not belong there begins with a sound batch that was durable:
-    the file has another segment's name, and cutting it would lose what it contains."""
+    """Whether a segment with a misplaced first batch begins with a sound durable batch: then the file has
+    another segment's name, and truncating it would lose its records."""
     view = segment.view()
     try:
         for position, data, index in view.windows():
@@ -167,7 +166,7 @@ def _begins_below(segment: LogSegment, durable: int) -> bool:
 
 
 def end_log(found: FoundLog, start: Start, log_end: LogEnd) -> None:
-    """Cut the log at its end, and set the states of its segments. Raises OSError."""
+    """Truncate the log at its end, and set the states of its segments. Raises OSError."""
     found.log_end_offset = log_end.end.next_offset
     if log_end.end.fault:
         _cut(found, log_end)
@@ -181,20 +180,21 @@ def end_log(found: FoundLog, start: Start, log_end: LogEnd) -> None:
 
 
 def _cut(found: FoundLog, log_end: LogEnd) -> None:
-    """Cut the log in front of the first batch that is not sound."""
+    """Truncate the log in front of the first batch that is not sound."""
     number, end, _ = log_end
     segment = found.segments[number]
-    lost = segment.size - end.position + sum(each.size for each in found.segments[number + 1 :])
+    lost = segment.size - end.position + sum(later.size for later in found.segments[number + 1 :])
     place = f"position {end.position}, offset {end.next_offset}, {lost} bytes go"
     found.note(segment.path("log"), f"cut at {place}", end.fault)
     if number + 1 < len(found.segments):
         found.drop_segments(number + 1)
-        found.files.sync_directory(found.directory)  # while the damage still shows that they do not follow
+        # before the cut: as long as the damage is there, it shows that these segments do not count
+        found.files.sync_directory(found.directory)
     segment.cut_tail(end.position)
 
 
 def _begin_at(found: FoundLog, start: Start) -> None:
-    """The log ends before it begins: nothing of it counts, and no offset below its start is used again."""
+    """Empty a log that ends below its start, so that no offset below the start is used again."""
     offset = found.log_end_offset
     found.log_end_offset = start.log_start_offset
     found.note("the log", "emptied", f"it ends at {offset}, but begins at {start.log_start_offset}")
@@ -205,8 +205,8 @@ def _begin_at(found: FoundLog, start: Start) -> None:
 
 
 def _set_states(found: FoundLog, start: Start, *, was_cut: bool) -> None:
-    """Below the recovery point, and after a clean stop, files that follow from the log are as good as the
-    log, unless that was cut."""
+    """Set the states of all segments. Below the recovery point, and after a clean shutdown, derived files are
+    as reliable as the log, unless it was truncated."""
     unknown = len(found.segments) if start.clean_shutdown else first_unknown(found, start)
     for number, segment in enumerate(found.segments):
         is_rebuilt = number >= unknown or (was_cut and segment is found.active)

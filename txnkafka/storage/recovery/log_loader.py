@@ -1,13 +1,13 @@
-"""Opening the log of a partition: after a clean stop, after a crash, after a crash while opening it.
+"""Opens the log of a partition after a clean shutdown or a crash, even a crash while opening it.
 
-After a clean stop the files are believed but for the end: the last segment's tail is checked, the snapshot at
-the log end is taken. Otherwise every batch from the recovery point on is checked, the log is cut at the first
-that is not sound, and what follows from the log is rebuilt. Below the recovery point nothing may be wrong:
-that is CorruptRecordError, and the partition is not opened.
+After a clean shutdown the files are trusted except for the end: the last segment's tail is checked, the
+snapshot at the log end is loaded. Otherwise every batch from the recovery point on is checked, the log is
+truncated at the first unsound one, and derived files are rebuilt. Damage below the recovery point raises
+CorruptRecordError, and the partition is not opened.
 
-Better than Kafka: a torn tail is cut after a clean stop too, nothing is ever appended behind it; a snapshot
-or a transaction index that is missing never makes transactions disappear; damage below the recovery point is
-never "repaired" by throwing away what follows. docs/recovery.md tells users all of it.
+Better than Kafka: a torn tail is truncated after a clean shutdown too, so nothing is ever appended behind it;
+a missing snapshot or transaction index never makes transactions disappear; damage below the recovery point is
+never "repaired" by discarding everything behind it. docs/recovery.md explains all of it to users.
 
 Source: ``LogLoader``, ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState``.
 """
@@ -50,7 +50,7 @@ __all__ = ["OpenedLog", "Repair", "Start", "load_log", "new_log", "open_log"]
 
 
 class OpenedLog(NamedTuple):
-    """A log, and what had to be done to open it."""
+    """A log, and the repairs that opening it needed."""
 
     log: PartitionLog
     repairs: list[RepairStep]
@@ -66,11 +66,11 @@ def open_log(
     now_ms: int,
     resources: LogResources | None = None,
 ) -> OpenedLog:
-    """Open the log in ``directory``, which is made when it is not there, and make what it has durable. Logs
-    of one thread share ``resources``.
+    """Open the log in ``directory``, which is created if it does not exist, and make its contents durable.
+    Logs of one thread share ``resources``.
 
-    Raises CorruptRecordError when something below the recovery point is damaged, LogDirError when a file
-    cannot be read or is a link, KafkaStorageError when a sync fails, and OSError.
+    Raises CorruptRecordError when bytes below the recovery point are damaged, LogDirError when a file cannot
+    be read or is a link, KafkaStorageError when a sync fails, and OSError.
     """
     found = FoundLog(files, directory, topic_partition, config, now_ms)
     loaded = load_log(found, start)
@@ -87,7 +87,7 @@ def new_log(
     now_ms: int,
     resources: LogResources | None = None,
 ) -> PartitionLog:
-    """Begin a log in ``directory``, which is empty; the caller makes its file durable. Raises OSError."""
+    """Begin a log in the empty ``directory``; the caller makes its file durable. Raises OSError."""
     segment = LogSegment(files, directory, 0, config, created_ms=now_ms)
     segment.files.create("log")
     segment.close()  # there may be ten thousand; an append opens it again
@@ -106,7 +106,7 @@ def new_log(
 
 
 def load_log(found: FoundLog, start: Start) -> LoadedLog:
-    """Recover the log, and make it durable. Raises what ``open_log`` does."""
+    """Recover the log, and make it durable. Raises the errors of ``open_log``."""
     entries = finish_interrupted(found.files, found.directory, found.note)
     try:
         found.find_segments(entries, start.log_start_offset)
@@ -119,7 +119,7 @@ def load_log(found: FoundLog, start: Start) -> LoadedLog:
 
 
 def _load(found: FoundLog, start: Start) -> LoadedLog:
-    # First pass: the batches. Nothing is changed on the disk before the log end is certain.
+    # First pass: the batches. Nothing is changed on the disk before the log end is known.
     epoch_file = load_epochs(found, first_checked(found, start), start)
     headers = HeaderPass(found, len(found.segments) if start.clean_shutdown else first_unknown(found, start))
     log_end = find_end(found, start, headers)
@@ -128,11 +128,11 @@ def _load(found: FoundLog, start: Start) -> LoadedLog:
     if found.new_segment is not None:
         found.new_segment.files.create("log")
     found.active.count_anew()
-    # Second pass: what follows from the batches.
+    # Second pass: the state and files derived from the batches.
     is_current = cut_epochs(found, epoch_file, log_start, start)
     producers = _load_producers(found, headers, log_start, start)
     _make_missing(found, start)
-    # Third pass: the disk.
+    # Third pass: sync to the disk.
     _make_durable(found, start)
     producers.on_high_watermark(found.log_end_offset)
     return LoadedLog(
@@ -149,8 +149,8 @@ def _load(found: FoundLog, start: Start) -> LoadedLog:
 
 
 def _load_producers(found: FoundLog, headers: HeaderPass, log_start: int, start: Start) -> ProducerTable:
-    """State of all producers at the log end, and the transaction indexes of the segments that are
-    rebuilt."""
+    """Return the state of all producers at the log end, and rebuild the transaction indexes of the segments
+    in state REBUILT."""
     snapshots, end = found.snapshots, found.log_end_offset
     rebuilt = found.in_state(SegmentState.REBUILT)
     begin = rebuilt[0].base_offset if rebuilt else end
@@ -181,7 +181,8 @@ def _write_newest(found: FoundLog, producers: ProducerTable, *, has_data: bool, 
 
 
 def _make_missing(found: FoundLog, start: Start) -> None:
-    """Where an index is missing, more may be: what follows from such a segment is made now, as in Kafka."""
+    """Rebuild derived files of segments that lack an index, since other files may be missing too, as in
+    Kafka."""
     for segment in found.segments:
         if segment in found.lack_an_index or start.repair is not None:
             segment.load()
@@ -192,8 +193,8 @@ def _make_missing(found: FoundLog, start: Start) -> None:
 
 
 def _make_durable(found: FoundLog, start: Start) -> None:
-    """Sync everything that the log has, before it is used. What follows from the active segment is rebuilt
-    after every crash, and need not be on the disk."""
+    """Sync the whole log before it is used. Files derived from the active segment are rebuilt after every
+    crash, and need not be synced."""
     unsynced, active = found.unsynced_files, found.active
     if found.log_end_offset > (start.recovery_point or 0) and not start.clean_shutdown:
         unsynced.append(active.file("log"))
@@ -217,8 +218,8 @@ def _make_durable(found: FoundLog, start: Start) -> None:
 
 
 def _sync(found: FoundLog) -> None:
-    """Sync the files, then the names. Raises KafkaStorageError: after that no program can say what is on the
-    disk."""
+    """Sync the files, then the names. Raises KafkaStorageError; after a failed sync the content of the disk
+    is unknown."""
     failed: OSError | None = None
     try:
         for file in found.unsynced_files:

@@ -1,6 +1,6 @@
-"""Where the batches of a segment end that somebody finds on the disk, and what is wrong with what follows.
+"""Finds the end of the sound batches of a segment on the disk, and the fault behind it.
 
-Nothing is changed here but what the segment has in memory: its indexes are made on the way.
+Only the segment's state in memory changes: its indexes are built on the way.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentEnd", "check_segment", "walk_tail"]
 
-_MANY_INTERVALS = 4  # between index entries; who has none behind so many has lost them
+_MANY_INTERVALS = 4  # between index entries; an index without entries behind so many has lost them
 _BAD_OFFSETS = "the offsets of the batch that begins there contradict those around it"
 
 
 class SegmentEnd(NamedTuple):
-    """The log goes on at ``next_offset``; the first ``position`` bytes are sound. When there are more,
-    ``fault`` says what they are."""
+    """The end of a segment's sound batches: the log continues at ``next_offset``; the first ``position``
+    bytes are sound. When there are more, ``fault`` describes them."""
 
     next_offset: int
     position: int
@@ -35,8 +35,8 @@ class SegmentEnd(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Batches from a position on: the log before them ends at ``next_offset``, behind them it goes on at
-    ``limit``."""
+    """A range of batches from a position on: the log before them ends at ``next_offset``, behind them it
+    continues at ``limit``."""
 
     position: int
     next_offset: int
@@ -44,8 +44,8 @@ class _Place(NamedTuple):
 
 
 def walk_tail(segment: LogSegment) -> SegmentEnd:
-    """Check the batches from the last index entry on; all of them, and make the indexes anew, when something
-    is wrong, for an entry may lie, or tell of the batch that is torn."""
+    """Check the batches from the last index entry on. If there is a fault, check all batches and rebuild the
+    indexes, since the entry may be wrong, or belong to the torn batch."""
     whole = _Place(0, segment.base_offset)
     last = segment.last_entry()
     if last is None:
@@ -67,11 +67,11 @@ def walk_tail(segment: LogSegment) -> SegmentEnd:
 
 
 def check_segment(segment: LogSegment, next_offset: int, limit: int, headers: HeaderPass) -> SegmentEnd:
-    """Check all batches and make the indexes from them. The log before them ends at ``next_offset``, what
-    follows begins at ``limit``. ``headers`` follows the batches from the segment's beginning on, and once
-    more where they are out of order.
+    """Check all batches and build the indexes from them. The log before them ends at ``next_offset``, the
+    next segment begins at ``limit``. ``headers`` follows the batches from the segment's beginning on, and
+    once more where they are out of order.
 
-    Raises CorruptRecordError for offsets that no index can hold.
+    Raises CorruptRecordError for offsets that do not fit an index.
     """
 
     def begin() -> None:
@@ -95,7 +95,7 @@ def _check(
         end = _take(view, place, take)
         if end is not None:
             return end
-        # a flipped offset is outside the CRC: only the batches around it tell which of them is to blame
+        # the CRC does not cover the base offset: only the neighbouring batches show which one is damaged
         wrong = _first_misplaced(view, place)
         begin()
         end = _take(view, place, take, size=view.size if wrong is None else wrong)
@@ -106,8 +106,8 @@ def _check(
 def _take(
     view: SegmentReader, place: _Place, take: Callable[[BatchIndex], None], *, size: int | None = None
 ) -> SegmentEnd | None:
-    """Take the batches up to the first that does not hold; None when they are not in order, unless somebody
-    has looked at that before and says up to which ``size`` they are."""
+    """Add the batches up to the first unsound one; returns None when they are out of order, unless the caller
+    has determined the ``size`` up to which they are in order."""
     position, next_offset, fault = place.position, place.next_offset, ""
     end = view.size if size is None else size
     for window, data, index in view.windows(position, end):
@@ -130,8 +130,8 @@ def _is_in_order(index: BatchIndex, next_offset: int, limit: int) -> bool:
 
 
 def _first_misplaced(view: SegmentReader, place: _Place) -> int | None:
-    """Position of the first batch whose offsets cannot be right. None when batches stand there twice, which
-    is no damage: Kafka accepts it."""
+    """Return the position of the first batch whose offsets cannot be right; None when batches are only
+    repeated, which is no damage: Kafka accepts it."""
     index: BatchIndex | None = None
     for _, _, batches in view.windows(place.position):
         if index is None:

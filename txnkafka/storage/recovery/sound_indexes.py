@@ -1,6 +1,5 @@
-"""Indexes of a segment that were made anew from its log, and those that lie there: they need not be equal to
-be right. A broker that was started again counts the bytes between entries from there on, and older ones make
-other entries.
+"""Compares a segment's index files with indexes rebuilt from its log. They may be sound without being equal:
+a restarted broker counts the bytes between entries from its start on, and older brokers choose other entries.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ __all__ = ["keep_sound_indexes"]
 
 
 def keep_sound_indexes(log: FoundLog, segment: LogSegment) -> None:
-    """Keep what the index files say where that fits the log, whose own indexes are in memory; note where it
-    does not. Raises OSError."""
+    """Keep the index files that fit the log, and note a repair for the others, which the rebuilt indexes in
+    memory replace. Raises OSError."""
     last_offsets: dict[int, int] = {}
     end_offset = segment.base_offset
     for batches in segment.windows():
@@ -64,7 +63,7 @@ def _keep_time_index(log: FoundLog, segment: LogSegment, end_offset: int) -> Non
 
 
 def _content(log: FoundLog, segment: LogSegment, kind: FileKind) -> bytes | None:
-    """Content of an index file; None, with a note, where there is none that can be read. Raises OSError."""
+    """Return the content of an index file; None, with a note, where it cannot be read. Raises OSError."""
     path = segment.path(kind)
     if not segment.files.exists(kind):
         log.note(path, "rebuilt from the log", "it is not there")

@@ -1,6 +1,6 @@
-"""What consumers of the classic group protocol tell each other: the opaque bytes inside group metadata.
+"""The messages between consumers of the classic group protocol: the opaque bytes inside group metadata.
 
-The broker never looks into them; Kafka's dump tool does, for groups of protocol type ``consumer``
+The broker never parses them; Kafka's dump tool does, for groups of protocol type ``consumer``
 (``ConsumerProtocolSubscription``, ``ConsumerProtocolAssignment``).  Never flexible.
 """
 
@@ -35,12 +35,12 @@ ASSIGNMENT: Final = Message("consumer_protocol_assignment", "0-3").of(
 
 
 def decode_subscription(data: bytes) -> dict[str, Any] | None:
-    """Fields of a member's subscription; None where the bytes are something else."""
+    """Return the fields of a member's subscription; None for other bytes."""
     return _decode(SUBSCRIPTION, data)
 
 
 def decode_assignment(data: bytes) -> dict[str, Any] | None:
-    """Fields of a member's assignment; None where the bytes are something else."""
+    """Return the fields of a member's assignment; None for other bytes."""
     return _decode(ASSIGNMENT, data)
 
 

@@ -1,7 +1,7 @@
-"""Values of control records: end markers of transactions, and what KRaft writes about itself.
+"""Decodes values of control records: end markers of transactions, and KRaft's own control records.
 
-The type stands in the record's key (``ControlRecordType``), the version of the fields in the value's first
-two bytes.  End markers are read as Kafka reads them: newer versions as version 0, bytes behind the fields
+The type is in the record's key (``ControlRecordType``), the version of the fields in the value's first two
+bytes.  End markers are read as Kafka reads them: newer versions as version 0, bytes behind the fields
 ignored.
 """
 

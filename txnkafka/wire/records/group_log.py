@@ -1,8 +1,8 @@
 """Records of ``__consumer_offsets``: committed offsets and consumer groups.
 
 The type of a record is the version of its key; keys are never flexible.  Offsets committed in a transaction
-lie in transactional batches and count when the marker of their producer id says COMMIT; the record does not
-tell.  Types 9 to 15 and above 16 belong to share and streams groups and come out as ``unknown``
+are in transactional batches and count when their producer id gets a COMMIT marker; the record itself does not
+show that. Types 9 to 15 and above 16 belong to share and streams groups and are decoded as ``unknown``
 (``CoordinatorRecordType`` of the group coordinator, KIP-848 for types 3 to 8 and 16).
 """
 
@@ -60,7 +60,8 @@ class OffsetAndMetadata:
 
     @classmethod
     def of(cls, record: LogRecord) -> OffsetAndMetadata | None:
-        """From a decoded record; None for a tombstone, another type, and what could not be read."""
+        """Convert a decoded record; None for a tombstone, another type, and a record that could not be
+        decoded."""
         if record.type != OFFSET_COMMIT_TYPE or record.key is None or record.value is None:
             return None
         value = record.value
@@ -81,8 +82,8 @@ class OffsetAndMetadata:
 def decode_group_log(key: bytes | None, value: bytes | None) -> LogRecord:
     """Decode a record of ``__consumer_offsets``; never raises, see ``LogRecord.error``.
 
-    In groups of consumers each member's ``subscription`` and ``assignment`` become fields where they are
-    such.
+    In groups of consumers each member's ``subscription`` and ``assignment`` are decoded to fields if
+    possible.
     """
     record = decode_coordinator_record(TYPES, key, value)
     if record.value is not None and record.value.get("protocol_type") == PROTOCOL_TYPE:
@@ -92,20 +93,20 @@ def decode_group_log(key: bytes | None, value: bytes | None) -> LogRecord:
 
 
 def encode_group_log(record: LogRecord) -> tuple[bytes, bytes | None]:
-    """Key and value, the inverse of ``decode_group_log``; ``subscription`` and ``assignment`` of members are
-    bytes. Raises SchemaError."""
+    """Return key and value, the inverse of ``decode_group_log``; ``subscription`` and ``assignment`` of
+    members are bytes. Raises SchemaError."""
     return encode_coordinator_record(TYPES, record)
 
 
 def encode_offset_commit_key(group: str, topic: str, partition: int) -> bytes:
-    """The key of a group's offset; with a null value it is its tombstone. Raises SchemaError."""
+    """Return the key of a group's offset; with a null value it is a tombstone. Raises SchemaError."""
     fields = {"group": group, "topic": topic, "partition": partition}
     return encode_key(_OFFSET_COMMIT_KEY, OFFSET_COMMIT_KEY_TYPE, fields)
 
 
 def encode_offset_commit_value(committed: OffsetAndMetadata) -> bytes:
-    """The value to ``encode_offset_commit_key``. The version is 1, without leader epoch and topic id, for an
-    offset with an expiry time of its own, else 4 (``newOffsetCommitRecord`` of Kafka 4.3). Raises
+    """Return the value for ``encode_offset_commit_key``. The version is 1, without leader epoch and topic id,
+    for an offset with an explicit expiry time, else 4 (``newOffsetCommitRecord`` of Kafka 4.3). Raises
     SchemaError."""
     fields: dict[str, Any] = {
         "offset": committed.offset,
@@ -139,7 +140,7 @@ _OFFSET_COMMIT: Final = Message(OFFSET_COMMIT_TYPE, "0-4", flexible="4+").of(
     Field("topic_id", UUID, "4+", tag=0),
 )
 
-# Of 0.8.2: key and value had one version number, so a key of type 0 has a value of version 0.
+# In 0.8.2 key and value had one version number, so a key of type 0 has a value of version 0.
 _LEGACY_OFFSET_COMMIT: Final = Message(OFFSET_COMMIT_TYPE, "0").of(
     Field("offset", INT64),
     Field("metadata", STRING),
@@ -183,7 +184,7 @@ _TOPICS: Final = Array.of(
     Field("partition_metadata", _PARTITION_RACKS),
 )
 
-# No longer written; old logs hold it, newer ones its tombstones.
+# No longer written; old logs contain it, newer ones its tombstones.
 _PARTITIONS: Final = Message("consumer_group_partition_metadata", "0", flexible="0+").of(
     Field("topics", _TOPICS),
 )

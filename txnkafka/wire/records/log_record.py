@@ -1,9 +1,9 @@
-"""``LogRecord``: a record of a log that Kafka writes for itself; how a coordinator's record becomes one.
+"""``LogRecord``, a decoded record of one of Kafka's own logs, and the decoder of coordinators' records.
 
-Nothing in such a record raises: what cannot be read is kept as raw bytes beside an ``error`` that says why,
-so that one strange record never hides the others.  Keys and values of the coordinators' logs each begin
-with an int16: the type of the record in a key, the version of its fields in a value
-(``CoordinatorRecordSerde``); a null value is a tombstone.
+Decoding never raises: bytes that cannot be read are kept as raw bytes beside an ``error`` with the reason, so
+that one bad record does not hide the others. Keys and values of the coordinators' logs each begin with an
+int16: the type of the record in a key, the version of its fields in a value (``CoordinatorRecordSerde``); a
+null value is a tombstone.
 """
 
 from __future__ import annotations
@@ -34,13 +34,12 @@ UNKNOWN_TYPE = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """A decoded record: names are Kafka's in snake_case, uuids text, structs dictionaries.
+    """A decoded record: names are Kafka's in snake_case, uuids are text, structs are dictionaries.
 
-    ``key_version`` is the number that the record carries for its type: the version of a coordinator's key,
-    the api key of a metadata record, the type of a control record.  ``key`` or ``value`` is None where the
-    record has none or where it could not be read; then ``error`` says why and ``raw_key`` or ``raw_value``
-    holds the bytes.  Bytes left over behind a value that is otherwise fine are an ``error`` beside the
-    ``value``.
+    ``key_version`` is the number of the record's type: the version of a coordinator's key, the api key of a
+    metadata record, the type of a control record.  ``key`` or ``value`` is None where the record has none or
+    where it could not be read; then ``error`` has the reason and ``raw_key`` or ``raw_value`` the bytes.
+    Extra bytes behind a value are an ``error`` beside the decoded ``value``.
     """
 
     type: str
@@ -54,12 +53,12 @@ class LogRecord:
 
     @property
     def is_tombstone(self) -> bool:
-        """The record of a coordinator deletes what its key names."""
+        """Whether the record of a coordinator deletes the object of its key."""
         has_key = self.key is not None or self.raw_key is not None
         return has_key and self.value is None and self.value_version is None and self.raw_value is None
 
     def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON: known bytes in base64 as in Kafka's own dumps, what is unknown in hex."""
+        """Return values for JSON: known bytes in base64 as in Kafka's own dumps, unknown bytes in hex."""
         shown: dict[str, Any] = {
             "type": self.type,
             "key_version": self.key_version,
@@ -76,7 +75,7 @@ class LogRecord:
 
 
 class CoordinatorRecord(NamedTuple):
-    """One record type of a coordinator's log; it has the name of its value."""
+    """One record type of a coordinator's log, with the name of its value."""
 
     key: Message
     value: Message
@@ -115,8 +114,9 @@ def decode_coordinator_record(
 def encode_coordinator_record(
     types: Mapping[int, CoordinatorRecord], record: LogRecord
 ) -> tuple[bytes, bytes | None]:
-    """Key and value, the inverse of ``decode_coordinator_record``; None is the value of a tombstone. Raises
-    SchemaError for fields that do not follow the tables, and for a record that could not be decoded."""
+    """Return key and value, the inverse of ``decode_coordinator_record``; None is the value of a tombstone.
+    Raises SchemaError for fields that do not follow the tables, and for a record that could not be
+    decoded."""
     kind = None if record.key_version is None else types.get(record.key_version)
     if kind is None or record.key_version is None or record.type != kind.value.name:
         raise SchemaError(f"{record.type!r} is not the record of key type {record.key_version}")
@@ -131,7 +131,7 @@ def encode_coordinator_record(
 
 
 def encode_key(message: Message, key_type: int, fields: dict[str, Any]) -> bytes:
-    """The type of a record and the fields of its key. Raises SchemaError."""
+    """Return the type of a record and the fields of its key. Raises SchemaError."""
     try:
         return key_type.to_bytes(2, "big") + write_message(message, 0, fields)
     except SchemaError as error:
@@ -139,7 +139,7 @@ def encode_key(message: Message, key_type: int, fields: dict[str, Any]) -> bytes
 
 
 def encode_value(message: Message, version: int, fields: dict[str, Any]) -> bytes:
-    """The version of a value and its fields. Raises SchemaError."""
+    """Return the version of a value and its fields. Raises SchemaError."""
     try:
         data = write_message(message, version, fields)
     except SchemaError as error:
@@ -150,7 +150,7 @@ def encode_value(message: Message, version: int, fields: dict[str, Any]) -> byte
 def read_fields(
     message: Message, version: int, data: bytes, position: int = 2, *, same_record: bool = False
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """Fields, and what is wrong with them; bytes left over are an error, but the fields are there.
+    """Return the fields, and an error or None; extra bytes are an error, but the fields are returned.
     ``same_record`` as for ``read_message``."""
     try:
         fields, position = read_message(message, version, data, position, same_record=same_record)

@@ -56,8 +56,8 @@ def decode_metadata(value: bytes | None) -> LogRecord:
 
 
 def encode_metadata(record: LogRecord) -> bytes:
-    """The value of a record of ``__cluster_metadata``, the inverse of ``decode_metadata``. Raises SchemaError
-    for fields that do not follow the tables, and for a record that could not be decoded."""
+    """Return the value of a record of ``__cluster_metadata``, the inverse of ``decode_metadata``. Raises
+    SchemaError for fields that do not follow the tables, and for a record that could not be decoded."""
     message = None if record.key_version is None else RECORDS.get(record.key_version)
     if message is None or record.key_version is None or record.type != message.name:
         raise SchemaError(f"{record.type!r} is not the record of api key {record.key_version}")

@@ -1,8 +1,8 @@
-"""Records of ``__transaction_state``: what the transaction coordinator knows of each transactional id.
+"""Records of ``__transaction_state``: the transaction coordinator's state of each transactional id.
 
-The last record of a transactional id is its state; a tombstone forgets it.  Value version 0 is written with
-``transaction.version`` 0, version 1 (flexible, KIP-890) with 1 and 2.  ``transaction_partitions`` is null
-in state Empty only, and an empty array when a transaction is complete (``TransactionLog``,
+The last record of a transactional id is its state; a tombstone removes it. Value version 0 is written with
+``transaction.version`` 0, version 1 (flexible, KIP-890) with 1 and 2.  ``transaction_partitions`` is null in
+state Empty only, and an empty array when a transaction is complete (``TransactionLog``,
 ``TransactionMetadata``).
 """
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class TransactionState(enum.IntEnum):
-    """States of a transactional id with the numbers of the log."""
+    """The states of a transactional id, with their numbers in the log."""
 
     EMPTY = 0
     ONGOING = 1
@@ -52,7 +52,7 @@ class TransactionState(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TransactionMetadata:
-    """State of one transactional id; ids and epochs that are not there are -1, so is the start of no
+    """The state of one transactional id; absent ids and epochs are -1, and so is the start time without a
     transaction. ``next_producer_epoch`` belongs to ``next_producer_id``."""
 
     transactional_id: str
@@ -70,7 +70,7 @@ class TransactionMetadata:
 
     @classmethod
     def of(cls, record: LogRecord) -> TransactionMetadata | None:
-        """From a decoded record; None for a tombstone and for what could not be understood."""
+        """Convert a decoded record; None for a tombstone and for a record that could not be decoded."""
         if record.type != TYPE or record.key is None or record.value is None or _strange(record.value):
             return None
         value = record.value
@@ -98,14 +98,14 @@ def decode_transaction_log(key: bytes | None, value: bytes | None) -> LogRecord:
 
 
 def encode_transaction_key(transactional_id: str) -> bytes:
-    """The key of a transactional id; with a null value it is its tombstone. Raises SchemaError."""
+    """Return the key of a transactional id; with a null value it is a tombstone. Raises SchemaError."""
     return encode_key(KEY, KEY_TYPE, {"transactional_id": transactional_id})
 
 
 def encode_transaction_value(metadata: TransactionMetadata, version: int) -> bytes:
-    """The state as the value of its key, ``TransactionLog.valueToBytes``; partitions are sorted. As in Kafka,
-    version 0 leaves out previous and next producer ids, and is refused for a client of a later transaction
-    version. Raises SchemaError."""
+    """Return the state as the value for its key (``TransactionLog.valueToBytes``); partitions are sorted. As
+    in Kafka, version 0 omits previous and next producer ids, and is refused for a client of a later
+    transaction version. Raises SchemaError."""
     state = metadata.state
     if state == TransactionState.EMPTY and metadata.topic_partitions:
         raise SchemaError("there are some in state Empty").inside("topic_partitions")
@@ -135,7 +135,7 @@ def _by_topic(metadata: TransactionMetadata) -> list[dict[str, Any]]:
 
 
 def _strange(value: Mapping[str, Any]) -> str | None:
-    """What the coordinator itself would not load."""
+    """Return the reason why the coordinator would not load a state, or None."""
     status = value["transaction_status"]
     if not TransactionState.EMPTY <= status <= TransactionState.PREPARE_EPOCH_FENCE:
         return f"value: transaction_status {status} is not known"

@@ -265,6 +265,22 @@ def test_an_index_full_of_garbage_is_one_finding(directory: LogDirectory) -> Non
     assert [finding.code for finding in found(directory)] == ["bad-index"]
 
 
+@pytest.mark.parametrize(("kind", "entry"), [("index", ">ii"), ("timeindex", ">qi")])
+def test_an_index_with_more_entries_than_the_log_has_room_for_batches(
+    directory: LogDirectory, kind: str, entry: str
+) -> None:
+    """The entries themselves are in order and in range, so only their number shows that they are wrong."""
+    directory.segments = {0: [idempotent(0, 7, 0), idempotent(400, 7, 2)]}
+    directory.write()
+    count = directory.file(0, "log").stat().st_size // 26 + 2
+    entries = (struct.pack(entry, i + 1, i if kind == "index" else i + 1) for i in range(count))
+    directory.file(0, kind).write_bytes(b"".join(entries))
+    [finding] = found(directory)
+    size = struct.calcsize(entry)
+    assert (finding.code, finding.position) == (f"bad-{kind}", (count - 1) * size)
+    assert f"{count} entries are more than" in finding.message
+
+
 def test_findings_of_one_kind_in_one_file_are_limited(directory: LogDirectory) -> None:
     directory.segments = {0: [idempotent(2 * i, 7, 9 * i) for i in range(LISTED_PER_FILE + 8)]}
     directory.write()
