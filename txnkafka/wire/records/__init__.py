@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txnkafka.wire.records.control_body import decode_control_body
+from txnkafka.wire.records.control_body import decode_control_body, encode_leader_change
 from txnkafka.wire.records.group_log import (
     OffsetAndMetadata,
     decode_group_log,
@@ -31,6 +31,7 @@ __all__ = [
     "decode_metadata",
     "decode_transaction_log",
     "encode_group_log",
+    "encode_leader_change",
     "encode_metadata",
     "encode_offset_commit_key",
     "encode_offset_commit_value",

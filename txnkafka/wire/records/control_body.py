@@ -7,12 +7,14 @@ ignored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord, read_fields
 from txnkafka.wire.schema import INT16, INT32, INT64, STRING, UINT16, UUID, Array, Field, Message, Struct
+from txnkafka.wire.writer import write_message
 
-__all__ = ["decode_control_body"]
+__all__ = ["decode_control_body", "encode_leader_change"]
 
 
 def decode_control_body(control_type: int, value: bytes | None) -> LogRecord:
@@ -33,6 +35,15 @@ def decode_control_body(control_type: int, value: bytes | None) -> LogRecord:
     return LogRecord(message.name, control_type, None, version, fields, wrong, raw_value=raw_value)
 
 
+def encode_leader_change(leader_id: int, voters: Sequence[int]) -> tuple[bytes, bytes]:
+    """Return key and value of the record that a KRaft leader writes first (KIP-595). All voters granted."""
+    ids = [{"voter_id": voter} for voter in voters]
+    fields = {"leader_id": leader_id, "voters": ids, "granting_voters": ids}
+    return LEADER_CHANGE_KEY, b"\0\0" + write_message(BODIES[LEADER_CHANGE], 0, fields)
+
+
+LEADER_CHANGE = 2
+LEADER_CHANGE_KEY = b"\0\0\0\2"
 END_MARKERS: Final = ("abort", "commit")
 END_MARKER_BYTES = 6
 

@@ -1,0 +1,225 @@
+"""``Broker``: the one owner of all state of a node. Synchronous, without clock, sockets or threads.
+
+Requests come in as methods with a ``reply``, which is called once, now or later; what waits for the disk goes
+out as a ``Flush`` or a piece of ``Work``, which the host runs without its lock and hands back; time comes in
+by ``advance``. So a host is a loop around ``begin_flush`` and ``finish_flush``, ``begin_work`` and
+``finish_work``, ``advance``. For one thread at a time.
+
+Source: ``BrokerServer``, ``ReplicaManager``, ``ControllerServer`` of a combined node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker import listing, produce
+from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.durability import Durability, Mode
+from txnkafka.broker.fetch import Fetches
+from txnkafka.broker.jobs import Jobs
+from txnkafka.broker.log_manager import LogManager
+from txnkafka.broker.maintenance import Maintenance
+from txnkafka.broker.metadata_log import MetadataLog
+from txnkafka.broker.topics import Topics
+from txnkafka.broker.transactions import Transactions
+from txnkafka.coordinator.cluster_image import ClusterImage
+from txnkafka.errors import FlushUnderWayError
+from txnkafka.storage.data_directory import DataDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from txnkafka.broker.flush import Flush
+    from txnkafka.broker.requests import (
+        FetchedPartition,
+        FetchRequest,
+        OffsetAnswer,
+        OffsetQuery,
+        ProduceRequest,
+        ProduceResult,
+    )
+    from txnkafka.env import DataFiles
+    from txnkafka.error_codes import ErrorCode
+    from txnkafka.model import IsolationLevel, TopicPartition
+    from txnkafka.storage.formats.meta_properties import MetaProperties
+    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.work import Work
+
+__all__ = ["Broker", "open_broker"]
+
+
+def open_broker(
+    files: DataFiles,
+    path: str,
+    config: BrokerConfig | None = None,
+    *,
+    now_ms: int,
+    durability: Mode = "fsync",
+) -> Broker:
+    """Open the data directory at ``path``, or create it, and start a broker on it: recover its logs, load its
+    coordinators. Raises LogDirError, KafkaError and OSError."""
+    config = config or BrokerConfig()
+    opened: list[MetadataLog] = []
+
+    def on_locked(identity: MetaProperties) -> None:
+        opened.append(MetadataLog(files, path, identity.node_id or 1, now_ms=now_ms))
+
+    data = DataDirectory(
+        files, path, lambda topic: config.log_config(opened[0].image.topic_configs(topic)),
+        now_ms=now_ms, on_locked=on_locked,
+    )  # fmt: skip
+    try:
+        return Broker(data, opened[0], config, now_ms=now_ms, durability=durability)
+    except BaseException:
+        data.abandon()
+        raise
+
+
+class Broker:
+    """The broker on the open directory ``data``. Its parts answer what handlers ask: ``topics`` (creation and
+    deletion), ``transactions`` (the transaction coordinator), and the methods here."""
+
+    def __init__(
+        self,
+        data: DataDirectory,
+        metadata: MetadataLog,
+        config: BrokerConfig,
+        *,
+        now_ms: int,
+        durability: Mode = "fsync",
+    ) -> None:
+        self.config = config
+        self.data = data
+        self.metadata = metadata
+        self.manager = LogManager(data)
+        self.jobs = Jobs()
+        self.durability = Durability(self.manager.tickets, durability)
+        self.topics = Topics(self)
+        self.topics.reconcile(now_ms)
+        self.fetches = Fetches(self)
+        self.transactions = Transactions(self, now_ms)
+        self._maintenance = Maintenance(self, now_ms)
+        self.durability.run_soon()
+
+    # What is here
+
+    @property
+    def image(self) -> ClusterImage:
+        """What the metadata log says."""
+        return self.metadata.image
+
+    @property
+    def logs(self) -> Mapping[TopicPartition, PartitionLog]:
+        """The open logs."""
+        return self.manager.logs
+
+    @property
+    def node_id(self) -> int:
+        """The id of this node."""
+        return self.metadata.node_id
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster."""
+        return self.data.identity.cluster_id or ""
+
+    def serves(self, partition: TopicPartition) -> bool:
+        """Whether the registry has the partition."""
+        topic = self.image.topics.get(partition.topic)
+        return topic is not None and partition.partition in topic.partitions
+
+    def leader_epoch(self, partition: TopicPartition) -> int:
+        """The leader epoch of a partition that the registry has."""
+        return self.image.topics[partition.topic].partitions[partition.partition].leader_epoch
+
+    # Requests
+
+    def produce(
+        self,
+        request: ProduceRequest,
+        reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
+        *,
+        now_ms: int,
+    ) -> None:
+        """Append batches; see ``ProduceRequest``."""
+        produce.produce(self, request, now_ms, reply)
+        self.durability.run_soon()
+
+    def fetch(
+        self,
+        request: FetchRequest,
+        reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None],
+        *,
+        now_ms: int,
+    ) -> Callable[[], None]:
+        """Read batches; the records of the answer are slices that the caller releases. Returns a function
+        that withdraws the request while it waits: its connection is gone."""
+        return self.fetches.fetch(request, reply, now_ms)
+
+    def list_offsets(
+        self, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
+    ) -> dict[TopicPartition, OffsetAnswer]:
+        """Where times are in logs, or where logs begin and end."""
+        return listing.list_offsets(self, queries, isolation_level)
+
+    def end_offset_for_epoch(
+        self, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int = -1
+    ) -> tuple[ErrorCode, int, int]:
+        """The largest epoch of a log that is not above ``leader_epoch``, and where it ends (KIP-101)."""
+        return listing.end_offset_for_epoch(self, partition, leader_epoch, current_leader_epoch)
+
+    # The host
+
+    def begin_flush(self) -> Flush | None:
+        """The next group to make durable; None while one is under way, or when nothing waits."""
+        return self.manager.tickets.begin()
+
+    def finish_flush(self, flush: Flush, failed: dict[PartitionLog, OSError], *, now_ms: int) -> None:
+        """The group was run: whoever waited for it is called."""
+        released = self.manager.tickets.finish(flush, failed)
+        self.transactions.set_clock(now_ms)
+        self.durability.released(released)
+        self.durability.run_soon()
+        self.fetches.on_progress(log.topic_partition for log, _ in flush.logs)
+
+    def begin_work(self) -> Work | None:
+        """The next piece of work to run; None while one is under way, or when there is none."""
+        return self.jobs.begin()
+
+    def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
+        """The work was run."""
+        self.transactions.set_clock(now_ms)
+        self.jobs.finish(work, error)
+        self._poll()
+
+    def advance(self, now_ms: int) -> int:
+        """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
+        when to be called again at the latest."""
+        deadlines = [
+            self.fetches.advance(now_ms),
+            self.transactions.advance(now_ms),
+            self._maintenance.advance(now_ms),
+        ]
+        self._poll()
+        return min(deadlines)
+
+    def _poll(self) -> None:
+        self.durability.released(self.manager.tickets.poll())
+        self.durability.run_soon()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether neither a flush nor work is under way or waits."""
+        return not (len(self.jobs) or self.manager.tickets.is_flushing or len(self.manager.tickets))
+
+    def close(self) -> None:
+        """Stop cleanly. Raises FlushUnderWayError, and changes nothing, unless ``is_idle``; otherwise what
+        closing a log raises."""
+        if len(self.jobs) or self.manager.tickets.is_flushing:
+            raise FlushUnderWayError("a flush or other work of the broker is under way: finish it, then close")
+        self.fetches.close()
+        try:
+            self.metadata.close()
+        finally:
+            self.manager.close()
+            self._poll()

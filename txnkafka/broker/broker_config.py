@@ -1,0 +1,84 @@
+"""``BrokerConfig``: the settings of a broker, with Apache Kafka's names and defaults.
+
+Source: ``KafkaConfig``, ``TransactionLogConfig``, ``TransactionStateManagerConfig``, ``ServerLogConfigs``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from txnkafka.config import LogConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BrokerConfig"]
+
+_INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
+
+
+def _number(default: int, low: int, high: int = _INT32_MAX) -> Any:
+    return field(default=default, metadata={"low": low, "high": high})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerConfig:
+    """Field names are Kafka's with underscores; times in milliseconds, sizes in bytes. ``topic_defaults`` are
+    the settings of topics that do not set them, by Kafka's names of topic configs.
+
+    Raises ValueError for a value that Kafka would refuse.
+    """
+
+    num_partitions: int = _number(1, 1)
+    auto_create_topics_enable: bool = True
+    delete_topic_enable: bool = True
+    transaction_state_log_num_partitions: int = _number(50, 1)
+    transaction_state_log_segment_bytes: int = _number(104_857_600, 1)
+    offsets_topic_num_partitions: int = _number(50, 1)
+    offsets_topic_segment_bytes: int = _number(104_857_600, 1)
+    transaction_max_timeout_ms: int = _number(900_000, 1)
+    transactional_id_expiration_ms: int = _number(604_800_000, 1)
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = _number(10_000, 1)
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = _number(3_600_000, 1)
+    message_max_bytes: int = _number(1_048_588, 0)
+    fetch_max_bytes: int = _number(57_671_680, 1024)
+    socket_request_max_bytes: int = _number(104_857_600, 1)
+    log_cleaner_backoff_ms: int = _number(15_000, 0, _INT64_MAX)
+    log_retention_check_interval_ms: int = _number(300_000, 1, _INT64_MAX)
+    topic_defaults: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            low, value = setting.metadata.get("low"), getattr(self, setting.name)
+            if low is not None and not low <= value <= setting.metadata["high"]:
+                shown = setting.name.replace("_", ".")
+                raise ValueError(f"{shown} must be {low} to {setting.metadata['high']}, not {value}")
+        LogConfig.of(self.topic_defaults)
+
+    def log_config(self, configs: Mapping[str, str]) -> LogConfig:
+        """The settings of a topic that has set ``configs``. Raises ValueError."""
+        defaults = {"max.message.bytes": str(self.message_max_bytes), **self.topic_defaults}
+        return LogConfig.of({**defaults, **_understood(configs)})
+
+
+# Topic configs that mean something on several brokers only, or to tiered storage. Kafka's tools set them.
+_WITHOUT_EFFECT = frozenset(
+    {
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "min.insync.replicas",
+        "unclean.leader.election.enable",
+        "local.retention.bytes",
+        "local.retention.ms",
+        "remote.storage.enable",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "message.format.version",
+        "message.downconversion.enable",
+    }
+)
+
+
+def _understood(configs: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in configs.items() if name not in _WITHOUT_EFFECT}

@@ -1,0 +1,86 @@
+"""Who waits until something is durable: callbacks by flush ticket, and by groups of tickets.
+
+With ``durability="fsync"`` an append is acknowledged when a flush has covered it. With ``"page_cache"``, which
+is Apache Kafka's default, it is acknowledged at once, and lost when the machine stops; but not when the
+process does: what was appended to a segment without a name waits for the flush that names it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Literal
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from txnkafka.broker.flush import FlushTickets, Released
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = ["Durability", "Mode", "error_code"]
+
+Mode = Literal["fsync", "page_cache"]
+
+
+class Durability:
+    """Calls back when appends are durable. Nobody is called back before ``run_soon`` or ``released``."""
+
+    def __init__(self, tickets: FlushTickets, mode: Mode = "fsync") -> None:
+        if mode not in ("fsync", "page_cache"):
+            raise ValueError(f"durability is fsync or page_cache, not {mode!r}")
+        self.mode = mode
+        self._tickets = tickets
+        self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
+        self._soon: deque[Callable[[], None]] = deque()
+
+    def when_durable(self, log: PartitionLog, call: Callable[[ErrorCode], None]) -> None:
+        """Call when everything appended to ``log`` so far is durable, with NONE, or never will be."""
+        if log.recovery_point >= log.log_end_offset and log.fenced is None:
+            self.soon(lambda: call(ErrorCode.NONE))
+        elif self.mode == "page_cache" and log.active.is_named and log.fenced is None:
+            log.offsets.advance_high_watermark(log.log_end_offset)
+            self._tickets.want(log)
+            self.soon(lambda: call(ErrorCode.NONE))
+        else:
+            self._waiting[self._tickets.take(log)] = call
+
+    def when_all_durable(self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None]) -> None:
+        """Call when everything appended to all of these logs is durable; with the first error otherwise."""
+        left = list(logs)
+        count, errors = len(left), list[ErrorCode]()
+
+        def one(error: ErrorCode) -> None:
+            nonlocal count
+            count -= 1
+            if error != ErrorCode.NONE:
+                errors.append(error)
+            if count == 0:
+                call(errors[0] if errors else ErrorCode.NONE)
+
+        if not left:
+            self.soon(lambda: call(ErrorCode.NONE))
+        for log in left:
+            self.when_durable(log, one)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Call when the broker has finished what it is doing."""
+        self._soon.append(call)
+
+    def run_soon(self) -> None:
+        """Make the calls that are due, and those that they ask for."""
+        while self._soon:
+            self._soon.popleft()()
+
+    def released(self, tickets: Iterable[Released]) -> None:
+        """Call back those who waited for these tickets."""
+        for released in tickets:
+            call = self._waiting.pop(released.ticket, None)
+            if call is not None:
+                call(ErrorCode.NONE if released.error is None else error_code(released.error))
+
+
+def error_code(error: Exception) -> ErrorCode:
+    """The code that a client gets for an error."""
+    return error.code if isinstance(error, KafkaError) else ErrorCode.KAFKA_STORAGE_ERROR

@@ -1,0 +1,71 @@
+"""Work that waits for the disk, in the order in which it was asked for, one piece after the other.
+
+The host takes the next piece under its lock, runs it without, and hands it back under the lock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txnkafka.storage.work import Work
+
+__all__ = ["Job", "Jobs"]
+
+
+class Job(NamedTuple):
+    """``begin`` makes the work when its turn has come; ``on_done`` gets the error of either."""
+
+    begin: Callable[[], Work | None]
+    on_done: Callable[[Exception | None], None]
+
+
+class Jobs:
+    """A queue of jobs, of which one at most is under way."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Job] = deque()
+        self._running: tuple[Work, Job] | None = None
+
+    def __len__(self) -> int:
+        """Jobs that are not done."""
+        return len(self._waiting) + (self._running is not None)
+
+    def add(self, begin: Callable[[], Work | None], on_done: Callable[[Exception | None], None]) -> None:
+        """Do this behind everything that was added before."""
+        self._waiting.append(Job(begin, on_done))
+
+    def begin(self) -> Work | None:
+        """The next piece of work to run; None when one is under way or none is left. A job without work, or
+        whose work cannot begin, is done here."""
+        if self._running is not None:
+            return None
+        while self._waiting:
+            job = self._waiting.popleft()
+            try:
+                work = job.begin()
+            except (KafkaError, OSError) as error:
+                job.on_done(error)
+                continue
+            if work is not None:
+                self._running = work, job
+                return work
+            job.on_done(None)
+        return None
+
+    def finish(self, work: Work, error: Exception | None) -> None:
+        """The work was run, and raised ``error`` if it is not None. Raises ValueError for work that is not
+        under way."""
+        if self._running is None or self._running[0] is not work:
+            raise ValueError("this work is not under way")
+        job, self._running = self._running[1], None
+        try:
+            work.finish(error)
+        except (KafkaError, OSError) as failed:
+            error = error or failed
+        job.on_done(error)

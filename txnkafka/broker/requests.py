@@ -1,0 +1,138 @@
+"""What a broker is asked and what it answers, as values. They are those of Kafka's requests without versions:
+handlers translate between these and the messages of the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import IsolationLevel, TopicPartition
+
+if TYPE_CHECKING:
+    from txnkafka.storage.formats.txn_index import AbortedTxn
+    from txnkafka.storage.log.log_slice import LogSlice
+
+__all__ = [
+    "DeletedTopic",
+    "FetchPartition",
+    "FetchRequest",
+    "FetchedPartition",
+    "NewTopic",
+    "OffsetAnswer",
+    "OffsetQuery",
+    "ProduceRequest",
+    "ProduceResult",
+    "TopicResult",
+]
+
+NO_LEADER_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceRequest:
+    """Batches for partitions, one for each: views of the request, which must not change before the answer.
+
+    ``is_implicit_add`` and ``is_abortable_known`` say what the version of the API means: partitions join the
+    transaction by the produce request (12 and later), and the client knows TRANSACTION_ABORTABLE (11)."""
+
+    batches: Mapping[TopicPartition, memoryview | None]
+    transactional_id: str | None = None
+    acks: int = -1
+    is_implicit_add: bool = True
+    is_abortable_known: bool = True
+    is_internal_allowed: bool = False
+
+
+class ProduceResult(NamedTuple):
+    """The answer for one partition. ``record_errors`` are pairs of a record's number and what is wrong."""
+
+    error: ErrorCode
+    base_offset: int = -1
+    log_append_time: int = -1
+    log_start_offset: int = -1
+    message: str | None = None
+    record_errors: Sequence[tuple[int, str]] = ()
+
+
+class FetchPartition(NamedTuple):
+    """From where on a partition is fetched; ``current_leader_epoch`` is -1 when the client knows none."""
+
+    topic_partition: TopicPartition
+    offset: int
+    max_bytes: int
+    current_leader_epoch: int = NO_LEADER_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """Partitions in the order in which they are read, until ``max_bytes`` are there. The answer waits until
+    ``min_bytes`` are, or ``max_wait_ms`` are over (KIP-74)."""
+
+    partitions: Sequence[FetchPartition]
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    min_bytes: int = 1
+    max_bytes: int = 0x7FFFFFFF
+    max_wait_ms: int = 0
+
+
+class FetchedPartition(NamedTuple):
+    """The answer for one partition. ``records``, where there are any, must be released. The aborted
+    transactions are None unless the request was read_committed."""
+
+    error: ErrorCode
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    aborted_transactions: Sequence[AbortedTxn] | None = None
+    records: LogSlice | None = None
+
+
+class OffsetQuery(NamedTuple):
+    """ListOffsets for one partition: a time in milliseconds, or one of the special ones."""
+
+    topic_partition: TopicPartition
+    timestamp: int
+    current_leader_epoch: int = NO_LEADER_EPOCH
+
+
+class OffsetAnswer(NamedTuple):
+    """Where a time is in a log; -1 where it is nowhere."""
+
+    error: ErrorCode = ErrorCode.NONE
+    timestamp: int = -1
+    offset: int = -1
+    leader_epoch: int = NO_LEADER_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to create. -1 stands for the defaults of the broker. ``assignments`` are the replicas of each
+    partition, where the client chose them."""
+
+    name: str
+    partition_count: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+    assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+
+class TopicResult(NamedTuple):
+    """What became of a topic that was to be created."""
+
+    name: str
+    error: ErrorCode
+    message: str | None = None
+    topic_id: str | None = None
+    partition_count: int = -1
+    configs: Mapping[str, str] = {}
+
+
+class DeletedTopic(NamedTuple):
+    """What became of a topic that was to be deleted."""
+
+    name: str | None
+    topic_id: str | None
+    error: ErrorCode
+    message: str | None = None

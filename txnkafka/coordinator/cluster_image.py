@@ -1,0 +1,163 @@
+"""``ClusterImage``: what the metadata log says of a cluster of one node: topics, configs, features, producer
+ids.
+
+``replay`` is the only method that changes it, for a record that became durable and for one that is loaded
+alike. Records between BeginTransaction and EndTransaction count when the transaction ends (KIP-868); those
+of a transaction that is aborted, or open at the end of the log, do not.
+
+Source: ``TopicDelta``, ``TopicsDelta``, ``FeaturesDelta``, ``ConfigurationsDelta``, ``ProducerIdsDelta``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from txnkafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from txnkafka.wire.records import LogRecord
+
+__all__ = ["BROKER_RESOURCE", "TOPIC_RESOURCE", "ClusterImage", "PartitionImage", "TopicImage"]
+
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
+_NO_CHANGE = -2  # of the leader, in a PartitionChange
+
+
+@dataclass(slots=True)
+class PartitionImage:
+    """One partition. ``leader`` is -1 while its broker is stopped."""
+
+    replicas: list[int]
+    isr: list[int]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+
+
+@dataclass(slots=True)
+class TopicImage:
+    """One topic, with its partitions by number."""
+
+    name: str
+    topic_id: str
+    partitions: dict[int, PartitionImage] = field(default_factory=dict)
+
+
+class ClusterImage:
+    """``topics`` by name, ``features`` with their levels, ``configs`` by resource type and name.
+    ``next_producer_id`` was given to nobody; ``broker_epochs`` are those of the last registrations."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, TopicImage] = {}
+        self.topic_names: dict[str, str] = {}  # by topic id
+        self.features: dict[str, int] = {}
+        self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        self.next_producer_id = 0
+        self.broker_epochs: dict[int, int] = {}
+        self._pending: list[LogRecord] | None = None  # records of an open transaction
+
+    def topic_configs(self, topic: str) -> dict[str, str]:
+        """The configs that were set for a topic."""
+        return self.configs.get((TOPIC_RESOURCE, topic), {})
+
+    def replay(self, record: LogRecord) -> None:
+        """Apply the next record. Raises KafkaError for one that is not understood: a state without it would
+        be another one than Kafka's."""
+        if record.error is not None or record.value is None:
+            raise KafkaError(f"the metadata log has a record that is not understood: {record.error}")
+        if record.type == "begin_transaction_record":
+            self._pending = []
+        elif record.type == "end_transaction_record":
+            pending, self._pending = self._pending or [], None
+            for each in pending:
+                self._apply(each.type, each.value or {})
+        elif record.type == "abort_transaction_record":
+            self._pending = None
+        elif self._pending is not None:
+            self._pending.append(record)
+        else:
+            self._apply(record.type, record.value)
+
+    @property
+    def has_open_transaction(self) -> bool:
+        """Whether the log ended inside of a transaction, which the next controller aborts."""
+        return self._pending is not None
+
+    def _apply(self, kind: str, value: dict[str, Any]) -> None:
+        change = _CHANGES.get(kind)
+        if change is not None:
+            change(self, value)
+
+    def _topic(self, value: dict[str, Any]) -> None:
+        topic = TopicImage(value["name"], value["topic_id"])
+        self.topics[topic.name] = topic
+        self.topic_names[topic.topic_id] = topic.name
+
+    def _remove_topic(self, value: dict[str, Any]) -> None:
+        name = self.topic_names.pop(value["topic_id"], None)
+        if name is not None:
+            del self.topics[name]
+            self.configs.pop((TOPIC_RESOURCE, name), None)
+
+    def _of_topic(self, value: dict[str, Any]) -> TopicImage:
+        name = self.topic_names.get(value["topic_id"])
+        if name is None:
+            raise KafkaError(f"the metadata log has a partition of the unknown topic id {value['topic_id']}")
+        return self.topics[name]
+
+    def _partition(self, value: dict[str, Any]) -> None:
+        self._of_topic(value).partitions[value["partition_id"]] = PartitionImage(
+            replicas=list(value["replicas"]),
+            isr=list(value["isr"]),
+            leader=value["leader"],
+            leader_epoch=value["leader_epoch"],
+            partition_epoch=value["partition_epoch"],
+        )
+
+    def _change_partition(self, value: dict[str, Any]) -> None:
+        partition = self._of_topic(value).partitions.get(value["partition_id"])
+        if partition is None:
+            raise KafkaError(f"the metadata log changes the unknown partition {value['partition_id']}")
+        if value.get("isr") is not None:
+            partition.isr = list(value["isr"])
+        if value.get("replicas") is not None:
+            partition.replicas = list(value["replicas"])
+        if value.get("leader", _NO_CHANGE) != _NO_CHANGE:
+            partition.leader = value["leader"]
+            partition.leader_epoch += 1
+        partition.partition_epoch += 1
+
+    def _config(self, value: dict[str, Any]) -> None:
+        resource = value["resource_type"], value["resource_name"]
+        configs = self.configs.setdefault(resource, {})
+        if value["value"] is None:
+            configs.pop(value["name"], None)
+        else:
+            configs[value["name"]] = value["value"]
+        if not configs:
+            del self.configs[resource]
+
+    def _feature(self, value: dict[str, Any]) -> None:
+        if value["feature_level"]:
+            self.features[value["name"]] = value["feature_level"]
+        else:
+            self.features.pop(value["name"], None)
+
+    def _producer_ids(self, value: dict[str, Any]) -> None:
+        self.next_producer_id = value["next_producer_id"]
+
+    def _register(self, value: dict[str, Any]) -> None:
+        self.broker_epochs[value["broker_id"]] = value["broker_epoch"]
+
+
+_CHANGES = {
+    "topic_record": ClusterImage._topic,
+    "remove_topic_record": ClusterImage._remove_topic,
+    "partition_record": ClusterImage._partition,
+    "partition_change_record": ClusterImage._change_partition,
+    "config_record": ClusterImage._config,
+    "feature_level_record": ClusterImage._feature,
+    "producer_ids_record": ClusterImage._producer_ids,
+    "register_broker_record": ClusterImage._register,
+}

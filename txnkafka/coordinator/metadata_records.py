@@ -1,0 +1,109 @@
+"""Records of the metadata log as Apache Kafka 4.3 writes them at metadata.version 30.
+
+Source: ``ReplicationControlManager``, ``ClusterControlManager``, ``QuorumFeatures``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from txnkafka.wire.records import LogRecord, decode_metadata, encode_leader_change, encode_metadata
+
+__all__ = [
+    "BOOTSTRAP_FEATURES",
+    "LogRecord",
+    "abort_transaction",
+    "begin_transaction",
+    "config",
+    "decode_metadata",
+    "encode_leader_change",
+    "encode_metadata",
+    "end_transaction",
+    "feature_level",
+    "partition",
+    "partition_started",
+    "producer_ids",
+    "remove_topic",
+    "topic",
+]
+
+METADATA_VERSION: Final = 30
+BOOTSTRAP_FEATURES: Final = {  # in the order in which a broker writes them
+    "metadata.version": METADATA_VERSION,
+    "eligible.leader.replicas.version": 1,
+    "group.version": 1,
+    "share.version": 1,
+    "streams.version": 1,
+    "transaction.version": 2,
+}
+
+
+def _record(kind: str, api_key: int, version: int, **fields: Any) -> LogRecord:
+    return LogRecord(kind, api_key, None, version, fields)
+
+
+def topic(name: str, topic_id: str) -> LogRecord:
+    """A topic; its partitions follow."""
+    return _record("topic_record", 2, 0, name=name, topic_id=topic_id)
+
+
+def partition(topic_id: str, number: int, node_id: int, directory_id: str) -> LogRecord:
+    """A partition that its only replica leads."""
+    return _record(
+        "partition_record", 3, 2,
+        partition_id=number, topic_id=topic_id, replicas=[node_id], isr=[node_id],
+        removing_replicas=[], adding_replicas=[], leader=node_id, leader_recovery_state=0, leader_epoch=0,
+        partition_epoch=0, directories=[directory_id], eligible_leader_replicas=None, last_known_elr=None,
+    )  # fmt: skip
+
+
+def partition_started(topic_id: str, number: int, node_id: int) -> LogRecord:
+    """A partition that a clean stop has left without a leader has one again; its leader epoch is greater by
+    one."""
+    return _record(
+        "partition_change_record", 5, 2,
+        partition_id=number, topic_id=topic_id, isr=[node_id], leader=node_id, replicas=None,
+        removing_replicas=None, adding_replicas=None, leader_recovery_state=-1, directories=None,
+        eligible_leader_replicas=[], last_known_elr=[],
+    )  # fmt: skip
+
+
+def remove_topic(topic_id: str) -> LogRecord:
+    """A topic, its partitions and its configs are gone."""
+    return _record("remove_topic_record", 9, 0, topic_id=topic_id)
+
+
+def config(resource_type: int, resource_name: str, name: str, value: str | None) -> LogRecord:
+    """A config of a resource; None deletes it."""
+    return _record(
+        "config_record", 4, 0,
+        resource_type=resource_type, resource_name=resource_name, name=name, value=value,
+    )  # fmt: skip
+
+
+def feature_level(name: str, level: int) -> LogRecord:
+    """A feature and its finalized level."""
+    return _record("feature_level_record", 12, 0, name=name, feature_level=level)
+
+
+def producer_ids(broker_id: int, broker_epoch: int, next_producer_id: int) -> LogRecord:
+    """All producer ids below ``next_producer_id`` are given out."""
+    return _record(
+        "producer_ids_record", 15, 0,
+        broker_id=broker_id, broker_epoch=broker_epoch, next_producer_id=next_producer_id,
+    )  # fmt: skip
+
+
+def begin_transaction(name: str) -> LogRecord:
+    """What follows counts with ``end_transaction``, as one change."""
+    return _record("begin_transaction_record", 23, 0, name=name)
+
+
+def end_transaction() -> LogRecord:
+    """The end of a change."""
+    return _record("end_transaction_record", 24, 0)
+
+
+def abort_transaction(reason: str) -> LogRecord:
+    """A change that was begun does not count."""
+    return _record("abort_transaction_record", 25, 0, reason=reason)
