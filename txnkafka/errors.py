@@ -7,7 +7,7 @@
     ├── OffsetOutOfRangeError       below the log start offset or past the log end
     ├── UnknownTopicOrPartitionError
     ├── InvalidTopicError           no topic may have this name
-    ├── InvalidRequestError         bytes that are no message of their API and version, or values that fit none
+    ├── InvalidRequestError         bytes that are no message of their API and version, or values for none
     ├── ProduceError                an append that was refused; nothing of it is in the log
     │   └── one class for each of Kafka's reasons, from MessageTooLargeError to InvalidRecordError
     ├── KafkaStorageError           files could not be written; the log takes no more appends

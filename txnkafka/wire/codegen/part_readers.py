@@ -141,7 +141,7 @@ def _checked_count(element: Element, name: str, flexible: bool, nullable: bool) 
     return count
 
 
-# Tagged fields (KIP-482). Stricter than Kafka, which does not check: tags ascend, a known field fills its size.
+# Tagged fields (KIP-482). Kafka does not check, and we do: tags ascend, a known field fills its size.
 
 
 def skip_tagged_fields(data: memoryview, position: int, end: int) -> int:

@@ -151,7 +151,7 @@ class StructReader:
     @property
     def source(self) -> str:
         """The function."""
-        return "\n".join(self._lines)
+        return "\n".join([*self._lines, ""])
 
     def _add(self, *lines: str) -> None:
         self._lines += (TAB + line for line in lines)
@@ -193,4 +193,4 @@ class StructReader:
     def _add_return(self, positional: list[MessageField], has_tags: bool) -> None:
         self._add(f"return {self._cls.__name__}(")
         self._add(*(f"{TAB}{field.name}={field.name}," for field in positional))
-        self._add(*[f"{TAB}**tagged,"] * has_tags, "), position", "")
+        self._add(*[f"{TAB}**tagged,"] * has_tags, "), position")

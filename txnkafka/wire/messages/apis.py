@@ -19,7 +19,7 @@ API_VERSIONS: Final = 18
 
 @dataclass(frozen=True)
 class Api:
-    """One API. ``flexible`` is the first flexible version, None where there is none, and ``unstable`` the first
+    """One API. ``flexible`` is its first flexible version, None where there is none; ``unstable`` the first
     version that Apache Kafka 4.3 neither announces nor accepts unless it is told to."""
 
     key: int

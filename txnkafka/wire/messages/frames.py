@@ -1,8 +1,8 @@
 """Requests and responses as frames: headers around the messages. Bytes only; a connection is somebody else's.
 
-A frame that is read begins behind its size, with the header. What follows the message is ignored, as in Apache
-Kafka. A frame that is written begins with its size, and is a list of buffers for one gathered write: what was
-encoded, and the records between, which are the caller's own buffers.
+A frame that is read begins behind its size, with the header. What follows the message is ignored, as in
+Apache Kafka. A frame that is written begins with its size, and is a list of buffers for one gathered write:
+what was encoded, and the records between, which are the caller's own buffers.
 
 All errors are ``InvalidRequestError``.
 """
@@ -157,7 +157,7 @@ def _gathered(out: bytearray, gather: Gather) -> list[Buffer]:
     return buffers
 
 
-def _message(api: Api, kind: str, version: int) -> tuple[str, type[Any]]:
+def _message(api: Api, kind: str, version: int) -> tuple[str, Any]:
     name = api.name + kind
     if not api.has(version):
         reason = f"versions {api.min_version} to {api.max_version} are known"
