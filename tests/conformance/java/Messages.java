@@ -1,0 +1,87 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Message;
+import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.protocol.Readable;
+import org.apache.kafka.common.requests.RequestHeader;
+import org.apache.kafka.common.requests.ResponseHeader;
+
+/**
+ * Kafka's generated request and response classes, asked line by line; fields are separated by tabs, bytes are
+ * hexadecimal. Each line is answered by one, which begins with "error" where Kafka throws.
+ *
+ *   write CLASS VERSION JSON        the bytes of the message
+ *   again CLASS VERSION BYTES       read and written, and how many bytes were left over
+ *   request BYTES                   the header of a request: key, version, correlation id, client, bytes left
+ *   response VERSION BYTES          the header of a response: correlation id, bytes left
+ */
+final class Messages {
+    private static final HexFormat HEX = HexFormat.of();
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String PACKAGE = "org.apache.kafka.common.message.";
+
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        PrintStream output = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+        for (String line; (line = lines.readLine()) != null; )
+            output.println(answer(line.split("\t", -1)));
+    }
+
+    private static String answer(String[] words) throws Exception {
+        try {
+            return switch (words[0]) {
+                case "write" -> write(words);
+                case "again" -> again(words);
+                case "request" -> request(bytes(words[1]));
+                case "response" -> response(Short.parseShort(words[1]), bytes(words[2]));
+                default -> throw new IllegalArgumentException(words[0]);
+            };
+        } catch (InvocationTargetException error) {
+            return "error " + error.getCause();
+        } catch (RuntimeException error) {
+            return "error " + error;
+        }
+    }
+
+    private static ByteBuffer bytes(String word) {
+        return ByteBuffer.wrap(HEX.parseHex(word));
+    }
+
+    private static String hex(Message message, short version) {
+        return HEX.formatHex(MessageUtil.toByteBufferAccessor(message, version).buffer().array());
+    }
+
+    private static String write(String[] words) throws Exception {
+        short version = Short.parseShort(words[2]);
+        Class<?> converter = Class.forName(PACKAGE + words[1] + "DataJsonConverter");
+        return hex((Message) converter.getMethod("read", JsonNode.class, short.class)
+            .invoke(null, JSON.readTree(words[3]), version), version);
+    }
+
+    private static String again(String[] words) throws Exception {
+        short version = Short.parseShort(words[2]);
+        ByteBuffer bytes = bytes(words[3]);
+        Message message = (Message) Class.forName(PACKAGE + words[1] + "Data")
+            .getConstructor(Readable.class, short.class).newInstance(new ByteBufferAccessor(bytes), version);
+        return hex(message, version) + "\t" + bytes.remaining();
+    }
+
+    private static String request(ByteBuffer bytes) {
+        RequestHeader header = RequestHeader.parse(bytes);
+        return header.apiKey().id + "\t" + header.apiVersion() + "\t" + header.correlationId() + "\t"
+            + header.clientId() + "\t" + bytes.remaining();
+    }
+
+    private static String response(short version, ByteBuffer bytes) {
+        ResponseHeader header = ResponseHeader.parse(bytes, version);
+        return header.correlationId() + "\t" + bytes.remaining();
+    }
+}
