@@ -6,6 +6,7 @@ All APIs and versions, over random values of one seed, and the headers around th
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
@@ -14,14 +15,28 @@ from typing import Any
 import pytest
 
 from tests.conformance.kafka_log import OPTIONS, compiled
-from tests.unit.wire.messages.frames import body_of, frame_of, header_size
+from tests.unit.wire.messages.frames import body_of, frame_of, header_size, message_of
 from tests.unit.wire.messages.kafka_apis import KAFKA_APIS, MESSAGES, Message, snake
 from tests.unit.wire.messages.values import random_message
 from txnkafka.errors import InvalidRequestError
-from txnkafka.wire.messages import APIS, RequestHeader, read_request, read_request_header, write_request
+from txnkafka.wire.codegen.fields import ArrayOf, MessageField, fields_of
+from txnkafka.wire.messages import APIS, RequestHeader, read_request_header, write_request
+from txnkafka.wire.schema import Scalar
 
 SAMPLES = 25  # of each message and version; the first have neither tagged fields nor elements
+OTHER = {
+    "bool": True,
+    "int8": 5,
+    "int16": 5,
+    "int32": 5,
+    "int64": 5,
+    "uuid": "AAAAAAAAAAEAAAAAAAAAAg",
+    "string": "text",
+    "bytes": b"bytes",
+    "records": b"records",
+}
 EACH_MESSAGE = pytest.mark.parametrize("message", MESSAGES, ids=str)
+LATEST = [message for message in MESSAGES if message.version == message.api.max_version]
 
 
 class Kafka:
@@ -122,7 +137,92 @@ def test_kafka_leaves_what_follows_a_message(kafka: Kafka, message: Message) -> 
     assert left == "9"
 
 
+@pytest.mark.parametrize("message", LATEST, ids=lambda message: message.name)
+def test_kafka_refuses_and_drops_the_same_in_versions_without_a_field(kafka: Kafka, message: Message) -> None:
+    for value in one_field_each(message):
+        asked = kafka_json(message, value)
+        for other in versions_of(message):
+            answer = kafka.ask("change", message.name, message.version, other.version, asked)[0]
+            ours = written(other, value)
+            assert (ours is None) == answer.startswith("error"), (other.version, value, answer)
+            assert ours is None or ours.hex() == answer
+
+
+def written(message: Message, value: Any) -> bytes | None:
+    try:
+        return body_of(message, value)
+    except InvalidRequestError:
+        return None
+
+
+def one_field_each(message: Message) -> Iterator[Any]:
+    """Messages of defaults with one field that has another value, at any depth."""
+    for steps in _paths(message.cls, message.version):
+        yield _with_value(message, message.cls, steps)
+
+
+def _paths(cls: type, version: int) -> Iterator[list[MessageField]]:
+    for field in fields_of(cls):
+        if field.is_in(version):
+            yield [field]
+            element = _element(field)
+            if not isinstance(element, Scalar):
+                yield from ([field, *steps] for steps in _paths(element, version))
+
+
+def _element(field: MessageField) -> Scalar | type:
+    kind = field.schema.type
+    return kind.element if isinstance(kind, ArrayOf) else kind
+
+
+def _with_value(message: Message, cls: type, steps: list[MessageField]) -> Any:
+    field, *inner = steps
+    element = _element(field)
+    if inner:
+        value = _with_value(message, element, inner)
+    elif isinstance(element, Scalar):
+        value = OTHER[element.name]
+    else:
+        value = element()
+    return cls(**{field.name: (value,) if isinstance(field.schema.type, ArrayOf) else value})
+
+
+def versions_of(message: Message) -> list[Message]:
+    versions = range(message.api.min_version, message.api.max_version + 1)
+    return [message._replace(version=version) for version in versions]
+
+
 def test_a_client_id_may_be_null_and_is_never_compact(kafka: Kafka) -> None:
     for version in (0, 5):
         frame = b"".join(write_request(RequestHeader(APIS[26], version, 1), APIS[26].request()))[4:]
         assert kafka.ask("request", frame)[:4] == ["26", str(version), "1", ""]
+
+
+@pytest.mark.parametrize("api_key", [18, 26])
+@pytest.mark.parametrize("tags", [b"\0", b"\1\0\0"])
+def test_kafka_reads_the_header_of_a_later_version(kafka: Kafka, api_key: int, tags: bytes) -> None:
+    frame = struct.pack(">hhih", api_key, 99, 7, 6) + b"client" + tags
+    assert kafka.ask("request", frame)[:4] == [str(api_key), "99", "7", "client"]
+    header, _ = read_request_header(frame)
+    assert header == RequestHeader(APIS[api_key], 99, 7, "client")
+
+
+TAKEN_BY_KAFKA = {
+    "text that is no UTF-8": ("EndTxnRequest", 0, "0001 ff 0000000000000001 0000 01"),
+    "tags that descend": ("EndTxnRequest", 3, "02 74 0000000000000001 0000 01 02 06 00 05 00"),
+    "a tag twice": ("EndTxnRequest", 3, "02 74 0000000000000001 0000 01 02 05 00 05 00"),
+    "bytes left in a tag": ("ApiVersionsResponse", 3, "0000 01 00000000 01 01 09 0000000000000005 00"),
+    "a presence of 2": ("DescribeTopicPartitionsRequest", 0, "01 000007d0 02 02 74 00000000 00 00"),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN_BY_KAFKA)
+def test_kafka_takes_what_is_refused_here(kafka: Kafka, case: str) -> None:
+    """The lines of DIVERGENCES.md about requests."""
+    name, version, text = TAKEN_BY_KAFKA[case]
+    (message,) = (each for each in MESSAGES if (each.name, each.version) == (name, version))
+    body = bytes.fromhex(text)
+    assert kafka.ask("read", name, version, body)[0] in ("0", "1")
+    frame = frame_of(message, message.cls())[: header_size(message)] + body
+    with pytest.raises(InvalidRequestError):
+        message_of(message, frame)

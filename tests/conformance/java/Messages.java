@@ -19,6 +19,8 @@ import org.apache.kafka.common.requests.ResponseHeader;
  * hexadecimal. Each line is answered by one, which begins with "error" where Kafka throws.
  *
  *   write CLASS VERSION JSON        the bytes of the message
+ *   change CLASS FROM TO JSON       read in one version, the bytes of the message in another
+ *   read CLASS VERSION BYTES        how many bytes were left over
  *   again CLASS VERSION BYTES       read and written, and how many bytes were left over
  *   request BYTES                   the header of a request: key, version, correlation id, client, bytes left
  *   response VERSION BYTES          the header of a response: correlation id, bytes left
@@ -38,8 +40,18 @@ final class Messages {
     private static String answer(String[] words) throws Exception {
         try {
             return switch (words[0]) {
-                case "write" -> write(words);
-                case "again" -> again(words);
+                case "write" -> hex(message(words, words[3]), Short.parseShort(words[2]));
+                case "change" -> hex(message(words, words[4]), Short.parseShort(words[3]));
+                case "read" -> {
+                    ByteBuffer bytes = bytes(words[3]);
+                    read(words, bytes);
+                    yield Integer.toString(bytes.remaining());
+                }
+                case "again" -> {
+                    ByteBuffer bytes = bytes(words[3]);
+                    String written = hex(read(words, bytes), Short.parseShort(words[2]));
+                    yield written + "\t" + bytes.remaining();
+                }
                 case "request" -> request(bytes(words[1]));
                 case "response" -> response(Short.parseShort(words[1]), bytes(words[2]));
                 default -> throw new IllegalArgumentException(words[0]);
@@ -59,19 +71,15 @@ final class Messages {
         return HEX.formatHex(MessageUtil.toByteBufferAccessor(message, version).buffer().array());
     }
 
-    private static String write(String[] words) throws Exception {
-        short version = Short.parseShort(words[2]);
+    private static Message message(String[] words, String json) throws Exception {
         Class<?> converter = Class.forName(PACKAGE + words[1] + "DataJsonConverter");
-        return hex((Message) converter.getMethod("read", JsonNode.class, short.class)
-            .invoke(null, JSON.readTree(words[3]), version), version);
+        return (Message) converter.getMethod("read", JsonNode.class, short.class)
+            .invoke(null, JSON.readTree(json), Short.parseShort(words[2]));
     }
 
-    private static String again(String[] words) throws Exception {
-        short version = Short.parseShort(words[2]);
-        ByteBuffer bytes = bytes(words[3]);
-        Message message = (Message) Class.forName(PACKAGE + words[1] + "Data")
-            .getConstructor(Readable.class, short.class).newInstance(new ByteBufferAccessor(bytes), version);
-        return hex(message, version) + "\t" + bytes.remaining();
+    private static Message read(String[] words, ByteBuffer bytes) throws Exception {
+        return (Message) Class.forName(PACKAGE + words[1] + "Data").getConstructor(Readable.class, short.class)
+            .newInstance(new ByteBufferAccessor(bytes), Short.parseShort(words[2]));
     }
 
     private static String request(ByteBuffer bytes) {
