@@ -64,7 +64,7 @@ class Fact(NamedTuple):
 
 def snake(name: str) -> str:
     """``TransactionalId`` to ``transactional_id``."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.replace("2Pc", "_2pc")).lower()
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
 
 def kafka_facts(message: Message) -> list[Fact]:

@@ -79,18 +79,19 @@ BYTES = [
     ("EndTxn", 0, "0003 61 c3 28" + END_TXN, "transactional_id: string is not UTF-8 at 3"),
     ("EndTxn", 3, "04 61 62 ff" + END_TXN + "00", "transactional_id: string is not UTF-8 at 3"),
     ("EndTxn", 3, "03 ed a0" + END_TXN + "00", "transactional_id: string is not UTF-8 at 1"),
-    ("EndTxn", 3, "81 80 02" + "61" * 0x8000, "transactional_id: string has 32768 bytes, more than 32767 at 3"),
+    ("EndTxn", 3, "81 80 02" + "61" * 0x8000,
+     "transactional_id: string has 32768 bytes, more than 32767 at 3"),
     # null
     ("EndTxn", 0, "ffff" + END_TXN, "transactional_id: is null, which this version does not allow at 0"),
     ("EndTxn", 3, "00" + END_TXN + "00", "transactional_id: is null, which this version does not allow at 0"),
     ("Metadata", 0, "ffffffff", "topics: is null, which this version does not allow at 0"),
     ("Metadata", 9, "02 00 00", "topics[0].name: is null, which this version does not allow at 1"),
     ("SaslAuthenticate", 0, "ffffffff", "auth_bytes: is null, which this version does not allow at 0"),
-    ("DescribeTopicPartitions", 0, "01 00000000 02", "cursor: a struct that may be null begins with 1 or 255,"
-     " not 2 at 5"),
+    ("DescribeTopicPartitions", 0, "01 00000000 02",
+     "cursor: a struct that may be null begins with 1 or 255, not 2 at 5"),
     ("DescribeTopicPartitions", 0, "01 00000000", "cursor: needs 1 bytes, 0 are left at 5"),
-    ("DescribeTopicPartitions", 0, "01 00000000 01 02 74 00", "cursor.partition_index: needs 4 bytes, 1 are left"
-     " at 8"),
+    ("DescribeTopicPartitions", 0, "01 00000000 01 02 74 00",
+     "cursor.partition_index: needs 4 bytes, 1 are left at 8"),
     # tagged fields
     ("EndTxn", 3, "02 74" + END_TXN, ": varint is cut off at 13"),
     ("EndTxn", 3, "02 74" + END_TXN + MANY_COMPACT,
@@ -113,7 +114,8 @@ def test_bytes_are_refused_where_they_are_wrong(api: str, version: int, body: st
 
 
 def test_a_tagged_field_of_an_element_says_in_which() -> None:
-    topics = (TopicProduceResponse(partition_responses=(PartitionProduceResponse(), PartitionProduceResponse())),)
+    partitions = (PartitionProduceResponse(),) * 2
+    topics = (TopicProduceResponse(partition_responses=partitions),)
     body = body_of(BY_NAME["ProduceResponse", 10], ProduceResponse(responses=topics))
     cut = body[:-7] + bytes.fromhex("01 00 01 00")  # current_leader of one byte
     path, reason, _ = refused("ProduceResponse", 10, cut.hex())
@@ -126,8 +128,8 @@ def test_the_message_of_an_error_says_all_of_it() -> None:
     frame = frame_of(message, EndTxnRequest())[: header_size(message)] + b"\xff\xff"
     with pytest.raises(InvalidRequestError) as caught:
         message_of(message, frame)
-    expected = "EndTxnRequest version 0: transactional_id: is null, which this version does not allow (byte 16)"
-    assert str(caught.value) == expected
+    reason = "transactional_id: is null, which this version does not allow (byte 16)"
+    assert str(caught.value) == f"EndTxnRequest version 0: {reason}"
     assert caught.value.code == ErrorCode.INVALID_REQUEST
 
 
@@ -247,7 +249,8 @@ def test_tagged_fields_are_written_if_they_differ_from_their_defaults() -> None:
     response = ProduceResponse(responses=(TopicProduceResponse(partition_responses=partitions),))
     body = body_of(message, response)
     assert bytes.fromhex("01 00 09 00000003 00000004 00") in body
-    assert body_of(BY_NAME["ApiVersionsResponse", 3], ApiVersionsResponse()) == bytes.fromhex("0000 01 00000000 00")
+    plain = body_of(BY_NAME["ApiVersionsResponse", 3], ApiVersionsResponse())
+    assert plain == bytes.fromhex("0000 01 00000000 00")
 
 
 def test_a_struct_that_may_be_null_has_its_presence_before_it() -> None:
