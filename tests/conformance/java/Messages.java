@@ -78,7 +78,8 @@ final class Messages {
     }
 
     private static Message read(String[] words, ByteBuffer bytes) throws Exception {
-        return (Message) Class.forName(PACKAGE + words[1] + "Data").getConstructor(Readable.class, short.class)
+        Class<?> type = Class.forName(PACKAGE + words[1] + "Data");
+        return (Message) type.getConstructor(Readable.class, short.class)
             .newInstance(new ByteBufferAccessor(bytes), Short.parseShort(words[2]));
     }
 

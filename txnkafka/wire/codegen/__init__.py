@@ -1,7 +1,7 @@
 """Readers and writers of frozen dataclasses, generated as Python source from the fields of the class.
 
 ``fields`` has the words in which a message class is written. ``reader_source`` and ``writer_source`` make the
-source for one version of a message. ``compiled`` runs it when the version is used first, and keeps the result.
+source for one version of a message; ``compiled`` runs it when that version is first used, and keeps it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ HEADER = struct.pack(">hhih", 26, 0, 7, 6) + b"client"
 def test_the_client_id_of_a_flexible_header_is_not_compact() -> None:
     request = EndTxnRequest(transactional_id="t", producer_id=1, producer_epoch=2, committed=True)
     (frame,) = write_request(RequestHeader(END_TXN, 3, 9, "me"), request)
-    assert frame == bytes.fromhex("0000001b 001a 0003 00000009 0002 6d65 00 02 74 0000000000000001 0002 01 00")
+    header, body = "001a 0003 00000009 0002 6d65 00", "02 74 0000000000000001 0002 01 00"
+    assert frame == bytes.fromhex("0000001b" + header + body)
     assert read_request_header(frame[4:]) == (RequestHeader(END_TXN, 3, 9, "me"), 13)
 
 

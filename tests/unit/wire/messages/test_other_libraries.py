@@ -69,8 +69,8 @@ def plain(value: Any) -> Any:
 
 
 def agree(ours: Any, theirs: Any) -> bool:
-    """Whether a value of ours has their fields. kio has None for no uuid and for the time -1; kafka-python has
-    None for a struct of defaults, and numbers of bits for authorized operations."""
+    """Whether a value of ours has their fields. kio has None for no uuid and for the time -1; kafka-python
+    has None for a struct of defaults, and numbers of bits for authorized operations."""
     match theirs:
         case tuple() if isinstance(ours, tuple):
             return len(ours) == len(theirs) and all(map(agree, ours, theirs))
@@ -90,7 +90,7 @@ def agree(ours: Any, theirs: Any) -> bool:
 
 
 def our_name(ours: Any, name: str) -> str:
-    """kio leaves units of time out of names, kafka-python in front of authorized operations their resource."""
+    """kio leaves out units of time, kafka-python the resource of authorized operations."""
     fields = [field.name for field in fields_of(type(ours))]
     others = (f"{name}_ms", f"cluster_{name}", f"topic_{name}")
     return name if name in fields else next(each for each in fields if each in others)

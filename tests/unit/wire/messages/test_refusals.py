@@ -237,9 +237,9 @@ def test_a_list_is_as_good_as_a_tuple() -> None:
     message = BY_NAME["AddPartitionsToTxnRequest", 3]
     (topic,) = message_of(message, frame_of(message, request)).v3_and_below_topics
     assert topic == AddPartitionsToTxnTopic(name="t", partitions=(1, 2))
-    assert frame_of(BY_NAME["FetchRequest", 4], FetchRequest(forgotten_topics_data=[])) == frame_of(  # type: ignore[arg-type]
-        BY_NAME["FetchRequest", 4], FetchRequest()
-    )
+    fetch = BY_NAME["FetchRequest", 4]
+    nothing: Any = []  # of a field that version 4 does not have
+    assert frame_of(fetch, FetchRequest(forgotten_topics_data=nothing)) == frame_of(fetch, FetchRequest())
 
 
 def test_tagged_fields_are_written_if_they_differ_from_their_defaults() -> None:
