@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from txnkafka.wire.codegen.primitive_writers import (
-    NUMBER_NAMES,
     Gather,
     WriteSized,
     count_writer,
@@ -31,15 +30,15 @@ __all__ = [
 WritePart = Callable[[bytearray, Gather, Any], None]
 
 
-def number_writer(layout: str, name: str) -> WritePart:
-    """One number; a uuid where the layout is ``>16s``."""
+def number_writer(layout: str, kind: str, name: str) -> WritePart:
+    """One number; a uuid where the layout is ``>16s``. ``kind`` is its type in errors."""
     pack = struct.Struct(layout).pack
 
     def number(out: bytearray, gather: Gather, value: Any) -> None:
         try:
             out += pack(uuid_bytes(value, name) if layout == ">16s" else value)
         except (struct.error, OverflowError):
-            raise misfit(NUMBER_NAMES[layout], value).inside(name) from None
+            raise misfit(kind, value).inside(name) from None
 
     return number
 
@@ -82,6 +81,8 @@ def array_writer(write_element: WritePart, name: str, *, flexible: bool, nullabl
         index = 0
         try:
             for element in value:
+                if element is None:
+                    raise misfit("element", None)
                 write_element(out, gather, element)
                 index += 1
         except SchemaError as error:

@@ -18,7 +18,6 @@ from txnkafka.wire.scalars import MAX_STRING_BYTES
 from txnkafka.wire.schema import SchemaError
 
 __all__ = [
-    "NUMBER_NAMES",
     "WRITERS",
     "Gather",
     "WriteSized",
@@ -33,7 +32,6 @@ Gather = list[tuple[int, Buffer]]
 WriteSized = Callable[[bytearray, Gather, Any, str], None]
 WriteLength = Callable[[bytearray, int], None]
 
-NUMBER_NAMES: Final = {">?": "bool", ">b": "int8", ">h": "int16", ">i": "int32", ">q": "int64"}
 UUID_BYTES: Final = 16
 UUID_CHARACTERS: Final = 22
 
@@ -43,14 +41,14 @@ def unsupported(name: str, value: object) -> SchemaError:
     return SchemaError(f"this version has no such field for {short_repr(value)}").inside(name)
 
 
-def wrong_number(layouts: tuple[tuple[str, str], ...], value: object) -> SchemaError:
-    """The error for a struct of which a number does not fit its layout."""
-    for name, layout in layouts:
+def wrong_number(numbers: tuple[tuple[str, str, str], ...], value: object) -> SchemaError:
+    """The error for a struct of which a number does not fit; each has a field, a layout and a type."""
+    for name, layout, kind in numbers:
         number = getattr(value, name)
         try:
             struct.pack(layout, number)
         except (struct.error, OverflowError):
-            return misfit(NUMBER_NAMES[layout], number).inside(name)
+            return misfit(kind, number).inside(name)
     raise AssertionError("each number fits")
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
-from txnkafka.wire.codegen.fields import ArrayOf, MessageField, fields_of
+from txnkafka.wire.codegen.fields import ArrayOf, MessageField, Type, fields_of
 from txnkafka.wire.codegen.generated import run_source
 from txnkafka.wire.codegen.part_writers import (
     WritePart,
@@ -37,12 +37,17 @@ from txnkafka.wire.codegen.primitive_writers import (
     wrong_number,
 )
 from txnkafka.wire.codegen.reader_source import UUID_LAYOUT, layout_of
-from txnkafka.wire.schema import Scalar
+from txnkafka.wire.schema import BOOL, UUID, Scalar
 
 __all__ = ["WriterSource"]
 
 TAB: Final = "    "
 NUMBER_ERRORS: Final = (struct.error, OverflowError)
+
+
+def pack_layout_of(kind: Type) -> str:
+    """The layout of ``layout_of``; of bools one that refuses None, which ``?`` packs as false."""
+    return "b" if kind is BOOL else layout_of(kind)
 
 
 class WriterSource:
@@ -72,8 +77,8 @@ class WriterSource:
         return struct_writer(self.writer(kind), name, nullable=nullable)
 
     def _scalar(self, kind: Scalar, name: str, nullable: bool = False) -> WritePart:
-        if layout := layout_of(kind):
-            return number_writer(">" + layout, name)
+        if layout := pack_layout_of(kind):
+            return number_writer(">" + layout, kind.name, name)
         return sized_part_writer(WRITERS[sized_writer(kind.name, self.flexible, nullable)], name)
 
 
@@ -81,7 +86,7 @@ class StructWriter:
     """Collects the source of one function, and the names that it uses."""
 
     def __init__(self, writers: WriterSource, cls: type) -> None:
-        self._writers, self._cls, self._numbers = writers, cls, 0
+        self._writers, self._cls, self._runs = writers, cls, 0
         self._lines = [f"def write_{cls.__name__}(out, gather, value):"]
         self.names: dict[str, Any] = {
             **WRITERS,
@@ -132,16 +137,15 @@ class StructWriter:
         return f"{value} != {field.name}_default"
 
     def _add_run(self, run: list[MessageField]) -> None:
-        layouts = [layout_of(field.schema.type) for field in run]
-        numbers = [
-            (field.name, ">" + layout)
-            for field, layout in zip(run, layouts, strict=True)
-            if layout != UUID_LAYOUT
-        ]
-        number = self._numbers
-        self._numbers += 1
+        layouts = [pack_layout_of(field.schema.type) for field in run]
+        number = self._runs
+        self._runs += 1
         self.names[f"pack_{number}"] = struct.Struct(">" + "".join(layouts)).pack
-        self.names[f"numbers_{number}"] = tuple(numbers)
+        self.names[f"numbers_{number}"] = tuple(
+            (field.name, ">" + pack_layout_of(kind), kind.name)
+            for field in run
+            if isinstance(kind := field.schema.type, Scalar) and kind is not UUID
+        )
         values = (
             f'uuid_bytes(value.{field.name}, "{field.name}")'
             if layout == UUID_LAYOUT

@@ -95,7 +95,7 @@ def test_a_field_behind_the_last_version_is_not_read() -> None:
 
 def test_a_traceback_shows_the_line_and_its_fields() -> None:
     with pytest.raises(AttributeError) as caught:
-        writer_of(Outer, 2, True)(bytearray(), [], Outer(inner=(None,)))  # type: ignore[arg-type]
+        writer_of(Outer, 2, True)(bytearray(), [], Outer(inner=("x",)))  # type: ignore[arg-type]
     lines = traceback.format_tb(caught.value.__traceback__)
     assert "<write_Outer: Outer version 2>" in "".join(lines)
     assert "write_inner(out, gather, value.inner)" in "".join(lines)
