@@ -61,9 +61,9 @@ MAX_SCHEMA_VALUES: Final = 1 << 19
 holds no more than some ten thousand partitions."""
 
 MAX_MESSAGE_VALUES: Final = 1 << 21
-"""Fields and elements in the arrays of one request or response. As Python objects they take up to 100 bytes
-each, 200 MiB, out of a frame of a few; strings and bytes take their size beside that. A response that
-describes 100,000 partitions has 1.6 million."""
+"""Fields and elements in the arrays of one request or response, and tagged fields. As Python objects they
+take up to 100 bytes each, 200 MiB, out of a frame of a few; strings and bytes take their size beside that. A
+response that describes 100,000 partitions has 1.6 million."""
 
 KEPT_BYTES: Final = 8 << 20
 KEPT_RATIO: Final = 8

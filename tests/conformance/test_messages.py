@@ -212,6 +212,7 @@ TAKEN_BY_KAFKA = {
     "tags that descend": ("EndTxnRequest", 3, "02 74 0000000000000001 0000 01 02 06 00 05 00"),
     "a tag twice": ("EndTxnRequest", 3, "02 74 0000000000000001 0000 01 02 05 00 05 00"),
     "bytes left in a tag": ("ApiVersionsResponse", 3, "0000 01 00000000 01 01 09 0000000000000005 00"),
+    "many elements": ("MetadataRequest", 1, "00100001" + "0000" * 0x100001),
     "a presence of 2": ("DescribeTopicPartitionsRequest", 0, "01 000007d0 02 02 74 00000000 00 00"),
 }
 

@@ -6,8 +6,8 @@ from functools import cache
 
 from txnkafka.wire.codegen.part_readers import ReadPart
 from txnkafka.wire.codegen.part_writers import WritePart
-from txnkafka.wire.codegen.reader_source import ReaderSource
-from txnkafka.wire.codegen.writer_source import WriterSource
+from txnkafka.wire.codegen.reader_source import VersionReaders
+from txnkafka.wire.codegen.writer_source import VersionWriters
 
 __all__ = ["reader_of", "writer_of"]
 
@@ -15,10 +15,10 @@ __all__ = ["reader_of", "writer_of"]
 @cache
 def reader_of(cls: type, version: int, flexible: bool) -> ReadPart:
     """The reader of one version of a message."""
-    return ReaderSource(version, flexible).reader(cls)
+    return VersionReaders(version, flexible).reader(cls)
 
 
 @cache
 def writer_of(cls: type, version: int, flexible: bool) -> WritePart:
     """The writer of one version of a message."""
-    return WriterSource(version, flexible).writer(cls)
+    return VersionWriters(version, flexible).writer(cls)

@@ -132,33 +132,40 @@ def _checked_count(element: Element, name: str, flexible: bool, nullable: bool) 
         if found * minimum_size > end - start:
             reason = f"{found} elements do not fit into the {end - start} bytes left"
             raise SchemaError(reason, position).inside(name)
-        left[0] -= found * values
-        if left[0] < 0:
-            reason = f"the message has more than {MAX_MESSAGE_VALUES} values"
-            raise SchemaError(reason, position).inside(name)
+        try:
+            _take(left, found * values, position)
+        except SchemaError as error:
+            raise error.inside(name) from None
         return found, start
 
     return count
 
 
+def _take(left: list[int], values: int, position: int) -> None:
+    left[0] -= values
+    if left[0] < 0:
+        raise SchemaError(f"the message has more than {MAX_MESSAGE_VALUES} values", position)
+
+
 # Tagged fields (KIP-482). Kafka does not check, and we do: tags ascend, a known field fills its size.
 
 
-def skip_tagged_fields(data: memoryview, position: int, end: int) -> int:
+def skip_tagged_fields(data: memoryview, position: int, end: int, left: list[int]) -> int:
     """The position behind the tagged fields of a struct that knows none."""
     if position < end and not data[position]:
         return position + 1
-    return read_tagged_fields(data, position, end, [MAX_MESSAGE_VALUES], {})[1]
+    return read_tagged_fields(data, position, end, left, {})[1]
 
 
 def read_tagged_fields(
     data: memoryview, position: int, end: int, left: list[int], known: dict[int, tuple[str, ReadPart]]
 ) -> tuple[dict[str, Any], int]:
-    """Values of the known tagged fields that are there, by name; others are skipped."""
+    """Values of the known tagged fields that are there, by name; others are skipped, but counted."""
     found: dict[str, Any] = {}
     count, start = read_uvarint(data, position, end)
     if 2 * count > end - start:
         raise SchemaError(f"{count} tagged fields do not fit into the {end - start} bytes left", position)
+    _take(left, count, position)
     last_tag = -1
     for _ in range(count):
         tag, position = read_uvarint(data, start, end)

@@ -9,7 +9,7 @@ Fields of fixed sizes that stand side by side are one run: one check of the byte
             raise short_run(run_0, position, end)
         throttle_time_ms, error_code, producer_id, producer_epoch = unpack_0(data, position)
         position += 16
-        position = skip_tagged_fields(data, position, end)
+        position = skip_tagged_fields(data, position, end, left)
         return EndTxnResponse(
             throttle_time_ms=throttle_time_ms,
             error_code=error_code,
@@ -41,7 +41,7 @@ from txnkafka.wire.codegen.part_readers import (
 from txnkafka.wire.codegen.primitive_readers import READERS, short_run, sized_reader, uuid_text
 from txnkafka.wire.schema import Scalar
 
-__all__ = ["UUID_LAYOUT", "ReaderSource", "layout_of"]
+__all__ = ["UUID_LAYOUT", "VersionReaders", "layout_of"]
 
 UUID_LAYOUT: Final = "16s"
 TAB: Final = "    "
@@ -54,7 +54,7 @@ def layout_of(kind: Type) -> str:
     return UUID_LAYOUT if kind.name == "uuid" else kind.layout
 
 
-class ReaderSource:
+class VersionReaders:
     """Makes the readers of the structs of one version, each once."""
 
     def __init__(self, version: int, flexible: bool) -> None:
@@ -125,7 +125,7 @@ class ReaderSource:
 class StructReader:
     """Collects the source of one function, and the names that it uses."""
 
-    def __init__(self, readers: ReaderSource, cls: type) -> None:
+    def __init__(self, readers: VersionReaders, cls: type) -> None:
         self._readers, self._cls, self._runs = readers, cls, 0
         self._lines = [f"def read_{cls.__name__}(data, position, end, left):"]
         self.names: dict[str, Any] = {
@@ -185,7 +185,7 @@ class StructReader:
 
     def _add_tagged(self, tagged: list[MessageField]) -> None:
         if not tagged:
-            self._add("position = skip_tagged_fields(data, position, end)")
+            self._add("position = skip_tagged_fields(data, position, end, left)")
             return
         self.names["tags"] = {field.schema.tag: (field.name, self._readers.part(field)) for field in tagged}
         self._add("tagged, position = read_tagged_fields(data, position, end, left, tags)")

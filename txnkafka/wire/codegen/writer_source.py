@@ -8,7 +8,7 @@ must have its default unless it is ignorable. The source of EndTxnResponse versi
         try:
             out += pack_0(value.throttle_time_ms, value.error_code)
         except number_errors:
-            raise wrong_number(numbers, value) from None
+            raise wrong_number(numbers_0, value) from None
         out.append(0)
 """
 
@@ -39,7 +39,7 @@ from txnkafka.wire.codegen.primitive_writers import (
 from txnkafka.wire.codegen.reader_source import UUID_LAYOUT, layout_of
 from txnkafka.wire.schema import BOOL, UUID, Scalar
 
-__all__ = ["WriterSource"]
+__all__ = ["VersionWriters"]
 
 TAB: Final = "    "
 NUMBER_ERRORS: Final = (struct.error, OverflowError)
@@ -50,7 +50,7 @@ def pack_layout_of(kind: Type) -> str:
     return "b" if kind is BOOL else layout_of(kind)
 
 
-class WriterSource:
+class VersionWriters:
     """Makes the writers of the structs of one version, each once."""
 
     def __init__(self, version: int, flexible: bool) -> None:
@@ -85,7 +85,7 @@ class WriterSource:
 class StructWriter:
     """Collects the source of one function, and the names that it uses."""
 
-    def __init__(self, writers: WriterSource, cls: type) -> None:
+    def __init__(self, writers: VersionWriters, cls: type) -> None:
         self._writers, self._cls, self._runs = writers, cls, 0
         self._lines = [f"def write_{cls.__name__}(out, gather, value):"]
         self.names: dict[str, Any] = {

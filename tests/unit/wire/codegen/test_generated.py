@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import traceback
+from textwrap import indent
 
 import pytest
 
+from txnkafka.wire.codegen import reader_source, writer_source
 from txnkafka.wire.codegen.compiled import reader_of, writer_of
 from txnkafka.wire.codegen.fields import array, int16, int32, message, string, struct, uuid
 from txnkafka.wire.codegen.generated import run_source
-from txnkafka.wire.codegen.reader_source import ReaderSource, StructReader
-from txnkafka.wire.codegen.writer_source import StructWriter, WriterSource
+from txnkafka.wire.codegen.reader_source import StructReader, VersionReaders
+from txnkafka.wire.codegen.writer_source import StructWriter, VersionWriters
+from txnkafka.wire.messages.end_txn import EndTxnResponse
 from txnkafka.wire.schema import INT64
 
 
@@ -65,11 +68,18 @@ def write_Outer(out, gather, value):
 
 
 def test_the_source_of_a_reader() -> None:
-    assert StructReader(ReaderSource(2, flexible=True), Outer).source == READER
+    assert StructReader(VersionReaders(2, flexible=True), Outer).source == READER
 
 
 def test_the_source_of_a_writer() -> None:
-    assert StructWriter(WriterSource(2, flexible=True), Outer).source == WRITER
+    assert StructWriter(VersionWriters(2, flexible=True), Outer).source == WRITER
+
+
+def test_the_examples_of_the_documentation_are_the_source() -> None:
+    reader = StructReader(VersionReaders(5, flexible=True), EndTxnResponse).source
+    writer = StructWriter(VersionWriters(4, flexible=True), EndTxnResponse).source
+    assert indent(reader, "    ") in (reader_source.__doc__ or "")
+    assert indent(writer, "    ") in (writer_source.__doc__ or "")
 
 
 def test_a_version_is_made_once() -> None:

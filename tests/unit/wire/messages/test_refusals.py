@@ -32,6 +32,7 @@ from txnkafka.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from txnkafka.wire.scalar_writers import write_uvarint
 
 BY_NAME = {(message.name, message.version): message for message in MESSAGES}
 MANY, NEGATIVE = "7fffffff", "fffffffe"
@@ -162,6 +163,19 @@ def test_the_limit_of_values_is_for_the_whole_message() -> None:
     path, reason, _ = refused("AddPartitionsToTxnRequest", 0, fields + "00000003" + topic * 3)
     assert path == "v3_and_below_topics[2].partitions"
     assert reason == f"the message has more than {MAX_MESSAGE_VALUES} values"
+
+
+def test_unknown_tagged_fields_count_as_values() -> None:
+    tags = b"".join(tag_bytes(tag) + b"\0" for tag in range(MAX_MESSAGE_VALUES + 1))
+    body = bytes.fromhex("02 74" + END_TXN) + tag_bytes(MAX_MESSAGE_VALUES + 1) + tags
+    _, reason, position = refused("EndTxnRequest", 3, body.hex())
+    assert (reason, position) == (f"the message has more than {MAX_MESSAGE_VALUES} values", 13)
+
+
+def tag_bytes(value: int) -> bytes:
+    out = bytearray()
+    write_uvarint(out, value)
+    return bytes(out)
 
 
 # Values
