@@ -6,23 +6,29 @@ All APIs and versions, over random values of one seed, and the headers around th
 from __future__ import annotations
 
 import json
+import re
 import struct
 import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
 
 from tests.conformance.kafka_log import OPTIONS, compiled
+from tests.fuzz.mutations import put_number, resize_bytes
 from tests.unit.wire.messages.frames import body_of, frame_of, header_size, message_of
-from tests.unit.wire.messages.kafka_apis import KAFKA_APIS, MESSAGES, Message, snake
+from tests.unit.wire.messages.kafka_apis import KAFKA_APIS, MESSAGES, Message, our_facts, snake
 from tests.unit.wire.messages.values import random_message
+from txnkafka.bounds import MAX_MESSAGE_VALUES
 from txnkafka.errors import InvalidRequestError
+from txnkafka.wire.codegen.compiled import reader_of
 from txnkafka.wire.codegen.fields import ArrayOf, MessageField, fields_of
 from txnkafka.wire.messages import APIS, RequestHeader, read_request_header, write_request
-from txnkafka.wire.schema import Scalar
+from txnkafka.wire.schema import Scalar, SchemaError
 
+DAMAGED = 60
 SAMPLES = 25  # of each message and version; the first have neither tagged fields nor elements
 OTHER = {
     "bool": True,
@@ -36,8 +42,6 @@ OTHER = {
     "records": b"records",
 }
 EACH_MESSAGE = pytest.mark.parametrize("message", MESSAGES, ids=str)
-LATEST = [message for message in MESSAGES if message.version == message.api.max_version]
-
 
 class Kafka:
     """Messages.java, asked line by line."""
@@ -137,7 +141,7 @@ def test_kafka_leaves_what_follows_a_message(kafka: Kafka, message: Message) -> 
     assert left == "9"
 
 
-@pytest.mark.parametrize("message", LATEST, ids=lambda message: message.name)
+@EACH_MESSAGE
 def test_kafka_refuses_and_drops_the_same_in_versions_without_a_field(kafka: Kafka, message: Message) -> None:
     for value in one_field_each(message):
         asked = kafka_json(message, value)
@@ -207,10 +211,53 @@ def test_kafka_reads_the_header_of_a_later_version(kafka: Kafka, api_key: int, t
     assert header == RequestHeader(APIS[api_key], 99, 7, "client")
 
 
+STRICTER_THAN_KAFKA = re.compile(
+    "string is not UTF-8|stands behind tag|are left over in the tagged field|begins with 1 or 255"
+    r"|length -\d+ is negative|varint has more than 32 bits|[2-4]\d{9} (elements|tagged fields) do not fit"
+)
+CUT_OFF = re.compile(" are left|is cut off")  # for Kafka only at the end of the message
+
+
+@EACH_MESSAGE
+def test_kafka_reads_and_refuses_the_same_damaged_bytes(kafka: Kafka, message: Message) -> None:
+    chosen = Random(str(message))
+    read = reader_of(message.cls, message.version, message.flexible)
+    for number in range(DAMAGED):
+        body = damaged(chosen, body_of(message, random_message(message, number % 5)))
+        answer = kafka.ask("read", message.name, message.version, body)[0]
+        try:
+            value, position = read(memoryview(body), 0, len(body), [MAX_MESSAGE_VALUES])
+        except SchemaError as error:
+            stricter = STRICTER_THAN_KAFKA.search(error.reason)
+            in_a_tag = CUT_OFF.search(error.reason) and any(fact.tag is not None for fact in our_facts(message))
+            assert answer.startswith("error") or stricter or in_a_tag, (body.hex(), str(error), answer)
+            continue
+        assert answer == str(len(body) - position), (body.hex(), value, answer)
+        again, _ = kafka.ask("again", message.name, message.version, body)
+        ours = body_of(message, value)
+        # Kafka keeps tagged fields that it does not know
+        assert again == ours.hex() if len(again) == 2 * len(ours) else len(again) > 2 * len(ours)
+
+
+def damaged(chosen: Random, body: bytes) -> bytes:
+    at = chosen.randrange(len(body) + 1)
+    match chosen.randrange(4):
+        case 0:
+            return put_number(chosen, body, (at, chosen.choice((1, 2, 4))))
+        case 1:
+            return body[:at] + chosen.choice((b"\0", b"\1", b"\xff", b"\x80\x01")) + body[at + 1 :]
+        case 2:
+            return body[:at]
+    return resize_bytes(chosen, body)
+
+
 TAKEN_BY_KAFKA = {
     "text that is no UTF-8": ("EndTxnRequest", 0, "0001 ff 0000000000000001 0000 01"),
     "tags that descend": ("EndTxnRequest", 3, "02 74 0000000000000001 0000 01 02 06 00 05 00"),
     "a tag twice": ("EndTxnRequest", 3, "02 74 0000000000000001 0000 01 02 05 00 05 00"),
+    "a length of -2 for null": ("ProduceRequest", 3, "fffe 0000 00000000 00000000"),
+    "a varint of 32 bits for null": ("MetadataRequest", 9, "ffffffff0f 01 00 00 00"),
+    "a tag that is too short": ("ApiVersionsResponse", 3, "0000 01 00000000 01 01 04 0000000000000005"),
     "bytes left in a tag": ("ApiVersionsResponse", 3, "0000 01 00000000 01 01 09 0000000000000005 00"),
     "many elements": ("MetadataRequest", 1, "00100001" + "0000" * 0x100001),
     "a presence of 2": ("DescribeTopicPartitionsRequest", 0, "01 000007d0 02 02 74 00000000 00 00"),

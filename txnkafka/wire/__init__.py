@@ -1,7 +1,8 @@
 """What the bytes of Kafka's messages mean: tables, and the readers and writers compiled from them.
 
-``wire.records`` holds the records of Kafka's own logs.  Pure functions over bytes: nothing here knows a
-file, a socket or the broker.
+``wire.records`` holds the records of Kafka's own logs, ``wire.messages`` its requests and responses, with
+readers and writers that ``wire.codegen`` makes. Pure functions over bytes: nothing here knows a file, a
+socket or the broker.
 """
 
 from __future__ import annotations
