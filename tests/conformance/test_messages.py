@@ -25,7 +25,7 @@ from txnkafka.bounds import MAX_MESSAGE_VALUES
 from txnkafka.errors import InvalidRequestError
 from txnkafka.wire.codegen.compiled import reader_of
 from txnkafka.wire.codegen.fields import ArrayOf, MessageField, fields_of
-from txnkafka.wire.messages import APIS, RequestHeader, read_request_header, write_request
+from txnkafka.wire.messages import APIS, Api, RequestHeader, read_request_header, write_request
 from txnkafka.wire.schema import Scalar, SchemaError
 
 DAMAGED = 60
@@ -200,6 +200,11 @@ def test_a_client_id_may_be_null_and_is_never_compact(kafka: Kafka) -> None:
     for version in (0, 5):
         frame = b"".join(write_request(RequestHeader(APIS[26], version, 1), APIS[26].request()))[4:]
         assert kafka.ask("request", frame)[:4] == ["26", str(version), "1", ""]
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_kafka_announces_the_same_versions(kafka: Kafka, api: Api) -> None:
+    assert tuple(map(int, kafka.ask("announced", api.key))) == api.announced
 
 
 @pytest.mark.parametrize("api_key", [18, 26])

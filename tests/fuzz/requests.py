@@ -90,4 +90,4 @@ def request_seeds() -> Iterator[tuple[str, bytes]]:
                 yield f"{api.module}-{version}-{number}", b"".join(frame)[4:]
 
 
-REQUEST = Target("request", check_request, mutate_request, iterations=6000)
+REQUEST = Target("request", check_request, mutate_request, iterations=4000)

@@ -7,6 +7,9 @@ import java.lang.reflect.InvocationTargetException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
+import org.apache.kafka.common.message.ApiMessageType.ListenerType;
+import org.apache.kafka.common.message.ApiVersionsResponseData.ApiVersion;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
@@ -24,6 +27,7 @@ import org.apache.kafka.common.requests.ResponseHeader;
  *   again CLASS VERSION BYTES       read and written, and how many bytes were left over
  *   request BYTES                   the header of a request: key, version, correlation id, client, bytes left
  *   response VERSION BYTES          the header of a response: correlation id, bytes left
+ *   announced KEY                   the first and the last version that a broker announces
  */
 final class Messages {
     private static final HexFormat HEX = HexFormat.of();
@@ -53,6 +57,7 @@ final class Messages {
                     yield written + "\t" + bytes.remaining();
                 }
                 case "request" -> request(bytes(words[1]));
+                case "announced" -> announced(Short.parseShort(words[1]));
                 case "response" -> response(Short.parseShort(words[1]), bytes(words[2]));
                 default -> throw new IllegalArgumentException(words[0]);
             };
@@ -87,6 +92,11 @@ final class Messages {
         RequestHeader header = RequestHeader.parse(bytes);
         return header.apiKey().id + "\t" + header.apiVersion() + "\t" + header.correlationId() + "\t"
             + header.clientId() + "\t" + bytes.remaining();
+    }
+
+    private static String announced(short key) {
+        ApiVersion found = ApiKeys.forId(key).toApiVersionForApiResponse(false, ListenerType.BROKER).get();
+        return found.minVersion() + "\t" + found.maxVersion();
     }
 
     private static String response(short version, ByteBuffer bytes) {

@@ -19,8 +19,9 @@ API_VERSIONS: Final = 18
 
 @dataclass(frozen=True)
 class Api:
-    """One API. ``flexible`` is its first flexible version, None where there is none; ``unstable`` the first
-    version that Apache Kafka 4.3 neither announces nor accepts unless it is told to."""
+    """One API with the versions that can be read and written. ``flexible`` is the first flexible one, None
+    where there is none; ``unstable`` the first that Apache Kafka 4.3 neither announces nor accepts unless it
+    is told to; ``announced_from`` the first that it announces where it does not accept that one."""
 
     key: int
     name: str
@@ -29,6 +30,13 @@ class Api:
     flexible: int | None
     module: str
     unstable: int | None = None
+    announced_from: int | None = None
+
+    @property
+    def announced(self) -> tuple[int, int]:
+        """First and last version that a broker of Apache Kafka 4.3 announces in ApiVersions."""
+        first = self.min_version if self.announced_from is None else self.announced_from
+        return first, self.max_version if self.unstable is None else self.unstable - 1
 
     @cached_property
     def request(self) -> type[Any]:
@@ -65,7 +73,7 @@ class Api:
 APIS: Final = {
     api.key: api
     for api in (
-        Api(0, "Produce", 3, 13, 9, "produce"),
+        Api(0, "Produce", 3, 13, 9, "produce", announced_from=0),  # KAFKA-18659
         Api(1, "Fetch", 4, 18, 12, "fetch"),
         Api(2, "ListOffsets", 1, 11, 6, "list_offsets"),
         Api(3, "Metadata", 0, 13, 9, "metadata"),

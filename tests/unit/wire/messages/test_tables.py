@@ -43,6 +43,12 @@ def test_versions_are_kafkas(api: Api) -> None:
     assert [api.has(version) for version in (-1, api.min_version - 1, api.max_version + 1)] == [False] * 3
 
 
+def test_announced_are_the_versions_that_are_read_but_for_two() -> None:
+    announced = {api.name: api.announced for api in APIS.values()}
+    read = {api.name: (api.min_version, api.max_version) for api in APIS.values()}
+    assert announced == read | {"Produce": (0, 13), "InitProducerId": (0, 5)}
+
+
 @BY_API
 def test_header_versions_are_kafkas(api: Api) -> None:
     kafka = KAFKA_APIS[api.key]
