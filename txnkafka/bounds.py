@@ -15,6 +15,7 @@ __all__ = [
     "MAX_BATCH_BYTES",
     "MAX_DECOMPRESSED_BYTES",
     "MAX_INDEXED_BATCHES",
+    "MAX_MESSAGE_VALUES",
     "MAX_RATIO",
     "MAX_RECORD_HEADERS",
     "MAX_SCHEMA_VALUES",
@@ -59,6 +60,11 @@ MAX_SCHEMA_VALUES: Final = 1 << 19
 """Fields, elements and tagged fields of one record of Kafka's own logs. As Python objects they take up to
 100 bytes each. A coordinator writes one for each partition of a transaction or of a group's member; a broker
 holds no more than some ten thousand partitions."""
+
+MAX_MESSAGE_VALUES: Final = 1 << 21
+"""Fields and elements in the arrays of one request or response, and tagged fields. As Python objects they
+take up to 100 bytes each, 200 MiB, out of a frame of a few; strings and bytes take their size beside that. A
+response that describes 100,000 partitions has 1.6 million."""
 
 KEPT_BYTES: Final = 8 << 20
 KEPT_RATIO: Final = 8

@@ -7,6 +7,7 @@
     ├── OffsetOutOfRangeError       below the log start offset or past the log end
     ├── UnknownTopicOrPartitionError
     ├── InvalidTopicError           no topic may have this name
+    ├── InvalidRequestError         bytes that are no message of their API and version, or values for none
     ├── ProduceError                an append that was refused; nothing of it is in the log
     │   └── one class for each of Kafka's reasons, from MessageTooLargeError to InvalidRecordError
     ├── KafkaStorageError           files could not be written; the log takes no more appends
@@ -28,6 +29,7 @@ __all__ = [
     "FlushUnderWayError",
     "InvalidProducerEpochError",
     "InvalidRecordError",
+    "InvalidRequestError",
     "InvalidTimestampError",
     "InvalidTopicError",
     "InvalidTxnStateError",
@@ -158,6 +160,33 @@ class InvalidTopicError(KafkaError):
     """No topic may have this name (Kafka: ``Topic.validate``)."""
 
     code = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+class InvalidRequestError(KafkaError):
+    """A request or response cannot be read or written: it does not follow the definition of its API in its
+    version, or there is no such API or version. ``message`` is Kafka's name of it (``ProduceRequest``),
+    ``path`` the field (``topic_data[0].name``, "" of a fault outside of fields), ``position`` the byte in the
+    frame behind its size, None of values. Kafka's broker closes the connection then, without an answer."""
+
+    code = ErrorCode.INVALID_REQUEST
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        message: str = "",
+        version: int | None = None,
+        path: str = "",
+        position: int | None = None,
+    ) -> None:
+        name = message if version is None else f"{message} version {version}"
+        byte = "" if position is None else f" (byte {position})"
+        super().__init__(": ".join(filter(None, (name, path, reason))) + byte)
+        self.reason = reason
+        self.message = message
+        self.version = version
+        self.path = path
+        self.position = position
 
 
 class UnsupportedCompressionTypeError(CorruptRecordError):

@@ -1,8 +1,8 @@
 """Writes the seeds of tests/fuzz/corpus:  python -m tests.fuzz.make_corpus
 
 They come from the writers in tests/models, from Kafka's own classes (vectors.py there, and the samples of
-tests/unit/wire), from the golden directories and from the image of tests/damage. Files named finding-* are
-not made here: they are inputs that once failed.
+tests/unit/wire), from random requests, from the golden directories and from the image of tests/damage. Files
+named finding-* are not made here: they are inputs that once failed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.fuzz.appending import append_seeds
 from tests.fuzz.campaign import CORPUS
 from tests.fuzz.codecs import CODECS
 from tests.fuzz.encoding import column_seeds
+from tests.fuzz.requests import request_seeds
 from tests.golden.cases import cases, unpacked
 from tests.models.builder import Batch, PlainRecord, encode_record, end_marker
 from tests.models.fetch_filter import decode_any, scan_log
@@ -235,6 +236,7 @@ def all_seeds() -> dict[str, Seeds]:
             "log-record": log_record_seeds(),
             "directory": directory_seeds(),
             "place": place_seeds(),
+            "request": request_seeds(),
         }
     )
 

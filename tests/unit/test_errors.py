@@ -13,7 +13,7 @@ CLASSES = [getattr(errors, name) for name in errors.__all__ if name != "class_of
 
 def test_a_code_belongs_to_one_error() -> None:
     codes = collections.Counter(each.code for each in CLASSES if each.code != -1)
-    assert len(codes) == 14
+    assert len(codes) == 15
     assert set(codes.values()) == {1}
 
 
@@ -27,5 +27,5 @@ def test_what_a_client_does_about_an_error(kind: type[errors.KafkaError]) -> Non
 
 def test_answers_to_a_produce_request() -> None:
     abortable = {each.code for each in CLASSES if each("why").txn_requires_abort}
-    assert abortable == {10, 17, 18, 32, 45, 47, 48, 76, 87}
+    assert abortable == {10, 17, 18, 32, 42, 45, 47, 48, 76, 87}
     assert [each for each in CLASSES if each("why").fatal] == [errors.TransactionCoordinatorFencedError]

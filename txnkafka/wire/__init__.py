@@ -1,7 +1,8 @@
 """Kafka's message formats: schema tables, and the readers and writers compiled from them.
 
-``wire.records`` has the records of Kafka's own logs. All functions are pure functions over bytes: this room
-does not use files, sockets or the broker.
+``wire.records`` has the records of Kafka's own logs, ``wire.messages`` its requests and responses, with
+readers and writers that ``wire.codegen`` makes. All functions are pure functions over bytes: this room does
+not use files, sockets or the broker.
 """
 
 from __future__ import annotations

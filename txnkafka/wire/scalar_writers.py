@@ -15,7 +15,7 @@ from typing import Any, Final
 from txnkafka.wire.scalars import MAX_STRING_BYTES
 from txnkafka.wire.schema import BOOL, Scalar, SchemaError
 
-__all__ = ["Write", "compile_length_writer", "compile_scalar_writer", "misfit", "write_uvarint"]
+__all__ = ["MAX_LENGTH", "Write", "compile_length_writer", "compile_scalar_writer", "misfit", "write_uvarint"]
 
 Write = Callable[[bytearray, Any], None]
 WriteLength = Callable[[bytearray, int], None]

@@ -16,6 +16,7 @@ __all__ = [
     "COMPACT_LENGTH",
     "INT8_READER",
     "INT32_LENGTH",
+    "MAX_STRING_BYTES",
     "Compiled",
     "Data",
     "Read",

@@ -61,7 +61,7 @@ class SchemaError(ValueError):
 
     @property
     def path(self) -> str:
-        return ".".join(reversed(self.steps)).replace(".[", "[")
+        return ".".join(filter(None, reversed(self.steps))).replace(".[", "[")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (SchemaError, (self.reason, self.position), self.__dict__.copy())

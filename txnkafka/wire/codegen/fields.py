@@ -1,0 +1,173 @@
+"""The words that message classes are written in: one line a field, as in Kafka's message definitions.
+
+    @message
+    class EndTxnResponse:
+        throttle_time_ms: int = int32(ignorable=True)
+        error_code: int = int16()
+        producer_id: int = int64("5+", default=-1, ignorable=True)
+
+``versions`` and ``nullable`` are ranges in Kafka's notation (``wire.schema.in_versions``). A field with a
+``tag`` is a tagged field (KIP-482). Where a version lacks a field, a writer drops its value if the field is
+``ignorable``, and otherwise refuses all but the default. Defaults are Kafka's: zero, false, "", the zero
+uuid, an empty array, a struct of defaults, and null of records.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar, dataclass_transform
+
+from txnkafka.wire.schema import (
+    BOOL,
+    BYTES,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    RECORDS,
+    STRING,
+    UUID,
+    ZERO_UUID,
+    Scalar,
+    in_versions,
+)
+
+__all__ = [
+    "ArrayOf",
+    "Buffer",
+    "FieldSchema",
+    "MessageField",
+    "array",
+    "boolean",
+    "data",
+    "fields_of",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "message",
+    "records",
+    "string",
+    "struct",
+    "uuid",
+]
+
+T = TypeVar("T")
+Buffer = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf:
+    """An array: of scalars, or of structs, which are message classes. Elements are never null."""
+
+    element: Scalar | type
+
+
+Type = Scalar | ArrayOf | type
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSchema:
+    """What a field is on the wire."""
+
+    type: Type
+    versions: str = "0+"
+    nullable: str = ""
+    tag: int | None = None
+    ignorable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MessageField:
+    """A field of a message class with its name and its default."""
+
+    name: str
+    default: Any
+    schema: FieldSchema
+
+    def is_in(self, version: int) -> bool:
+        """Whether this version of the message has the field."""
+        return in_versions(version, self.schema.versions)
+
+    def is_nullable(self, version: int) -> bool:
+        """Whether the field may be null in this version."""
+        return in_versions(version, self.schema.nullable)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def message(cls: type[T]) -> type[T]:
+    """Makes a frozen dataclass with slots, built from keywords; for messages and for the structs in them."""
+    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+
+
+@cache
+def fields_of(cls: type) -> tuple[MessageField, ...]:
+    """The fields of a message class in the order of the wire."""
+    found = dataclasses.fields(cls)
+    return tuple(MessageField(field.name, field.default, field.metadata["schema"]) for field in found)
+
+
+def boolean(versions: str = "0+", **options: Any) -> Any:
+    """A bool of one byte."""
+    return _field(BOOL, versions, False, **options)
+
+
+def int8(versions: str = "0+", **options: Any) -> Any:
+    """A signed integer of 8 bits."""
+    return _field(INT8, versions, 0, **options)
+
+
+def int16(versions: str = "0+", **options: Any) -> Any:
+    """A signed integer of 16 bits."""
+    return _field(INT16, versions, 0, **options)
+
+
+def int32(versions: str = "0+", **options: Any) -> Any:
+    """A signed integer of 32 bits."""
+    return _field(INT32, versions, 0, **options)
+
+
+def int64(versions: str = "0+", **options: Any) -> Any:
+    """A signed integer of 64 bits."""
+    return _field(INT64, versions, 0, **options)
+
+
+def uuid(versions: str = "0+", **options: Any) -> Any:
+    """A uuid as 22 characters of base64, as Kafka shows it."""
+    return _field(UUID, versions, ZERO_UUID, **options)
+
+
+def string(versions: str = "0+", **options: Any) -> Any:
+    """Text of at most 32,767 bytes in UTF-8."""
+    return _field(STRING, versions, "", **options)
+
+
+def data(versions: str = "0+", **options: Any) -> Any:
+    """Bytes; a reader copies them out of the frame."""
+    return _field(BYTES, versions, b"", **options)
+
+
+def records(versions: str = "0+", **options: Any) -> Any:
+    """Record batches: a reader gives a view of the frame, a writer puts the buffer into its list as it is."""
+    return _field(RECORDS, versions, None, **options)
+
+
+def array(element: Scalar | type, versions: str = "0+", **options: Any) -> Any:
+    """A tuple of scalars or of structs."""
+    return _field(ArrayOf(element), versions, (), **options)
+
+
+def struct(cls: type, versions: str = "0+", **options: Any) -> Any:
+    """One struct."""
+    return _field(cls, versions, cls(), **options)
+
+
+def _field(
+    kind: Type, versions: str, zero: object, *, shown: bool = True, default: object = ..., **options: Any
+) -> Any:
+    """``shown=False`` keeps a secret out of the object's repr."""
+    schema = FieldSchema(kind, versions, **options)
+    value = zero if default is ... else default
+    return dataclasses.field(default=value, repr=shown, metadata={"schema": schema})

@@ -1,0 +1,32 @@
+"""AddOffsetsToTxn (key 25): a consumer group whose offsets take part in a transaction.
+
+By version:
+
+2  PRODUCER_FENCED
+3  flexible
+4  TRANSACTION_ABORTABLE (KIP-890)
+"""
+
+from __future__ import annotations
+
+from txnkafka.wire.codegen.fields import int16, int32, int64, message, string
+
+__all__ = ["AddOffsetsToTxnRequest", "AddOffsetsToTxnResponse"]
+
+
+@message
+class AddOffsetsToTxnRequest:
+    """``AddOffsetsToTxnRequest.json``."""
+
+    transactional_id: str = string()
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    group_id: str = string()
+
+
+@message
+class AddOffsetsToTxnResponse:
+    """``AddOffsetsToTxnResponse.json``."""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()

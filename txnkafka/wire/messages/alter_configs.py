@@ -1,0 +1,61 @@
+"""AlterConfigs (key 33): all configs of topics and brokers at once; what is not there gets its default.
+
+By version:
+
+2  flexible
+"""
+
+from __future__ import annotations
+
+from txnkafka.wire.codegen.fields import array, boolean, int8, int16, int32, message, string
+
+__all__ = [
+    "AlterConfigsRequest",
+    "AlterConfigsResource",
+    "AlterConfigsResourceResponse",
+    "AlterConfigsResponse",
+    "AlterableConfig",
+]
+
+
+@message
+class AlterableConfig:
+    """An element of ``configs``."""
+
+    name: str = string()
+    value: str | None = string(nullable="0+")
+
+
+@message
+class AlterConfigsResource:
+    """An element of ``resources``."""
+
+    resource_type: int = int8()
+    resource_name: str = string()
+    configs: tuple[AlterableConfig, ...] = array(AlterableConfig)
+
+
+@message
+class AlterConfigsRequest:
+    """``AlterConfigsRequest.json``."""
+
+    resources: tuple[AlterConfigsResource, ...] = array(AlterConfigsResource)
+    validate_only: bool = boolean()
+
+
+@message
+class AlterConfigsResourceResponse:
+    """An element of ``responses``."""
+
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+    resource_type: int = int8()
+    resource_name: str = string()
+
+
+@message
+class AlterConfigsResponse:
+    """``AlterConfigsResponse.json``."""
+
+    throttle_time_ms: int = int32()
+    responses: tuple[AlterConfigsResourceResponse, ...] = array(AlterConfigsResourceResponse)

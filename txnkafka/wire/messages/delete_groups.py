@@ -1,0 +1,36 @@
+"""DeleteGroups (key 42): groups without members (KIP-229).
+
+By version:
+
+2  flexible
+"""
+
+from __future__ import annotations
+
+from txnkafka.wire.codegen.fields import array, int16, int32, message, string
+from txnkafka.wire.schema import STRING
+
+__all__ = ["DeletableGroupResult", "DeleteGroupsRequest", "DeleteGroupsResponse"]
+
+
+@message
+class DeleteGroupsRequest:
+    """``DeleteGroupsRequest.json``."""
+
+    groups_names: tuple[str, ...] = array(STRING)
+
+
+@message
+class DeletableGroupResult:
+    """An element of ``results``."""
+
+    group_id: str = string()
+    error_code: int = int16()
+
+
+@message
+class DeleteGroupsResponse:
+    """``DeleteGroupsResponse.json``."""
+
+    throttle_time_ms: int = int32()
+    results: tuple[DeletableGroupResult, ...] = array(DeletableGroupResult)
