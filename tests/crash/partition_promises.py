@@ -161,8 +161,13 @@ class Partition:
 
     def flush(self) -> None:
         end = self.log.log_end_offset
-        self.directory.flush()
-        if self.log.fenced is None:
+        try:
+            self.directory.flush()
+        except KafkaStorageError:
+            assert any(log.fenced for log in self.directory.logs.values())
+        else:
+            assert self.log.fenced is None
+        if self.log.fenced is None:  # another log may have failed
             self._promises.acknowledge(("end", self.key, end))
 
     def truncate(self, offset: int, *, is_retry: bool = False) -> None:
