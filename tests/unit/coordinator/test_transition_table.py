@@ -25,7 +25,7 @@ TABLE = Path(__file__).with_name("transition_table.txt")
 PAGE = Path(__file__).parents[3] / "docs" / "transactions.md"
 HEAD = """\
 What transition() makes of each event in each state, by txnkafka/coordinator/txn_state.py.
-"0 1 2" are the levels of transaction.version; EndTxn 0 and EndTxn 2 are by the transaction version of the client.
+"0 1 2" are the levels of transaction.version; the number behind EndTxn is the client's transaction version.
 Only what changes is shown; the time of the last update is "now" in every record. Producer 8 is a new one.
 """
 

@@ -43,6 +43,7 @@ class Epochs(NamedTuple):
     last_producer_epoch: int
     previous_producer_id: int
     states: tuple[TransactionState, ...]
+    next_producer_id: int = -1
 
 
 ORDINARY = Epochs("producer 7, epoch 5, last epoch 4", EPOCH, LAST_EPOCH, PRODUCER, tuple(S))
@@ -57,6 +58,14 @@ ALL_EPOCHS = (
         (S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT),
     ),
     Epochs("producer 7, epoch 32767, last epoch 32766", LARGEST, EXHAUSTED, PRODUCER, tuple(S)),
+    Epochs(
+        "producer 7, epoch 32767, last epoch 32766; producer 10 is next",
+        LARGEST,
+        EXHAUSTED,
+        PRODUCER,
+        (S.PREPARE_COMMIT, S.PREPARE_ABORT),
+        10,
+    ),
 )
 
 
@@ -67,7 +76,7 @@ def state_of(state: TransactionState, epochs: Epochs = ORDINARY) -> TransactionM
         transactional_id=ID,
         producer_id=PRODUCER,
         previous_producer_id=epochs.previous_producer_id,
-        next_producer_id=-1,
+        next_producer_id=epochs.next_producer_id,
         producer_epoch=epochs.producer_epoch,
         next_producer_epoch=-1,
         transaction_timeout_ms=TIMEOUT_MS,
