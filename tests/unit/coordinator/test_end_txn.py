@@ -1,4 +1,4 @@
-"""EndTxn: one test for each line of the conformance list that a coordinator alone can fulfil."""
+"""EndTxn: the cases of Kafka's TransactionCoordinatorTest that a coordinator alone can fulfil."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ def step(result: Result) -> tuple[S, int, Answer | Parked]:
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_62_63_unknown_ids(version: int) -> None:
+def test_unknown_ids(version: int) -> None:
     assert asked(None, True, version) == MAPPING
     assert asked(state_of(S.ONGOING), True, version, producer=FOREIGN) == MAPPING
     event = EndTxn("", PRODUCER, EPOCH, True, version)
     assert transition(None, event, now_ms=NOW, version=2) == Refused(ErrorCode.INVALID_REQUEST)
 
 
-def test_64_17_version_1_other_epochs_are_fenced() -> None:
+def test_version_1_other_epochs_are_fenced() -> None:
     for state in S:
         for epoch in (EPOCH - 1, EPOCH + 1):
             assert asked(state_of(state), True, 0, epoch) == FENCED
 
 
-def test_65_66_version_1_ends_at_the_same_epoch() -> None:
+def test_version_1_ends_at_the_same_epoch() -> None:
     ongoing = state_of(S.ONGOING)
     assert step(asked(ongoing, True, 0)) == (S.PREPARE_COMMIT, EPOCH, NOTHING_TOLD)
     assert step(asked(ongoing, False, 0)) == (S.PREPARE_ABORT, EPOCH, NOTHING_TOLD)
@@ -78,13 +78,13 @@ def test_65_66_version_1_ends_at_the_same_epoch() -> None:
         (S.EMPTY, False, WRONG_STATE),
     ],
 )
-def test_67_68_69_version_1_after_the_end(state: S, committed: bool, expected: Refused | None) -> None:
+def test_version_1_after_the_end(state: S, committed: bool, expected: Refused | None) -> None:
     metadata = state_of(state)
     assert asked(metadata, committed, 0) == (expected or Transition(metadata, response=NOTHING_TOLD))
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_70_71_version_1_while_the_markers_are_written(committed: bool) -> None:
+def test_version_1_while_the_markers_are_written(committed: bool) -> None:
     """A request waits for the outcome; then it is a repetition, or the opposite of it."""
     for state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
         assert asked(state_of(state), committed, 0) == Parked()
@@ -97,7 +97,7 @@ def test_70_71_version_1_while_the_markers_are_written(committed: bool) -> None:
         assert error == (ErrorCode.NONE if first == committed else ErrorCode.INVALID_TXN_STATE)
 
 
-def test_72_version_2_increments_the_epoch() -> None:
+def test_version_2_increments_the_epoch() -> None:
     result = asked(state_of(S.ONGOING), True, 2)
     assert step(result) == (S.PREPARE_COMMIT, EPOCH + 1, Answer(ErrorCode.NONE, PRODUCER, EPOCH + 1))
     assert isinstance(result, Transition)
@@ -106,7 +106,7 @@ def test_72_version_2_increments_the_epoch() -> None:
     assert result.effects[0].producer_epoch == EPOCH + 1
 
 
-def test_73_83_version_2_retry_while_the_markers_are_written() -> None:
+def test_version_2_retry_while_the_markers_are_written() -> None:
     for state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
         for epoch in (EPOCH - 1, EPOCH):
             assert asked(state_of(state), True, 2, epoch) == Parked()
@@ -122,12 +122,12 @@ def test_73_83_version_2_retry_while_the_markers_are_written() -> None:
 @pytest.mark.parametrize(
     ("state", "committed", "expected"),
     [
-        pytest.param(S.COMPLETE_COMMIT, True, None, id="74"),
-        pytest.param(S.COMPLETE_COMMIT, False, WRONG_STATE, id="74 opposite"),
-        pytest.param(S.COMPLETE_ABORT, False, None, id="75"),
-        pytest.param(S.COMPLETE_ABORT, True, WRONG_STATE, id="75 opposite"),
-        pytest.param(S.EMPTY, True, FENCED, id="78 commit"),
-        pytest.param(S.EMPTY, False, FENCED, id="78 abort"),
+        pytest.param(S.COMPLETE_COMMIT, True, None, id="repeated commit"),
+        pytest.param(S.COMPLETE_COMMIT, False, WRONG_STATE, id="abort of a commit"),
+        pytest.param(S.COMPLETE_ABORT, False, None, id="repeated abort"),
+        pytest.param(S.COMPLETE_ABORT, True, WRONG_STATE, id="commit of an abort"),
+        pytest.param(S.EMPTY, True, FENCED, id="commit when empty"),
+        pytest.param(S.EMPTY, False, FENCED, id="abort when empty"),
         pytest.param(S.ONGOING, True, FENCED, id="retry in the next transaction"),
     ],
 )
@@ -138,7 +138,7 @@ def test_version_2_retries(state: S, committed: bool, expected: Refused | None) 
 
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
-def test_76_77_79_version_2_without_a_transaction(state: S) -> None:
+def test_version_2_without_a_transaction(state: S) -> None:
     metadata = state_of(state)
     assert asked(metadata, True, 2) == WRONG_STATE
     result = asked(metadata, False, 2)
@@ -147,7 +147,7 @@ def test_76_77_79_version_2_without_a_transaction(state: S) -> None:
     assert [effect.partitions for effect in result.effects] == [frozenset()]
 
 
-def test_77_an_abort_of_nothing_completes_without_a_marker() -> None:
+def test_an_abort_of_nothing_completes_without_a_marker() -> None:
     world = World()
     producer = world.init()
     assert world.ask(world.end(producer, False)) == Answer(ErrorCode.NONE, 0, 1)
@@ -155,7 +155,7 @@ def test_77_an_abort_of_nothing_completes_without_a_marker() -> None:
     assert (world.records(), world.host.written) == (3, [])
 
 
-def test_80_version_2_other_epochs_are_fenced() -> None:
+def test_version_2_other_epochs_are_fenced() -> None:
     for state in (S.EMPTY, S.ONGOING, S.COMPLETE_COMMIT, S.COMPLETE_ABORT):
         for epoch in (EPOCH - 2, EPOCH + 1):
             assert asked(state_of(state), False, 2, epoch) == FENCED
@@ -173,7 +173,7 @@ def exhausted() -> tuple[World, Answer]:
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_81_82_98_version_2_at_the_last_epoch(committed: bool) -> None:
+def test_version_2_at_the_last_epoch(committed: bool) -> None:
     world, producer = exhausted()
     rotated = Answer(ErrorCode.NONE, 6, 0)
     assert world.ask(world.end(producer, committed)) == rotated
@@ -183,7 +183,7 @@ def test_81_82_98_version_2_at_the_last_epoch(committed: bool) -> None:
     assert world.error(world.end(producer, not committed)) == ErrorCode.INVALID_TXN_STATE
 
 
-def test_84_no_producer_id_is_there() -> None:
+def test_no_producer_id_is_there() -> None:
     world, producer = exhausted()
     while world.ids.take() is not None:
         pass
@@ -193,7 +193,7 @@ def test_84_no_producer_id_is_there() -> None:
     assert asked(replace(state_of(S.ONGOING), producer_epoch=32766), True, 2, 32766) == NeedsProducerId()
 
 
-def test_86_the_partition_leaves_between_append_and_markers() -> None:
+def test_the_partition_leaves_between_append_and_markers() -> None:
     world = World()
     producer = world.init()
     world.begin(producer, T0)
@@ -205,7 +205,7 @@ def test_86_the_partition_leaves_between_append_and_markers() -> None:
 
 
 @pytest.mark.parametrize("epoch", [0, 32766])
-def test_89_90_112_a_producer_that_wakes_up_after_its_timeout(epoch: int) -> None:
+def test_a_producer_that_wakes_up_after_its_timeout(epoch: int) -> None:
     """Transaction version 2: an abort goes on with the new identity, a commit is refused."""
     world = World(first_producer_id=5)
     world.init(timeout_ms=100)
@@ -222,7 +222,7 @@ def test_89_90_112_a_producer_that_wakes_up_after_its_timeout(epoch: int) -> Non
     assert world.ask(InitProducerId("tx", 100)) == Answer(ErrorCode.NONE, expected[0], expected[1] + 1)
 
 
-def test_112_16_version_1_is_fenced_by_its_timeout() -> None:
+def test_version_1_is_fenced_by_its_timeout() -> None:
     world = World(version=1)
     producer = world.init(timeout_ms=100)
     world.begin(producer, T0, version=0)
@@ -234,7 +234,7 @@ def test_112_16_version_1_is_fenced_by_its_timeout() -> None:
     assert world.error(event) == ErrorCode.PRODUCER_FENCED
 
 
-def test_175_an_empty_abort_directly_after_a_commit() -> None:
+def test_an_empty_abort_directly_after_a_commit() -> None:
     world = World()
     producer = world.init()
     world.begin(producer, T0)
@@ -244,7 +244,7 @@ def test_175_an_empty_abort_directly_after_a_commit() -> None:
     assert answers == [Answer(ErrorCode.NONE, 0, 2)]
 
 
-def test_2_a_late_copy_of_the_end_of_one_transaction_does_not_end_the_next() -> None:
+def test_a_late_copy_of_the_end_of_one_transaction_does_not_end_the_next() -> None:
     """KAFKA-17754: decisive is the epoch, which each transaction of version 2 has for itself."""
     world = World()
     first = world.init()

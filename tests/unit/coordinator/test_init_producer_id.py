@@ -1,4 +1,4 @@
-"""InitProducerId: one test for each line of the conformance list that a coordinator alone can fulfil."""
+"""InitProducerId: the cases of Kafka's TransactionCoordinatorTest that a coordinator alone can fulfil."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def identity(result: Transition) -> tuple[int, int, int]:
     return metadata.producer_id, metadata.producer_epoch, metadata.last_producer_epoch
 
 
-def test_1_a_null_id_gets_a_new_producer_each_time() -> None:
+def test_a_null_id_gets_a_new_producer_each_time() -> None:
     world, answers = World(), list[Answer]()
     world.coordinator.new_producer_id(answers.append)
     world.coordinator.new_producer_id(answers.append)
@@ -65,20 +65,20 @@ def test_1_a_null_id_gets_a_new_producer_each_time() -> None:
 @pytest.mark.parametrize(
     ("event", "error"),
     [
-        pytest.param(InitProducerId("", 1), ErrorCode.INVALID_REQUEST, id="2 empty id"),
+        pytest.param(InitProducerId("", 1), ErrorCode.INVALID_REQUEST, id="empty id"),
         pytest.param(
-            InitProducerId(ID, 1, keep_prepared_txn=True), ErrorCode.UNSUPPORTED_VERSION, id="3 keepPrepared"
+            InitProducerId(ID, 1, keep_prepared_txn=True), ErrorCode.UNSUPPORTED_VERSION, id="keepPrepared"
         ),
         pytest.param(
             InitProducerId(ID, 1, enable_2pc=True),
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            id="4 two-phase commit while the broker has it off",
+            id="two-phase commit while the broker has it off",
         ),
-        pytest.param(InitProducerId(ID, 0), ErrorCode.INVALID_TRANSACTION_TIMEOUT, id="5 timeout 0"),
-        pytest.param(InitProducerId(ID, -1), ErrorCode.INVALID_TRANSACTION_TIMEOUT, id="5 negative"),
-        pytest.param(InitProducerId(ID, 900_001), ErrorCode.INVALID_TRANSACTION_TIMEOUT, id="5 > max"),
-        pytest.param(InitProducerId(ID, 1, -1, 0), ErrorCode.INVALID_REQUEST, id="31 epoch alone"),
-        pytest.param(InitProducerId(ID, 1, 7, -1), ErrorCode.INVALID_REQUEST, id="31 producer id alone"),
+        pytest.param(InitProducerId(ID, 0), ErrorCode.INVALID_TRANSACTION_TIMEOUT, id="timeout 0"),
+        pytest.param(InitProducerId(ID, -1), ErrorCode.INVALID_TRANSACTION_TIMEOUT, id="negative"),
+        pytest.param(InitProducerId(ID, 900_001), ErrorCode.INVALID_TRANSACTION_TIMEOUT, id="> max"),
+        pytest.param(InitProducerId(ID, 1, -1, 0), ErrorCode.INVALID_REQUEST, id="epoch alone"),
+        pytest.param(InitProducerId(ID, 1, 7, -1), ErrorCode.INVALID_REQUEST, id="producer id alone"),
     ],
 )
 def test_refused_whatever_the_state(event: InitProducerId, error: ErrorCode) -> None:
@@ -87,23 +87,23 @@ def test_refused_whatever_the_state(event: InitProducerId, error: ErrorCode) -> 
     assert world.records() == 0
 
 
-def test_5_the_largest_timeout_is_accepted() -> None:
+def test_the_largest_timeout_is_accepted() -> None:
     assert World().error(InitProducerId(ID, 900_000)) == ErrorCode.NONE
 
 
-def test_6_a_new_id_has_epoch_0_and_one_record() -> None:
+def test_a_new_id_has_epoch_0_and_one_record() -> None:
     world = World()
     assert world.init() == Answer(ErrorCode.NONE, 0, 0)
     assert (world.records(), world.state().state) == (1, S.EMPTY)
 
 
-def test_7_and_19_a_new_or_expired_id_with_a_producer_gets_a_new_one() -> None:
+def test_a_new_or_expired_id_with_a_producer_gets_a_new_one() -> None:
     assert asked(None, 500, 4) == NeedsProducerId()
     assert identity(given(None, 500, 4, producer_id=9)) == (9, 0, -1)
 
 
 @pytest.mark.parametrize("state", IDLE)
-def test_9_without_a_producer_the_epoch_rises_and_the_last_one_is_forgotten(state: S) -> None:
+def test_without_a_producer_the_epoch_rises_and_the_last_one_is_forgotten(state: S) -> None:
     result = given(state_of(state))
     assert identity(result) == (PRODUCER, EPOCH + 1, -1)
     assert result.metadata is not None
@@ -113,11 +113,11 @@ def test_9_without_a_producer_the_epoch_rises_and_the_last_one_is_forgotten(stat
 
 
 @pytest.mark.parametrize("state", [S.PREPARE_COMMIT, S.PREPARE_ABORT])
-def test_10_while_the_markers_are_written_it_is_parked(state: S) -> None:
+def test_while_the_markers_are_written_it_is_parked(state: S) -> None:
     assert asked(state_of(state)) == Parked()
 
 
-def test_11_an_open_transaction_is_aborted_and_two_epochs_are_spent() -> None:
+def test_an_open_transaction_is_aborted_and_two_epochs_are_spent() -> None:
     for version in (0, 1, 2):
         world = World(version=version)
         producer = world.init()
@@ -126,7 +126,7 @@ def test_11_an_open_transaction_is_aborted_and_two_epochs_are_spent() -> None:
         assert [(marker.producer_epoch, marker.committed) for marker in world.host.written] == [(1, False)]
 
 
-def test_12_a_second_one_during_the_abort_waits_for_its_turn() -> None:
+def test_a_second_one_during_the_abort_waits_for_its_turn() -> None:
     world = World()
     world.begin(world.init(), T0)
     answers = [world.send(InitProducerId("tx", 60_000)) for _ in range(2)]
@@ -134,7 +134,7 @@ def test_12_a_second_one_during_the_abort_waits_for_its_turn() -> None:
     assert [each[0].producer_epoch for each in answers] == [2, 3]
 
 
-def test_13_any_pending_transition_is_waited_for() -> None:
+def test_any_pending_transition_is_waited_for() -> None:
     world = World()
     producer = world.init()
     first, second = (world.send(InitProducerId("tx", 60_000, *producer_of(producer))) for _ in range(2))
@@ -148,7 +148,7 @@ def producer_of(answer: Answer) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("state", IDLE)
-def test_14_to_18_with_a_producer(state: S) -> None:
+def test_with_a_producer(state: S) -> None:
     metadata = state_of(state)
     assert identity(given(metadata, PRODUCER, EPOCH)) == (PRODUCER, EPOCH + 1, EPOCH)
     assert identity(given(metadata, PRODUCER, LAST_EPOCH)) == (PRODUCER, EPOCH, LAST_EPOCH)
@@ -169,13 +169,13 @@ def fields(metadata: TransactionMetadata) -> dict[str, object]:
     return {name: getattr(metadata, name) for name in metadata.__slots__}
 
 
-def test_20_and_21_no_epoch_is_left() -> None:
+def test_no_epoch_is_left() -> None:
     assert asked(at(EXHAUSTED)) == NeedsProducerId()
     assert identity(given(at(EXHAUSTED), producer_id=9)) == (9, 0, -1)
     assert identity(given(at(EXHAUSTED), PRODUCER, EXHAUSTED, producer_id=9)) == (9, 0, EXHAUSTED)
 
 
-def test_22_to_24_retries_after_the_producer_id_changed() -> None:
+def test_retries_after_the_producer_id_changed() -> None:
     rotated = given(at(EXHAUSTED), PRODUCER, EXHAUSTED, producer_id=9).metadata
     assert rotated is not None
     again = given(rotated, PRODUCER, EXHAUSTED)
@@ -187,7 +187,7 @@ def test_22_to_24_retries_after_the_producer_id_changed() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_25_and_26_an_open_transaction_at_the_last_epoch(version: int) -> None:
+def test_an_open_transaction_at_the_last_epoch(version: int) -> None:
     world = World(version=version)
     world.init()
     world.coordinator.partitions[world.coordinator.partition_of("tx")].metadata["tx"] = at(EXHAUSTED)
@@ -199,7 +199,7 @@ def test_25_and_26_an_open_transaction_at_the_last_epoch(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_27_28_12_a_fence_that_cannot_be_written_spends_no_epoch(version: int) -> None:
+def test_a_fence_that_cannot_be_written_spends_no_epoch(version: int) -> None:
     world = World(version=version)
     producer = world.init()
     world.begin(producer, T0, version=version)
@@ -212,7 +212,7 @@ def test_27_28_12_a_fence_that_cannot_be_written_spends_no_epoch(version: int) -
     assert world.init().producer_epoch == 2
 
 
-def test_29_a_timeout_while_the_abort_is_pending_does_not_bump_again() -> None:
+def test_a_timeout_while_the_abort_is_pending_does_not_bump_again() -> None:
     world = World()
     world.begin(world.init(timeout_ms=100), T0)
     world.host.now_ms += 1_000
@@ -222,7 +222,7 @@ def test_29_a_timeout_while_the_abort_is_pending_does_not_bump_again() -> None:
     assert answers[0].producer_epoch == 2
 
 
-def test_30_the_error_that_an_old_client_understands() -> None:
+def test_the_error_that_an_old_client_understands() -> None:
     error = ErrorCode.PRODUCER_FENCED
     assert [error_for("InitProducerId", version, error) for version in (3, 4)] == [
         ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -230,7 +230,7 @@ def test_30_the_error_that_an_old_client_understands() -> None:
     ]
 
 
-def test_11_a_continued_producer_whose_transaction_was_aborted() -> None:
+def test_a_continued_producer_whose_transaction_was_aborted() -> None:
     """The fence keeps the last epoch at level 2 only."""
     for version, told in ((0, ErrorCode.PRODUCER_FENCED), (2, ErrorCode.NONE)):
         world = World(version=version)
@@ -241,7 +241,7 @@ def test_11_a_continued_producer_whose_transaction_was_aborted() -> None:
         assert answer.producer_epoch == (1 if version else -1)
 
 
-def test_33_a_used_up_block_is_load_in_progress_until_the_next_is_durable() -> None:
+def test_a_used_up_block_is_load_in_progress_until_the_next_is_durable() -> None:
     world = World(first_producer_id=0)
     taken = {world.ids.take() for _ in range(1000)}
     assert taken == set(range(1000))

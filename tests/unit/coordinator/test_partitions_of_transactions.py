@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn, AddOffsetsToTxn and verification: one test for each line of the conformance list."""
+"""AddPartitionsToTxn, AddOffsetsToTxn and verification: the cases of Kafka's TransactionCoordinatorTest."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def events(tid: str = ID, producer_id: int = PRODUCER, epoch: int = EPOCH) -> tu
     )
 
 
-def test_35_to_38_who_may_not_add() -> None:
+def test_who_may_not_add() -> None:
     ongoing = state_of(S.ONGOING)
     for event in events(tid=""):
         assert asked(ongoing, event) == Refused(ErrorCode.INVALID_REQUEST)
@@ -64,12 +64,12 @@ def test_35_to_38_who_may_not_add() -> None:
 
 
 @pytest.mark.parametrize("state", [S.PREPARE_COMMIT, S.PREPARE_ABORT])
-def test_39_40_50_while_the_markers_are_written_all_wait_even_with_another_producer(state: S) -> None:
+def test_while_the_markers_are_written_all_wait_even_with_another_producer(state: S) -> None:
     for event in (*events()[:3], *events(producer_id=FOREIGN)[:3], *events(epoch=0)[:3]):
         assert asked(state_of(state), event) == Parked()
 
 
-def test_41_partitions_join_and_the_start_stays() -> None:
+def test_partitions_join_and_the_start_stays() -> None:
     result = asked(state_of(S.ONGOING), events()[0])
     assert isinstance(result, Transition)
     assert result.metadata is not None
@@ -78,14 +78,14 @@ def test_41_partitions_join_and_the_start_stays() -> None:
     assert result.metadata.last_update_timestamp == NOW
 
 
-def test_42_known_partitions_are_not_logged() -> None:
+def test_known_partitions_are_not_logged() -> None:
     ongoing = state_of(S.ONGOING)
     event = AddPartitions(ID, PRODUCER, EPOCH, frozenset([INSIDE]))
     assert asked(ongoing, event) == Transition(ongoing, response=Answer())
 
 
 @pytest.mark.parametrize("state", IDLE)
-def test_43_the_first_partition_starts_the_transaction(state: S) -> None:
+def test_the_first_partition_starts_the_transaction(state: S) -> None:
     for event, client_version in zip(events()[:3], (0, 2, 0), strict=True):
         result = asked(state_of(state), event)
         assert isinstance(result, Transition)
@@ -95,13 +95,13 @@ def test_43_the_first_partition_starts_the_transaction(state: S) -> None:
         assert metadata.client_transaction_version == client_version
 
 
-def test_45_verification_changes_nothing() -> None:
+def test_verification_changes_nothing() -> None:
     ongoing = state_of(S.ONGOING)
     result = asked(ongoing, events()[3])
     assert result == Transition(ongoing, response=Answer(missing=frozenset([ANOTHER])))
 
 
-def test_46_verification_while_the_markers_are_written() -> None:
+def test_verification_while_the_markers_are_written() -> None:
     for state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
         metadata = state_of(state)
         assert asked(metadata, events()[3]) == Parked()
@@ -110,7 +110,7 @@ def test_46_verification_while_the_markers_are_written() -> None:
         assert asked(metadata, events(epoch=EPOCH - 1)[3]) == Refused(ErrorCode.PRODUCER_FENCED)
 
 
-def test_50_the_new_producer_may_come_before_the_rotation_is_complete() -> None:
+def test_the_new_producer_may_come_before_the_rotation_is_complete() -> None:
     """The answer to EndTxn names the new producer id while the markers of the old one are on their way."""
     world = World(first_producer_id=5)
     world.init()

@@ -104,7 +104,7 @@ def test_the_diagram_of_the_page_is_what_the_function_does() -> None:
     same_block(PAGE, "states of a transactional id", diagram())
 
 
-def test_91_epochs_rise_by_one_or_begin_again_with_a_new_producer() -> None:
+def test_epochs_rise_by_one_or_begin_again_with_a_new_producer() -> None:
     for epochs in ALL_EPOCHS:
         for case in cases(epochs):
             for _, before in starts(epochs):

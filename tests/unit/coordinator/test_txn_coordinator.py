@@ -143,7 +143,7 @@ def test_a_refusal_is_not_taken_from_a_state_that_may_not_come_to_be() -> None:
         (ErrorCode.CORRUPT_MESSAGE, ErrorCode.CORRUPT_MESSAGE),
     ],
 )
-def test_32_errors_of_the_log_as_the_client_is_told(error: ErrorCode, told: ErrorCode) -> None:
+def test_errors_of_the_log_as_the_client_is_told(error: ErrorCode, told: ErrorCode) -> None:
     world = World()
     world.host.failing = error
     assert world.error(InitProducerId("tx", 60_000)) == told
@@ -179,7 +179,7 @@ def test_no_more_requests_are_parked_than_the_limit() -> None:
     assert answers == [[], [], [Answer(ErrorCode.CONCURRENT_TRANSACTIONS)]]
 
 
-def test_8_and_49_and_63_what_is_not_here_and_what_is_loading() -> None:
+def test_what_is_not_here_and_what_is_loading() -> None:
     world = World()
     world.init()
     partition = world.coordinator.partition_of("tx")
@@ -196,7 +196,7 @@ def test_8_and_49_and_63_what_is_not_here_and_what_is_loading() -> None:
     assert world.coordinator.describe("tx").error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-def test_85_and_102_a_record_of_an_earlier_coordinator_epoch_changes_nothing_here() -> None:
+def test_a_record_of_an_earlier_coordinator_epoch_changes_nothing_here() -> None:
     world = World()
     producer = world.init()
     world.begin(producer, T0)
@@ -225,7 +225,7 @@ def test_a_deleted_topic_does_not_hold_up_its_siblings() -> None:
     assert world.init().producer_epoch == 2
 
 
-def test_34_and_18_every_error_of_a_marker_ends_in_one_complete() -> None:
+def test_every_error_of_a_marker_ends_in_one_complete() -> None:
     for error in ErrorCode:
         world = World()
         producer = world.init()
@@ -243,7 +243,7 @@ def test_34_and_18_every_error_of_a_marker_ends_in_one_complete() -> None:
         assert world.records() == 4, error.name
 
 
-def test_101_and_135_complete_is_appended_again_when_that_failed() -> None:
+def test_complete_is_appended_again_when_that_failed() -> None:
     for error in (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.CORRUPT_MESSAGE):
         world = World()
         producer = world.init()
@@ -281,7 +281,7 @@ def test_a_partition_of_the_state_topic_is_loaded_and_its_markers_are_written() 
     assert [marker.producer_epoch for marker in again.host.written] == [1, 1]
 
 
-def test_127_an_id_that_expires_is_not_shown() -> None:
+def test_an_id_that_expires_is_not_shown() -> None:
     world = World()
     world.init()
     world.advance(8 * 86_400_000)
