@@ -1,4 +1,4 @@
-"""Timeouts, expiry, loading and listing: the cases of TransactionMetadataTest and TransactionStateManagerTest."""
+"""Timeouts, expiry, loading, listing: cases of TransactionMetadataTest and TransactionStateManagerTest."""
 
 from __future__ import annotations
 

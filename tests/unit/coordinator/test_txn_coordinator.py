@@ -303,3 +303,31 @@ def test_a_partition_outside_of_the_registry_is_tried_again() -> None:
     world.advance(1_000)
     world.host.settle()
     assert world.state().state == S.COMPLETE_ABORT
+
+
+def test_data_of_the_next_transaction_outlives_a_crash_and_complete_does_not() -> None:
+    """Its leader saved a flush. The markers of PREPARE_* are written again, and do not decide about it."""
+    world = World()
+    producer = world.init()
+    world.begin(producer, T0, T1)
+    answers = world.send(world.end(producer, True))
+    log = next(log for log in world.host.state_logs if log.entries)
+    log.flush()
+    for partition in world.host.partitions.values():
+        partition.flush()
+    following = world.host.partitions[T0]
+    event = add(answers[0], T0)
+    world.coordinator.handle(
+        event, lambda _: None, world.now, lambda: following.append(Written(0, 1, "undecided"))
+    )
+    assert len(log.entries) == log.durable + 2
+    following.durable = len(following.entries)
+    logs, partitions = world.host.crash(iter([0] * 9))
+    again = World(logs, partitions, first_producer_id=1000)
+    assert [marker.partition for marker in again.host.written] == [T0, T1]
+    again.host.settle()
+    assert again.state().state == S.COMPLETE_COMMIT
+    assert partitions[T0].visible() == ["value"]
+    assert partitions[T0].open_transactions() == {0: 1}
+    assert again.state().producer_epoch == 1
+    assert again.state().topic_partitions == frozenset()
