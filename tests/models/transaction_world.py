@@ -134,11 +134,13 @@ class Host:
     def _flushed(self, ticket: int, error: ErrorCode) -> None:
         self.coordinator.flushed(ticket, error, self.now_ms)
 
-    def flush_data(self, partitions: frozenset[TopicPartition]) -> int | None:
+    def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
         if self.fault == "data":
             return None
         logs = [self.partitions[each] for each in sorted(partitions) if each in self.partitions]
-        dirty = [log for log in logs if log.durable < len(log.entries)]
+        dirty = [
+            log for log in logs if any(each.producer_id == producer_id for each in log.entries[log.durable :])
+        ]
         if not dirty:
             return None
         self.tickets += 1

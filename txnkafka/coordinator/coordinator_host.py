@@ -23,9 +23,9 @@ class CoordinatorHost(Protocol):
         """Append one batch to a partition of ``__transaction_state``; returns its ticket. Raises KafkaError
         when nothing was appended."""
 
-    def flush_data(self, partitions: frozenset[TopicPartition]) -> int | None:
-        """The ticket of a flush of everything appended to these partitions so far, or None when all of it is
-        durable. Raises KafkaError when it can never be."""
+    def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
+        """The ticket of a flush of everything that the producer has appended to these partitions so far, or
+        None when all of it is durable. Raises KafkaError when it can never be."""
 
     def write_marker(self, marker: Marker) -> None:
         """Append an end marker. When it is durable or was refused, ``marker_written`` is called, once. A

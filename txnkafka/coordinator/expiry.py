@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from txnkafka.coordinator.txn_events import TransactionRecord
+from txnkafka.record.batch_header import HEADER_SIZE
 
 __all__ = ["Expiry", "batches_of"]
 
 SLICE: Final = 2_000
-BATCH_BYTES: Final = 61  # of the header of a batch
 RECORD_BYTES: Final = 26  # of a record beside its key, at the most: six varints and the attributes
 
 
@@ -44,12 +44,12 @@ def batches_of(tombstones: Iterable[TransactionRecord], max_bytes: int) -> Itera
     """Tombstones of one partition in batches of at most so many bytes. One that is larger is alone: the log
     refuses it, and its id stays."""
     batch: list[TransactionRecord] = []
-    size = BATCH_BYTES
+    size = HEADER_SIZE
     for record in tombstones:
         needed = RECORD_BYTES + len(record.key)
         if batch and size + needed > max_bytes:
             yield batch
-            batch, size = [], BATCH_BYTES
+            batch, size = [], HEADER_SIZE
         batch.append(record)
         size += needed
     if batch:

@@ -121,6 +121,11 @@ class ParkedRequests:
         """Before all others of the id: it was looked at before them."""
         self._queues.setdefault(request.event.transactional_id, deque()).appendleft(request)
 
+    def is_first(self, request: Request) -> bool:
+        """Whether the request is the next one of its id."""
+        queue = self._queues.get(request.event.transactional_id)
+        return queue is not None and len(queue) > 0 and queue[0] is request
+
     def take(self, transactional_id: str) -> Request | None:
         """The first request of the id, until none is left; then nobody waits for the id any longer."""
         queue = self._queues.get(transactional_id)
@@ -133,13 +138,15 @@ class ParkedRequests:
         """Forget the requests of an id; returns them."""
         return list(self._queues.pop(transactional_id, ()))
 
-    def refuse_old(self, now_ms: int) -> None:
-        """Answer CONCURRENT_TRANSACTIONS to those who have waited long enough, as Kafka does at once."""
+    def take_old(self, now_ms: int) -> list[Request]:
+        """Those who have waited long enough. Whoever answers them may get their next request at once."""
+        found: list[Request] = []
         for transactional_id, queue in list(self._queues.items()):
             while queue and queue[0].until_ms <= now_ms:
-                queue.popleft().answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
+                found.append(queue.popleft())
             if not queue:
-                self._queues.pop(transactional_id, None)
+                del self._queues[transactional_id]
+        return found
 
     def deadlines(self) -> list[int]:
         """When the first request of each id has waited long enough."""

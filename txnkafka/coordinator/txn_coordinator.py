@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from txnkafka.coordinator.append_errors import append_error
 from txnkafka.coordinator.coordinator_host import CoordinatorHost
 from txnkafka.coordinator.expiry import Expiry, batches_of
 from txnkafka.coordinator.in_flight import Flight, InFlight, ParkedRequests, Request, may_build_on
@@ -50,6 +51,7 @@ from txnkafka.coordinator.txn_events import (
     Timeout,
     TransactionRecord,
     Transition,
+    answer_of,
 )
 from txnkafka.coordinator.txn_image import PREPARED, markers_of
 from txnkafka.coordinator.txn_listing import Description, Filters, Listing, described, listed
@@ -58,22 +60,11 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
+from txnkafka.wire.schema import SchemaError
 
 __all__ = ["TransactionCoordinator"]
 
 COMPLETE_RETRY_MS: Final = 100
-
-# TransactionStateManager.appendTransactionToLog: what the client of a failed append is told
-APPEND_ERRORS: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
 
 
 class TransactionCoordinator:
@@ -100,7 +91,8 @@ class TransactionCoordinator:
         self._partition_count = partition_count
         self._in_flight = InFlight()
         self._parked = ParkedRequests(self.config.max_parked)
-        self._await_data: dict[int, list[str]] = {}  # ids whose commit waits for a ticket of flush_data
+        self._await_data: dict[int, list[Request]] = {}  # commits, by the ticket of flush_data
+        self._has_data: set[Request] = set()  # commits whose data is durable
         self._incomplete: dict[str, tuple[int, MarkersWritten]] = {}  # COMPLETE_* to be appended again
         self._next_timeouts_ms = 0
         self._expiry = Expiry(self.config.remove_expired_interval_ms)
@@ -126,8 +118,8 @@ class TransactionCoordinator:
             state.replay(record)
         self.partitions[partition] = state
         for metadata in list(state.metadata.values()):
-            if metadata.state in PREPARED:
-                self._begin_markers(metadata, coordinator_epoch, now_ms)
+            if metadata.state in PREPARED and (written := self._begin_markers(metadata, state, now_ms)):
+                self._complete(written, now_ms)
 
     def resign(self, partition: int) -> None:
         """Forget a partition; whoever waits is sent to its new coordinator."""
@@ -166,10 +158,8 @@ class TransactionCoordinator:
     def new_producer_id(self, reply: Reply) -> None:
         """InitProducerId without a transactional id: no state is kept."""
         producer_id = self._producer_ids.take()
-        if producer_id is None:
-            reply(Answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-        else:
-            reply(Answer(ErrorCode.NONE, producer_id, 0))
+        none_left = Answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        reply(none_left if producer_id is None else Answer(ErrorCode.NONE, producer_id, 0))
 
     def _run(self, request: Request, now_ms: int) -> bool:
         """Decide about a request; False when it has to wait."""
@@ -186,7 +176,7 @@ class TransactionCoordinator:
             return self._append(request, result, result.record, now_ms)
         if newest is not None or isinstance(result, Parked):
             return False
-        request.answer(_answer_of(result))
+        request.answer(answer_of(result))
         return True
 
     def _durable(self, transactional_id: str) -> TransactionMetadata | None:
@@ -207,20 +197,29 @@ class TransactionCoordinator:
 
     def _append(self, request: Request, result: Transition, record: TransactionRecord, now_ms: int) -> bool:
         """Append the record; a commit waits until the data of its transaction is durable."""
-        metadata = record.metadata
         try:
-            if metadata is not None and metadata.state == TransactionState.PREPARE_COMMIT:
-                ticket = self._host.flush_data(metadata.topic_partitions)
-                if ticket is not None:
-                    self._await_data.setdefault(ticket, []).append(record.transactional_id)
-                    return False
+            if self._waits_for_data(request, record.metadata):
+                return False
             self._fly([Flight(record, result, request)])
+        except SchemaError:  # a transactional id that is too long for its key
+            request.answer(Answer(ErrorCode.UNKNOWN_SERVER_ERROR))
+            return True
         except KafkaError as error:
             self._not_appended(request, error.code, now_ms)
             return True
         if request.on_append is not None:
             request.on_append()
         return True
+
+    def _waits_for_data(self, request: Request, metadata: TransactionMetadata | None) -> bool:
+        if metadata is None or metadata.state != TransactionState.PREPARE_COMMIT:
+            return False
+        if request in self._has_data:
+            return False
+        ticket = self._host.flush_data(metadata.producer_id, metadata.topic_partitions)
+        if ticket is not None:
+            self._await_data.setdefault(ticket, []).append(request)
+        return ticket is not None
 
     def _fly(self, flights: list[Flight]) -> None:
         """Append the records of flights of one partition as one batch."""
@@ -234,14 +233,14 @@ class TransactionCoordinator:
         event = request.event
         if isinstance(event, MarkersWritten):
             self._incomplete[event.transactional_id] = (now_ms + COMPLETE_RETRY_MS, event)
-        request.answer(Answer(APPEND_ERRORS.get(error, error)))
+        request.answer(Answer(append_error(error)))
 
     # What the host did
 
     def flushed(self, ticket: int, error: ErrorCode, now_ms: int) -> None:
         """A ticket of ``append`` or ``flush_data`` is durable (NONE), or never will be."""
-        for transactional_id in self._await_data.pop(ticket, ()):
-            self._resume(transactional_id, now_ms)
+        for request in self._await_data.pop(ticket, ()):
+            self._data_flushed(request, error, now_ms)
         for flight in self._in_flight.land(ticket):
             if error == ErrorCode.NONE:
                 self._take_effect(flight, now_ms)
@@ -249,23 +248,37 @@ class TransactionCoordinator:
                 self._not_appended(flight.request, error, now_ms)
             self._resume(flight.record.transactional_id, now_ms)
 
+    def _data_flushed(self, request: Request, error: ErrorCode, now_ms: int) -> None:
+        """The first parked request of its id is this commit, unless it was refused meanwhile."""
+        if error == ErrorCode.NONE:
+            self._has_data.add(request)
+        elif self._parked.is_first(request):
+            self._parked.take(request.event.transactional_id)
+            self._not_appended(request, error, now_ms)
+        self._resume(request.event.transactional_id, now_ms)
+        self._has_data.discard(request)
+
     def _take_effect(self, flight: Flight, now_ms: int) -> None:
         """The record is durable: it is the state, markers are written, the request is answered."""
         record, response = flight.record, flight.result.response
         state = self.partitions[self.partition_of(record.transactional_id)]
         state.replay(record)
+        written = None
         if flight.result.effects and record.metadata is not None:
-            self._begin_markers(record.metadata, state.coordinator_epoch, now_ms)
+            written = self._begin_markers(record.metadata, state, now_ms)
         if isinstance(response, Answer):
             flight.request.answer(response)
         else:
             self._parked.add_first(flight.request)
-
-    def _begin_markers(self, metadata: TransactionMetadata, coordinator_epoch: int, now_ms: int) -> None:
-        written = self.markers.begin(markers_of(metadata), coordinator_epoch, now_ms)
-        self._write_markers(now_ms)
         if written is not None:
             self._complete(written, now_ms)
+
+    def _begin_markers(
+        self, metadata: TransactionMetadata, state: TransactionPartition, now_ms: int
+    ) -> MarkersWritten | None:
+        written = self.markers.begin(markers_of(metadata), state.coordinator_epoch, now_ms)
+        self._write_markers(now_ms)
+        return written
 
     def _write_markers(self, now_ms: int) -> None:
         for marker in self.markers.due(now_ms):
@@ -303,7 +316,9 @@ class TransactionCoordinator:
         for due_ms, written in list(self._incomplete.values()):
             if due_ms <= now_ms:
                 self._complete(written, now_ms)
-        self._parked.refuse_old(now_ms)
+        for request in self._parked.take_old(now_ms):
+            request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
+            self._resume(request.event.transactional_id, now_ms)
         if now_ms >= self._next_timeouts_ms:
             self._next_timeouts_ms = now_ms + self.config.abort_timed_out_interval_ms
             self._time_out(now_ms)
@@ -382,12 +397,3 @@ class TransactionCoordinator:
     def _is_dying(self, transactional_id: str) -> bool:
         newest = self._in_flight.newest(transactional_id)
         return newest is not None and newest.metadata is None
-
-
-def _answer_of(result: Result) -> Answer:
-    """The answer to an event that is decided without a record."""
-    if isinstance(result, Refused):
-        return Answer(result.error)
-    if isinstance(result, Transition) and isinstance(result.response, Answer):
-        return result.response
-    raise TypeError(f"{result} does not answer anybody")

@@ -34,6 +34,7 @@ __all__ = [
     "Transition",
     "VerifyPartitions",
     "WriteMarkers",
+    "answer_of",
 ]
 
 
@@ -223,3 +224,12 @@ class NeedsProducerId:
 
 
 Result: TypeAlias = Transition | Refused | Parked | NeedsProducerId
+
+
+def answer_of(result: Result) -> Answer:
+    """The answer to an event that is decided without a record."""
+    if isinstance(result, Refused):
+        return Answer(result.error)
+    if isinstance(result, Transition) and isinstance(result.response, Answer):
+        return result.response
+    raise TypeError(f"{result} does not answer anybody")

@@ -17,7 +17,8 @@ S = TransactionState
 
 def add(producer: Answer, *partitions: object, version: int = 2) -> AddPartitions:
     names = frozenset(partitions)
-    return AddPartitions("tx", producer.producer_id, producer.producer_epoch, names, version)  # type: ignore[arg-type]
+    identity = producer.producer_id, producer.producer_epoch
+    return AddPartitions("tx", *identity, names, version)  # type: ignore[arg-type]
 
 
 def test_nothing_is_answered_before_its_record_is_durable() -> None:
@@ -59,6 +60,38 @@ def test_a_commit_waits_for_data_that_is_not_durable() -> None:
     assert world.records() == records + 1
     world.host.settle()
     assert answers == [Answer(ErrorCode.NONE, 0, 1)]
+
+
+def test_a_commit_does_not_wait_for_the_data_of_others_and_only_once_for_its_own() -> None:
+    world = World()
+    producer = world.init()
+    world.begin(producer, T0)
+    busy = world.host.partitions[T0]
+    busy.append(Written(99, 0, "of somebody else"))
+    records = world.records()
+    world.send(world.end(producer, True))
+    assert world.records() == records + 1
+    world.host.settle()
+    following = Answer(ErrorCode.NONE, 0, 1)
+    world.begin(following, T0)
+    busy.append(Written(0, 1, "late"))
+    answers = world.send(world.end(following, True))
+    busy.waiting.insert(0, lambda _: busy.append(Written(0, 1, "later still")))
+    busy.flush()
+    world.host.settle()
+    assert answers == [Answer(ErrorCode.NONE, 0, 2)]
+
+
+def test_a_commit_whose_data_cannot_be_durable_is_refused() -> None:
+    world = World()
+    producer = world.init()
+    world.begin(producer, T0)
+    world.host.partitions[T0].append(Written(0, 0, "late"))
+    answers = world.send(world.end(producer, True))
+    world.host.partitions[T0].fail(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert answers == [Answer(ErrorCode.NOT_COORDINATOR)]
+    assert world.state().state == S.ONGOING
+    assert world.error(world.end(producer, False)) == ErrorCode.NONE
 
 
 def test_an_abort_does_not_wait_for_data() -> None:
@@ -170,6 +203,28 @@ def test_a_parked_request_is_refused_when_it_has_waited_long_enough() -> None:
     world.advance(2_000)
     world.host.settle()
     assert world.init().producer_epoch == 2
+
+
+def test_who_sends_a_refused_request_again_at_once_is_not_forgotten() -> None:
+    world = World()
+    producer = world.init()
+    world.begin(producer, T0)
+    world.host.partitions[T0].append(Written(0, 0, "late"))
+    told: list[ErrorCode] = []
+
+    def send(answer: Answer | None = None) -> None:
+        if answer is not None:
+            told.append(answer.error)
+        if answer is None or answer.error == ErrorCode.CONCURRENT_TRANSACTIONS:
+            world.coordinator.handle(world.end(producer, True), send, world.now)
+
+    send()
+    behind = world.send(InitProducerId("tx", 60_000))
+    world.advance(world.coordinator.config.max_parked_ms)
+    assert told == [ErrorCode.CONCURRENT_TRANSACTIONS]
+    assert behind == [Answer(ErrorCode.CONCURRENT_TRANSACTIONS)]
+    world.host.settle()
+    assert told == [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE]
 
 
 def test_no_more_requests_are_parked_than_the_limit() -> None:
@@ -331,3 +386,20 @@ def test_data_of_the_next_transaction_outlives_a_crash_and_complete_does_not() -
     assert partitions[T0].open_transactions() == {0: 1}
     assert again.state().producer_epoch == 1
     assert again.state().topic_partitions == frozenset()
+
+
+def test_an_id_that_is_too_long_for_its_key() -> None:
+    world = World()
+    assert world.error(InitProducerId("x" * 32_768, 60_000)) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert world.init("x" * 32_767).error == ErrorCode.NONE
+
+
+def test_a_request_that_was_first_stays_first_when_nothing_has_to_be_marked() -> None:
+    world = World()
+    producer = world.init()
+    world.ask(add(producer))
+    told: list[str] = []
+    world.coordinator.handle(InitProducerId("tx", 60_000), lambda _: told.append("first"), world.now)
+    world.coordinator.handle(InitProducerId("tx", 60_000), lambda _: told.append("second"), world.now)
+    world.host.settle()
+    assert told == ["first", "second"]
