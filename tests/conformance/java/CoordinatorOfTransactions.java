@@ -31,8 +31,8 @@ import scala.runtime.BoxedUnit;
 /** Kafka's own transaction coordinator, whose log and markers succeed at once: one command, one answer. */
 public final class CoordinatorOfTransactions {
     private static final TransactionConfig CONFIG =
-        new TransactionConfig(604_800_000, 900_000, 1, (short) 1, 1 << 20, 1 << 20, 1, 10_000, 3_600_000, false,
-            30_000);
+        new TransactionConfig(604_800_000, 900_000, 1, (short) 1, 1 << 20, 1 << 20, 1, 10_000, 3_600_000,
+            false, 30_000);
 
     private final ManualTime time = new ManualTime();
     private short level;
@@ -70,10 +70,11 @@ public final class CoordinatorOfTransactions {
             case "state" -> answer = shown(metadata(words[1]));
             case "init" -> init(words[1], number(words[2]), identity(words, 3));
             case "add" -> coordinator.handleAddPartitionsToTransaction(words[1], number(words[2]),
-                (short) number(words[3]), partitions(words[5]), told(), version(words[4]), RequestLocal.noCaching());
+                (short) number(words[3]), partitions(words[5]), told(), version(words[4]),
+                RequestLocal.noCaching());
             case "verify" -> verify(words);
-            case "end" -> coordinator.handleEndTransaction(words[1], number(words[2]), (short) number(words[3]),
-                words[4].equals("true") ? TransactionResult.COMMIT : TransactionResult.ABORT, version(words[5]),
+            case "end" -> coordinator.handleEndTransaction(words[1], number(words[2]),
+                (short) number(words[3]), TransactionResult.forId(words[4].equals("true")), version(words[5]),
                 (error, producerId, epoch) -> {
                     answer = error + " " + producerId + " " + epoch;
                     return BoxedUnit.UNIT;
@@ -90,8 +91,8 @@ public final class CoordinatorOfTransactions {
         manager.startup(() -> 1, false);
         manager.addLoadedTransactionsToCache(0, 0, new ConcurrentHashMap<>());
         Markers markers = new Markers(manager, time);
-        coordinator = new TransactionCoordinator(CONFIG, time.scheduler(), () -> () -> nextProducerId++, manager,
-            markers, time, new LogContext());
+        coordinator = new TransactionCoordinator(CONFIG, time.scheduler(), () -> () -> nextProducerId++,
+            manager, markers, time, new LogContext());
     }
 
     private void init(String name, int timeoutMs, Option<ProducerIdAndEpoch> expected) {
@@ -132,8 +133,8 @@ public final class CoordinatorOfTransactions {
         it.topicPartitions().forEach(each -> partitions.add(each.toString()));
         return it.producerId() + " " + it.producerEpoch() + " " + it.prevProducerId() + " "
             + it.lastProducerEpoch() + " " + it.txnTimeoutMs() + " " + it.state().stateName() + " "
-            + String.join(",", partitions) + " " + it.txnStartTimestamp() + " " + it.txnLastUpdateTimestamp() + " "
-            + it.clientTransactionVersion().featureLevel();
+            + String.join(",", partitions) + " " + it.txnStartTimestamp() + " "
+            + it.txnLastUpdateTimestamp() + " " + it.clientTransactionVersion().featureLevel();
     }
 
     private static int number(String word) {
