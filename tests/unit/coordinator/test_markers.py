@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.world import T0, T1, T2
-from txnkafka.coordinator.markers import MAX_REFUSALS, Marker, Markers
+from txnkafka.coordinator.markers import Marker, Markers
 from txnkafka.coordinator.txn_events import MarkersWritten, WriteMarkers
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
@@ -103,12 +103,14 @@ def test_a_partition_that_needs_no_marker_counts_as_done(error: ErrorCode) -> No
 def test_a_fenced_coordinator_epoch_blocks_nobody_for_ever() -> None:
     markers, (marker, other) = begun(T0, T1)
     assert markers.acknowledge(other, NONE, 0) is None
-    now = 0
-    for _ in range(MAX_REFUSALS - 1):
-        assert markers.acknowledge(marker, ErrorCode.TRANSACTION_COORDINATOR_FENCED, now) is None
-        now += 1_000
-        assert markers.due(now) == [marker]
-    written = markers.acknowledge(marker, ErrorCode.TRANSACTION_COORDINATOR_FENCED, now)
+    now, written = 0, None
+    while written is None:
+        written = markers.acknowledge(marker, ErrorCode.TRANSACTION_COORDINATOR_FENCED, now)
+        deadline = markers.deadline()
+        assert (written is None) == (deadline is not None)
+        now = deadline or now
+        assert now < 10_000
+        assert markers.due(now) == ([] if written else [marker])
     assert written == MarkersWritten("tx", 7, 1)
 
 
