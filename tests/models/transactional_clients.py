@@ -40,10 +40,11 @@ class Transaction:
 
 
 class Client:
-    """One transactional id. ``waits_for_data`` is acks=all; else a value is acknowledged when appended."""
+    """One process with a transactional id, of which others may have the same: they fence each other.
+    ``waits_for_data`` is acks=all; else a value is acknowledged when appended."""
 
-    def __init__(self, name: str, version: int, *, waits_for_data: bool) -> None:
-        self.name, self.version, self.waits_for_data = name, version, waits_for_data
+    def __init__(self, name: str, label: str, version: int, *, waits_for_data: bool) -> None:
+        self.name, self.label, self.version, self.waits_for_data = name, label, version, waits_for_data
         self.history: list[Transaction] = []
         self.producer: Answer | None = None
         self.open: Transaction | None = None
@@ -102,7 +103,7 @@ class Client:
             self.open, self.added = Transaction(), set()
             self.history.append(self.open)
         self.values += 1
-        value = f"{self.name}-{self.values}"
+        value = f"{self.label}-{self.values}"
         if self.version < 2 and partition not in self.added:
             event = AddPartitions(*self._identity(), frozenset([partition]), 0)
             self._ask(host, event, lambda answer: self._may_send(answer, partition), self._give_up)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,10 +38,23 @@ class Run:
         self.fault = fault
         self.crashes = 0
         self.world = World(version=self.chance.choice([1, 2]), fault=fault)
+        names = self.chance.choice(["abc", "abc", "aab"])
         self.clients = [
-            Client(name, self.chance.choice([0, 2]), waits_for_data=self.chance.random() < 0.7)
-            for name in ("a", "b", "c")
+            Client(name, label, self.chance.choice([0, 2]), waits_for_data=self.chance.random() < 0.7)
+            for name, label in zip(names, "xyz", strict=True)
         ]
+        if self.chance.random() < 0.5:
+            self.start_late("a", self.chance.randrange(32760, 32767))
+
+    def start_late(self, name: str, epoch: int) -> None:
+        """The id has had many transactions."""
+        world = self.world
+        world.init(name)
+        number = world.coordinator.partition_of(name)
+        record = record_of(replace(world.state(name), producer_epoch=epoch))
+        world.host.state_logs[number].append((record.key, record.value(1)))
+        world.host.state_logs[number].flush()
+        world.coordinator.partitions[number].replay(record)
 
     def step(self) -> None:
         action = self.chance.random()
@@ -114,7 +128,7 @@ class Run:
         for client in self.clients:
             for transaction in client.history:
                 if found := transaction.fault(seen):
-                    return f"{client.name}: {found}"
+                    return f"{client.label}: {found}"
         if any(log.open_transactions() for log in self.world.host.partitions.values()):
             return "a transaction hangs"
         for client in self.clients:

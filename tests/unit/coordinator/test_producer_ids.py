@@ -78,6 +78,17 @@ def test_a_block_that_overlaps_is_refused(first: int, size: int) -> None:
         ids.block_durable(first, size)
 
 
+def test_a_block_that_is_used_before_it_is_durable_is_given_again() -> None:
+    """What the next test would find."""
+    registry = Registry()
+    ids = ProducerIds(registry.request)
+    ids.block_durable(registry.next_id)  # not recorded
+    first = ids.take()
+    ids = ProducerIds(registry.request)
+    ids.block_durable(registry.record())
+    assert ids.take() == first
+
+
 @given(
     st.lists(st.sampled_from(["take", "durable", "failed", "crash", "lost"]), max_size=60), st.integers(1, 5)
 )
