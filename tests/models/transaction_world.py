@@ -68,6 +68,13 @@ class Partition(Log[Written]):
         entries = [entry for entry in self.entries if entry.producer_id == producer_id]
         return entries[-1].producer_epoch if entries and entries[-1].committed is None else None
 
+    def abort_open(self, producer_id: int) -> None:
+        """End what no coordinator knows of. The marker has the next epoch: a batch that is sent again is then
+        fenced, not taken for a duplicate of the one that was aborted."""
+        epoch = self.open_epoch(producer_id)
+        if epoch is not None:
+            self.append(Written(producer_id, min(epoch + 1, 32767), None, False))
+
     def open_transactions(self) -> dict[int, int]:
         found = {entry.producer_id: self.open_epoch(entry.producer_id) for entry in self.entries}
         return {producer_id: epoch for producer_id, epoch in found.items() if epoch is not None}

@@ -144,6 +144,8 @@ class Client:
         def then(answer: Answer) -> None:
             if answer.error == NONE and not appended:  # it was there already
                 on_append()
+            if answer.error != NONE and appended:
+                host.partitions[partition].abort_open(producer_id)
             if answer.error != NONE or not appended[0]:
                 self._give_up()
                 return
@@ -172,6 +174,8 @@ class Client:
             def done(error: ErrorCode) -> None:
                 if generation == self.generation:
                     self.busy = None
+                    if error != NONE:
+                        self._give_up()
 
             host.partitions[partition].waiting.append(done)
 

@@ -1,4 +1,4 @@
-"""Crashes at any moment, any part of what is not durable lost: what a transaction promises still holds.
+"""Crashes and failed flushes at any moment, any part of what is not durable lost: promises still hold.
 
 The order of what becomes durable is the coordinator's. Each way to get it wrong is planted once, and must be
 found by the same checks.
@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import LONG
+from tests.models.transaction_world import Partition
 from tests.models.transactional_clients import Client
 from tests.unit.coordinator.world import World
 from txnkafka.coordinator import txn_state
@@ -62,9 +63,11 @@ class Run:
         host.answer_early()
         if action < 0.5:
             self.chance.choice(self.clients).step(host, self.chance.randrange(1_000))
-        elif action < 0.97:
+        elif action < 0.96:
             waiting = [log for log in host.logs() if log.waiting]
             self.chance.choice(waiting or host.logs()).flush()
+        elif action < 0.97:
+            self.chance.choice(host.state_logs).fail(ErrorCode.REQUEST_TIMED_OUT)
         elif action < 0.99:
             self.world.advance(self.chance.choice([10, 1_000, 20_000]))
         else:
@@ -94,8 +97,8 @@ class Run:
         for name, log in self.world.host.partitions.items():
             for producer_id, epoch in log.open_transactions().items():
                 if not self.is_known(producer_id, epoch, name):
-                    log.append(type(log.entries[0])(producer_id, epoch, None, False))
-                    log.flush()
+                    log.abort_open(producer_id)
+            log.flush()
 
     def is_known(self, producer_id: int, epoch: int, name: Any) -> bool:
         return any(
@@ -186,6 +189,13 @@ def test_a_request_that_does_not_wait_for_complete_is_found(monkeypatch: pytest.
 
     monkeypatch.setitem(txn_state.RULES, AddPartitions, impatient)
     assert any(outcome(seed) for seed in range(400))
+
+
+def test_data_that_no_coordinator_knows_and_nobody_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Partition, "abort_open", lambda *_: None)
+    found = {outcome(seed) for seed in range(200)}
+    assert "a transaction hangs" in found
+    assert any(fault is not None and "never committed" in fault for fault in found)
 
 
 @given(st.integers(0, 2**32))

@@ -10,12 +10,11 @@ parked, in the order of arrival, instead of being refused with CONCURRENT_TRANSA
 ``max_parked_ms``, it is.
 
 **What a parked request waits for.** COMPLETE_* has to be appended, not durable. The record of the request
-lies behind COMPLETE_* in the same log, and it is answered when that record is durable, so COMPLETE_* is
-durable before anybody learns of what follows it. The one who learns earlier is the leader that appends the
-data of a client of transaction version 2 beside the Ongoing record, to save a flush. After a crash, that data
-may be there and COMPLETE_* not: then the markers of PREPARE_* are written again, and are refused where the
-data is (INVALID_PRODUCER_EPOCH: it has the epoch of the marker), so they do not decide about it. Transaction
-versions 0 and 1 have no such epoch; there data comes only after an answer.
+lies behind it in the same log, and the request is answered when that record is durable. The one who learns
+earlier is the leader that appends the data of a client of transaction version 2 beside the Ongoing record.
+After a crash, that data may be there and COMPLETE_* not: then the markers of PREPARE_* are written again, and
+are refused where the data is (INVALID_PRODUCER_EPOCH: it has the epoch of the marker), so they do not decide
+about it. Transaction versions 0 and 1 have no such epoch; there data comes only after an answer.
 
 **What else is built on a record in flight**: partitions that join a transaction whose opening is in flight,
 because images of Ongoing only grow. Everything else waits, and no refusal is computed from a state that may
@@ -150,7 +149,8 @@ class TransactionCoordinator:
     ) -> None:
         """A request; ``reply`` is called once, now or later. ``on_append`` is called before that, when a
         record was appended: the leader of a partition that joins a transaction may then append the data, so
-        that both share a flush, and acknowledges it when both are durable."""
+        that both share a flush. It acknowledges data of the transaction there when both are durable; when
+        ``reply`` brings an error, it writes an ABORT marker with the next epoch behind it."""
         request = Request(event, reply, now_ms + self.config.max_parked_ms, on_append)
         if event.transactional_id in self._parked or not self._run(request, now_ms):
             self._parked.add(request)
