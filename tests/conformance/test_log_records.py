@@ -10,6 +10,7 @@ import random
 import subprocess
 from base64 import b64decode
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -217,6 +218,17 @@ def test_kafkas_transaction_coordinator_writes_and_reads_the_same(kafka: Kafka, 
             told["previous_producer_id"] = -1
         partitions = " ".join(sorted(map(str, state.topic_partitions)))
         assert json.loads(kafka.ask("loaded", key, value)) == {**told, "partitions": partitions}
+
+
+def test_kafka_loads_a_state_with_a_last_epoch(kafka: Kafka) -> None:
+    """The tagged field that 4.3.1 does not have."""
+    for state in states(1):
+        key = encode_transaction_key(state.transactional_id)
+        known, newer = (
+            encode_transaction_value(replace(state, last_producer_epoch=epoch), 1) for epoch in (-1, 32766)
+        )
+        assert len(newer) == len(known) + 4
+        assert kafka.ask("loaded", key, newer) == kafka.ask("loaded", key, known)
 
 
 def test_kafkas_group_coordinator_writes_the_same_offsets(kafka: Kafka) -> None:

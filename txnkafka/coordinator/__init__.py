@@ -1,7 +1,9 @@
-"""What the coordinators of transactions and groups know: state that a replay of their logs makes.
+"""What the coordinators of transactions and groups know and decide.
 
-Nothing here knows files, clocks or sockets. Each state has one method that changes it: ``replay``, which
-takes a ``LogEvent``. The owner of a coordinator's log and a reader of its files call the same one.
+Nothing here knows files, clocks or sockets. State is what a replay of the coordinators' logs makes; each kind
+has one method that changes it, ``replay``, which the owner of a log and a reader of its files call alike.
+A reader finds here what it needs. ``txn_coordinator`` is the owner of transactional ids, and is imported from
+its own module, so that a reader does not load it.
 """
 
 from __future__ import annotations

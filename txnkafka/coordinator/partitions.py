@@ -5,6 +5,7 @@ Source: TransactionStateManager.partitionFor, GroupCoordinatorService.partitionF
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
 
 CONSUMER_OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
+REMEMBERED_IDS: Final = 16_384  # a busy id is hashed once, not with every request
 DEFAULT_PARTITIONS: Final = 50  # transaction.state.log.num.partitions, offsets.topic.num.partitions
 
 
@@ -31,6 +33,7 @@ def string_hash(text: str) -> int:
     return 0 if signed == -(1 << 31) else abs(signed)
 
 
+@lru_cache(REMEMBERED_IDS)
 def partition_for(text: str, partitions: int) -> int:
     """The partition of ``__transaction_state`` (or of ``__consumer_offsets``) for a transactional id (or a
     group id) in a topic of so many partitions."""

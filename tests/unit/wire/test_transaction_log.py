@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,13 @@ from hypothesis import strategies as st
 
 from txnkafka.model import TopicPartition
 from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS
-from txnkafka.wire.records import LogRecord, TransactionMetadata, TransactionState, decode_transaction_log
+from txnkafka.wire.records import (
+    LogRecord,
+    TransactionMetadata,
+    TransactionState,
+    decode_transaction_log,
+    encode_transaction_value,
+)
 
 KEY = bytes.fromhex("0000 0006 74782d637470")
 UPDATED = bytes.fromhex("000001a1fd5a8372")
@@ -97,6 +104,27 @@ def test_a_producer_id_that_changes_at_the_end_of_its_epochs() -> None:
     assert metadata.next_producer_epoch == 1
     assert record.value is not None
     assert record.value["next_producer_epoch"] == 1
+
+
+def test_the_last_epoch_is_a_tagged_field_that_kafka_does_not_have() -> None:
+    metadata = replace(metadata_of(PREPARE_COMMIT), last_producer_epoch=0)
+    value = encode_transaction_value(metadata, 1)
+    fields = decode_transaction_log(KEY, value).value
+    assert fields is not None
+    assert fields[UNKNOWN_TAGGED_FIELDS] == [(4, b"\0\0")]
+    assert metadata_of(value) == metadata
+    older = replace(metadata, client_transaction_version=0)
+    forgotten = replace(older, previous_producer_id=-1, last_producer_epoch=-1)
+    assert metadata_of(encode_transaction_value(older, 0)) == forgotten
+    without = replace(metadata, last_producer_epoch=-1)
+    assert len(encode_transaction_value(without, 1)) == len(value) - 4
+
+
+def test_a_last_epoch_of_another_size_is_not_believed() -> None:
+    metadata = replace(metadata_of(EMPTY), last_producer_epoch=5)
+    value = encode_transaction_value(metadata, 1)
+    assert value.endswith(b"\x04\x02\0\x05")
+    assert metadata_of(value[:-4] + b"\x04\x01\x05").last_producer_epoch == -1
 
 
 def test_states_have_the_numbers_and_names_of_kafka() -> None:

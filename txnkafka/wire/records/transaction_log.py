@@ -4,6 +4,10 @@ The last record of a transactional id is its state; a tombstone removes it. Valu
 ``transaction.version`` 0, version 1 (flexible, KIP-890) with 1 and 2.  ``transaction_partitions`` is null in
 state Empty only, and an empty array when a transaction is complete (``TransactionLog``,
 ``TransactionMetadata``).
+
+The last producer epoch is written as a tagged field that Kafka 4.3.1 does not have: its readers keep unknown
+tags and ignore them. Later versions of Kafka persist it as well (KAFKA-20357); without it, a retry of
+InitProducerId is fenced when the coordinator was restarted in between.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS
 from txnkafka.wire.records.log_record import (
     CoordinatorRecord,
     LogRecord,
@@ -53,7 +58,8 @@ class TransactionState(enum.IntEnum):
 @dataclass(frozen=True, slots=True)
 class TransactionMetadata:
     """The state of one transactional id; absent ids and epochs are -1, and so is the start time without a
-    transaction. ``next_producer_epoch`` belongs to ``next_producer_id``."""
+    transaction. ``next_producer_epoch`` belongs to ``next_producer_id``, ``last_producer_epoch`` is the epoch
+    that the producer had before its current one, when its retry may still come (KIP-360, KIP-890)."""
 
     transactional_id: str
     producer_id: int
@@ -67,6 +73,7 @@ class TransactionMetadata:
     last_update_timestamp: int
     start_timestamp: int
     client_transaction_version: int
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
 
     @classmethod
     def of(cls, record: LogRecord) -> TransactionMetadata | None:
@@ -87,6 +94,7 @@ class TransactionMetadata:
             last_update_timestamp=value["transaction_last_update_timestamp_ms"],
             start_timestamp=value["transaction_start_timestamp_ms"],
             client_transaction_version=value.get("client_transaction_version", 0),
+            last_producer_epoch=_last_producer_epoch(value),
         )
 
 
@@ -104,8 +112,8 @@ def encode_transaction_key(transactional_id: str) -> bytes:
 
 def encode_transaction_value(metadata: TransactionMetadata, version: int) -> bytes:
     """Return the state as the value for its key (``TransactionLog.valueToBytes``); partitions are sorted. As
-    in Kafka, version 0 omits previous and next producer ids, and is refused for a client of a later
-    transaction version. Raises SchemaError."""
+    in Kafka, version 0 omits previous and next producer ids and the last epoch, and is refused for a client
+    of a later transaction version. Raises SchemaError."""
     state = metadata.state
     if state == TransactionState.EMPTY and metadata.topic_partitions:
         raise SchemaError("there are some in state Empty").inside("topic_partitions")
@@ -124,6 +132,9 @@ def encode_transaction_value(metadata: TransactionMetadata, version: int) -> byt
         fields["previous_producer_id"] = metadata.previous_producer_id
         fields["next_producer_id"] = metadata.next_producer_id
         fields["next_producer_epoch"] = metadata.next_producer_epoch
+        if metadata.last_producer_epoch != NO_PRODUCER_EPOCH:
+            last = metadata.last_producer_epoch.to_bytes(2, "big", signed=True)
+            fields[UNKNOWN_TAGGED_FIELDS] = [(LAST_PRODUCER_EPOCH_TAG, last)]
     return encode_value(VALUE, version, fields)
 
 
@@ -144,6 +155,13 @@ def _strange(value: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _last_producer_epoch(value: Mapping[str, Any]) -> int:
+    for tag, data in value.get(UNKNOWN_TAGGED_FIELDS, ()):
+        if tag == LAST_PRODUCER_EPOCH_TAG and len(data) == 2:
+            return int.from_bytes(data, "big", signed=True)
+    return NO_PRODUCER_EPOCH
+
+
 def _topic_partitions(value: Mapping[str, Any]) -> frozenset[TopicPartition]:
     return frozenset(
         TopicPartition(topic["topic"], partition)
@@ -153,6 +171,7 @@ def _topic_partitions(value: Mapping[str, Any]) -> frozenset[TopicPartition]:
 
 
 TYPE: Final = "transaction_log"
+LAST_PRODUCER_EPOCH_TAG: Final = 4  # the first number that 4.3.1 does not use
 
 VALUE: Final = Message(TYPE, "0-1", flexible="1+").of(
     Field("producer_id", INT64),

@@ -1,0 +1,230 @@
+"""Kafka's own TransactionCoordinator and ours, with the same random requests: the same answers and states.
+
+Kafka's log and markers succeed at once (java/CoordinatorOfTransactions.java), ours are flushed after every
+request; a request that Kafka answers with CONCURRENT_TRANSACTIONS is sent again, as a client does. Producer
+ids are compared by who got them, because Kafka spends some that nobody gets.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.kafka_log import OPTIONS, compiled
+from tests.unit.coordinator.world import T0, T1, World
+from txnkafka.coordinator.txn_events import (
+    AddOffsets,
+    AddPartitions,
+    Answer,
+    EndTxn,
+    InitProducerId,
+    TransactionRecord,
+    VerifyPartitions,
+)
+from txnkafka.model import TopicPartition
+from txnkafka.wire.records import TransactionMetadata
+
+SEQUENCES, LENGTH = 1_500, 30
+NAMES = ("a", "b")
+PARTITIONS = (T0, T1, TopicPartition("__consumer_offsets", 0))
+START_EPOCHS = (0, 0, 3, 32763, 32764, 32765, 32766, 32767)
+REQUESTS = (
+    "init",
+    "init",
+    "continue",
+    "continue",
+    "add",
+    "add",
+    "add",
+    "offsets",
+    "verify",
+    "end",
+    "end",
+    "end",
+)
+WHO = ("mine",) * 5 + ("before", "last", "ahead", "old id", "old id, before", "foreign")
+
+
+class Kafka:
+    """The process with Kafka's coordinator."""
+
+    def __init__(self, log: Path) -> None:
+        command = ["java", *OPTIONS[:2], "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
+        with log.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [*command, "-cp", compiled(), "CoordinatorOfTransactions"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+
+    def ask(self, *words: object) -> str:
+        assert self._process.stdin
+        assert self._process.stdout
+        line = " ".join(str(word).lower() if isinstance(word, bool) else str(word) for word in words)
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, f"the Java process ended at: {line}"
+        return answer.rstrip("\n")
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def coordinator_of_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    kafka = Kafka(tmp_path_factory.mktemp("coordinator") / "errors")
+    yield kafka
+    kafka.close()
+
+
+class Twins:
+    """Both coordinators; ``theirs`` leads from our producer ids to Kafka's."""
+
+    def __init__(self, kafka: Kafka, version: int, epoch: int) -> None:
+        self.kafka, self.world = kafka, World(version=version)
+        self.world.host.partitions.update(
+            {name: type(self.world.host.partitions[T0])() for name in PARTITIONS}
+        )
+        self.theirs = {-1: -1, 4711: 4711}
+        self.seen: Counter[str] = Counter()
+        kafka.ask("start", version)
+        if epoch:
+            self.send("init", "a", (-1, -1), 0, 30)
+            self._set_epoch(epoch)
+
+    def _set_epoch(self, epoch: int) -> None:
+        coordinator = self.world.coordinator
+        state = coordinator.partitions[coordinator.partition_of("a")]
+        fields = {name: getattr(state.metadata["a"], name) for name in state.metadata["a"].__slots__}
+        state.replay(TransactionRecord("a", TransactionMetadata(**fields | {"producer_epoch": epoch})))
+        self.kafka.ask("epoch", "a", epoch)
+
+    def metadata(self, name: str) -> TransactionMetadata | None:
+        coordinator = self.world.coordinator
+        return coordinator.partitions[coordinator.partition_of(name)].metadata.get(name)
+
+    def identity(self, name: str, kind: str) -> tuple[int, int]:
+        it = self.metadata(name)
+        if it is None:
+            return 4711, 0
+        return {
+            "mine": (it.producer_id, it.producer_epoch),
+            "before": (it.producer_id, max(it.producer_epoch - 1, 0)),
+            "last": (it.producer_id, max(it.last_producer_epoch, 0)),
+            "ahead": (it.producer_id, min(it.producer_epoch + 1, 32767)),
+            "old id": (max(it.previous_producer_id, 0), 32766),
+            "old id, before": (max(it.previous_producer_id, 0), 32765),
+            "foreign": (4711, it.producer_epoch),
+        }[kind]
+
+    def send(self, what: str, name: str, who: tuple[int, int], version: int, number: int) -> None:
+        """One request to both."""
+        chosen = frozenset(each for i, each in enumerate(PARTITIONS) if number >> i & 1)
+        words = ",".join(sorted(map(str, chosen)))
+        theirs = (self.theirs.get(who[0], who[0]), who[1])
+        event: Any
+        if what in ("init", "continue"):
+            event = InitProducerId(name, 1_000 * number, *who)
+            line: tuple[object, ...] = ("init", name, 1_000 * number, *theirs)
+        elif what == "add":
+            event, line = AddPartitions(name, *who, chosen, version), ("add", name, *theirs, version, words)
+        elif what == "offsets":
+            event = AddOffsets(name, *who, PARTITIONS[2], version)
+            line = ("add", name, *theirs, version, PARTITIONS[2])
+        elif what == "verify":
+            event, line = VerifyPartitions(name, *who, chosen), ("verify", name, *theirs, words)
+        else:
+            event = EndTxn(name, *who, number % 2 == 0, version)
+            line = ("end", name, *theirs, number % 2 == 0, version)
+        told = self.kafka.ask(*line)
+        if told.startswith("CONCURRENT_TRANSACTIONS"):
+            self.seen["CONCURRENT_TRANSACTIONS"] += 1
+            told = self.kafka.ask(*line)
+        answer = self.world.ask(event)
+        self.seen[f"{what}: {answer.error.name}"] += 1
+        if what == "verify":
+            assert verified(answer, chosen) == told, event
+        else:
+            error, producer_id, epoch = told.split()
+            assert (answer.error.name, answer.producer_epoch) == (error, int(epoch)), event
+            self.same_id(answer.producer_id, int(producer_id))
+
+    def same_id(self, ours: int, theirs: int) -> None:
+        assert self.theirs.setdefault(ours, theirs) == theirs
+
+    def pass_time(self, milliseconds: int) -> None:
+        self.world.host.now_ms += milliseconds
+        self.kafka.ask("time", self.world.now)
+        self.world.coordinator._time_out(self.world.now)
+        self.world.host.settle()
+
+    def compare(self, name: str) -> None:
+        """The states of an id."""
+        it, told = self.metadata(name), self.kafka.ask("state", name)
+        if it is None:
+            assert told == "unknown"
+            return
+        producer_id, epoch, previous, *rest = told.split(" ")
+        self.same_id(it.producer_id, int(producer_id))
+        self.same_id(it.previous_producer_id, int(previous))
+        ours = (
+            it.last_producer_epoch,
+            it.transaction_timeout_ms,
+            it.state.label,
+            ",".join(sorted(map(str, it.topic_partitions))),
+            it.start_timestamp,
+            it.last_update_timestamp,
+            it.client_transaction_version,
+        )
+        assert [str(it.producer_epoch), *map(str, ours)] == [epoch, *rest]
+
+
+def verified(answer: Answer, partitions: frozenset[TopicPartition]) -> str:
+    """As Kafka answers a verification: an error for each partition."""
+    found = {}
+    for each in partitions:
+        missing = "TRANSACTION_ABORTABLE" if each in answer.missing else "NONE"
+        found[str(each)] = missing if answer.error == 0 else answer.error.name
+    return " ".join(f"{name}={error}" for name, error in sorted(found.items()))
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_the_same_answers_and_states_as_kafkas_own(coordinator_of_kafka: Kafka, version: int) -> None:
+    chance, seen = random.Random(version), Counter[str]()
+    for _ in range(SEQUENCES):
+        twins = Twins(coordinator_of_kafka, version, chance.choice(START_EPOCHS))
+        for _ in range(chance.randrange(LENGTH)):
+            name = chance.choice(NAMES)
+            if chance.random() < 0.15:
+                twins.pass_time(chance.choice([1, 1_000, 20_000, 10**6]))
+            else:
+                what = chance.choice(REQUESTS)
+                who = (-1, -1) if what == "init" else twins.identity(name, chance.choice(WHO))
+                twins.send(what, name, who, chance.choice([0, 2]), chance.randrange(1, 60))
+            for each in NAMES:
+                twins.compare(each)
+        seen += twins.seen
+    for wanted in (
+        "CONCURRENT_TRANSACTIONS",
+        "init: NONE",
+        "continue: NONE",
+        "continue: PRODUCER_FENCED",
+        "continue: UNKNOWN_SERVER_ERROR",
+        "add: NONE",
+        "add: INVALID_PRODUCER_ID_MAPPING",
+        "add: PRODUCER_FENCED",
+        "verify: NONE",
+        "end: NONE",
+        "end: INVALID_TXN_STATE",
+        "end: PRODUCER_FENCED",
+    ):
+        assert seen[wanted] >= 10, (wanted, seen)

@@ -1,0 +1,56 @@
+"""``Expiry``: which transactional ids to look at next, and how many tombstones fit into one batch.
+
+A hundred thousand idle ids are looked at in slices, so that nobody waits for all of them, and their
+tombstones are written in batches that the log accepts (KAFKA-13099).
+Source: TransactionStateManager.removeExpiredTransactionalIds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from txnkafka.coordinator.txn_events import TransactionRecord
+from txnkafka.record.batch_header import HEADER_SIZE
+
+__all__ = ["Expiry", "batches_of"]
+
+SLICE: Final = 2_000
+RECORD_BYTES: Final = 26  # of a record beside its key, at the most: six varints and the attributes
+
+
+class Expiry:
+    """When the ids are looked at, and which are left of the current round."""
+
+    def __init__(self, interval_ms: int) -> None:
+        self._interval_ms = interval_ms
+        self._next_ms = 0
+        self._left: list[str] = []
+
+    def deadline(self, now_ms: int) -> int:
+        """When the next slice is due."""
+        return now_ms if self._left else self._next_ms
+
+    def due(self, transactional_ids: Iterable[str], now_ms: int) -> list[str]:
+        """The next slice, empty while nothing is due; a new round begins with the ids that there are."""
+        if not self._left and now_ms >= self._next_ms:
+            self._next_ms = now_ms + self._interval_ms
+            self._left = list(transactional_ids)
+        found, self._left = self._left[:SLICE], self._left[SLICE:]
+        return found
+
+
+def batches_of(tombstones: Iterable[TransactionRecord], max_bytes: int) -> Iterator[list[TransactionRecord]]:
+    """Tombstones of one partition in batches of at most so many bytes. One that is larger is alone: the log
+    refuses it, and its id stays."""
+    batch: list[TransactionRecord] = []
+    size = HEADER_SIZE
+    for record in tombstones:
+        needed = RECORD_BYTES + len(record.key)
+        if batch and size + needed > max_bytes:
+            yield batch
+            batch, size = [], HEADER_SIZE
+        batch.append(record)
+        size += needed
+    if batch:
+        yield batch

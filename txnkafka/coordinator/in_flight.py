@@ -1,0 +1,163 @@
+"""Records that were appended and are not durable yet, and requests that wait for them.
+
+A pending transition lives here and nowhere in the state of a transactional id, so that a failed append leaves
+nothing behind that somebody has to clear (KAFKA-5351, KAFKA-7519).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from txnkafka.coordinator.txn_events import (
+    AddOffsets,
+    AddPartitions,
+    Answer,
+    Event,
+    Reply,
+    TransactionRecord,
+    Transition,
+)
+from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.records import TransactionMetadata, TransactionState
+
+__all__ = ["Flight", "InFlight", "ParkedRequests", "Request", "may_build_on"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """An event and who is to be answered: nobody when it is the coordinator's own. A request that is parked
+    longer than ``until_ms`` is refused. ``on_append`` is called when its record was appended."""
+
+    event: Event
+    reply: Reply | None
+    until_ms: int
+    on_append: Callable[[], None] | None = None
+
+    def answer(self, answer: Answer) -> None:
+        """Reply, where somebody waits."""
+        if self.reply is not None:
+            self.reply(answer)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flight:
+    """A record in flight, and what happens when it is durable."""
+
+    record: TransactionRecord
+    result: Transition
+    request: Request
+
+
+class InFlight:
+    """Flights by transactional id, in the order of the log, and by ticket."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, list[Flight]] = {}
+        self._by_ticket: dict[int, list[Flight]] = {}
+
+    def __contains__(self, transactional_id: str) -> bool:
+        return transactional_id in self._by_id
+
+    @property
+    def transactional_ids(self) -> list[str]:
+        """The ids that have a record in flight."""
+        return list(self._by_id)
+
+    def add(self, ticket: int, flights: list[Flight]) -> None:
+        """Flights of one batch."""
+        self._by_ticket.setdefault(ticket, []).extend(flights)
+        for flight in flights:
+            self._by_id.setdefault(flight.record.transactional_id, []).append(flight)
+
+    def newest(self, transactional_id: str) -> TransactionRecord | None:
+        """The last record of the id that is in flight."""
+        flights = self._by_id.get(transactional_id)
+        return flights[-1].record if flights else None
+
+    def land(self, ticket: int) -> list[Flight]:
+        """The flights of a ticket, which end here; without those that were dropped."""
+        return [flight for flight in self._by_ticket.pop(ticket, ()) if self._remove(flight)]
+
+    def _remove(self, flight: Flight) -> bool:
+        flights = self._by_id.get(flight.record.transactional_id, [])
+        if flight not in flights:
+            return False
+        flights.remove(flight)
+        if not flights:
+            del self._by_id[flight.record.transactional_id]
+        return True
+
+    def drop(self, transactional_id: str) -> list[Request]:
+        """Forget the flights of an id; returns whom they would have answered."""
+        return [flight.request for flight in self._by_id.pop(transactional_id, ())]
+
+
+class ParkedRequests:
+    """Requests that wait, in the order of arrival for each transactional id."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._queues: dict[str, deque[Request]] = {}
+
+    def __contains__(self, transactional_id: str) -> bool:
+        return transactional_id in self._queues
+
+    @property
+    def transactional_ids(self) -> list[str]:
+        """The ids for which somebody waits."""
+        return list(self._queues)
+
+    def add(self, request: Request) -> None:
+        """Behind all others of the id; refused when there are too many."""
+        queue = self._queues.setdefault(request.event.transactional_id, deque())
+        if len(queue) < self._limit:
+            queue.append(request)
+        else:
+            request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
+
+    def add_first(self, request: Request) -> None:
+        """Before all others of the id: it was looked at before them."""
+        self._queues.setdefault(request.event.transactional_id, deque()).appendleft(request)
+
+    def is_first(self, request: Request) -> bool:
+        """Whether the request is the next one of its id."""
+        queue = self._queues.get(request.event.transactional_id)
+        return queue is not None and len(queue) > 0 and queue[0] is request
+
+    def take(self, transactional_id: str) -> Request | None:
+        """The first request of the id, until none is left; then nobody waits for the id any longer."""
+        queue = self._queues.get(transactional_id)
+        if queue:
+            return queue.popleft()
+        self._queues.pop(transactional_id, None)
+        return None
+
+    def drop(self, transactional_id: str) -> list[Request]:
+        """Forget the requests of an id; returns them."""
+        return list(self._queues.pop(transactional_id, ()))
+
+    def take_old(self, now_ms: int) -> list[Request]:
+        """Those who have waited long enough. Whoever answers them may get their next request at once."""
+        found: list[Request] = []
+        for transactional_id, queue in list(self._queues.items()):
+            while queue and queue[0].until_ms <= now_ms:
+                found.append(queue.popleft())
+            if not queue:
+                del self._queues[transactional_id]
+        return found
+
+    def deadlines(self) -> list[int]:
+        """When the first request of each id has waited long enough."""
+        return [queue[0].until_ms for queue in self._queues.values() if queue]
+
+
+def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:
+    """Whether an event may be decided from a state whose record is in flight: partitions that join a
+    transaction, and whatever follows COMPLETE_*."""
+    if metadata is None:
+        return False
+    if metadata.state == TransactionState.ONGOING:
+        return isinstance(event, AddPartitions | AddOffsets)
+    return metadata.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)

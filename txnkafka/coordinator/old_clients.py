@@ -1,0 +1,57 @@
+"""The error codes that clients of older API versions understand, in place of those that came later.
+
+Source: KafkaApis.handleInitProducerIdRequest and its neighbours; AddPartitionsToTxnManager and UnifiedLog for
+what becomes of the coordinator's answer to a verification on its way to the client that produces.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from txnkafka.error_codes import ErrorCode
+
+__all__ = ["OLD_CODES", "error_for"]
+
+E = ErrorCode
+ANY: Final = 32767  # no version of the API understands the code
+
+
+class OldCode(NamedTuple):
+    """Below version ``understood_from`` of the API, ``error`` is told as ``told_as``."""
+
+    error: ErrorCode
+    understood_from: int
+    told_as: ErrorCode
+
+
+OLD_CODES: Final[dict[str, tuple[OldCode, ...]]] = {
+    "InitProducerId": (OldCode(E.PRODUCER_FENCED, 4, E.INVALID_PRODUCER_EPOCH),),
+    "AddPartitionsToTxn": (OldCode(E.PRODUCER_FENCED, 2, E.INVALID_PRODUCER_EPOCH),),
+    "AddOffsetsToTxn": (OldCode(E.PRODUCER_FENCED, 2, E.INVALID_PRODUCER_EPOCH),),
+    "EndTxn": (OldCode(E.PRODUCER_FENCED, 2, E.INVALID_PRODUCER_EPOCH),),
+    # the coordinator was asked by the leader of a partition
+    "Produce": (
+        OldCode(E.PRODUCER_FENCED, ANY, E.INVALID_PRODUCER_EPOCH),
+        OldCode(E.TRANSACTION_ABORTABLE, 11, E.INVALID_TXN_STATE),
+        OldCode(E.CONCURRENT_TRANSACTIONS, 12, E.NOT_ENOUGH_REPLICAS),
+        OldCode(E.NETWORK_EXCEPTION, ANY, E.NOT_ENOUGH_REPLICAS),
+        OldCode(E.COORDINATOR_LOAD_IN_PROGRESS, ANY, E.NOT_ENOUGH_REPLICAS),
+        OldCode(E.COORDINATOR_NOT_AVAILABLE, ANY, E.NOT_ENOUGH_REPLICAS),
+        OldCode(E.NOT_COORDINATOR, ANY, E.NOT_ENOUGH_REPLICAS),
+    ),
+    "TxnOffsetCommit": (
+        OldCode(E.PRODUCER_FENCED, ANY, E.INVALID_PRODUCER_EPOCH),
+        OldCode(E.TRANSACTION_ABORTABLE, 4, E.INVALID_TXN_STATE),
+        OldCode(E.NETWORK_EXCEPTION, ANY, E.COORDINATOR_LOAD_IN_PROGRESS),
+        OldCode(E.COORDINATOR_LOAD_IN_PROGRESS, 2, E.COORDINATOR_NOT_AVAILABLE),
+    ),
+}
+
+
+def error_for(api: str, version: int, error: ErrorCode) -> ErrorCode:
+    """The code to answer a request of this version with; ``api`` has Kafka's name. For Produce and
+    TxnOffsetCommit, ``error`` is what the transaction coordinator told the broker that serves the request."""
+    for row in OLD_CODES.get(api, ()):
+        if row.error == error and version < row.understood_from:
+            error = row.told_as
+    return error

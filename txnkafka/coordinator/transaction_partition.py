@@ -1,0 +1,65 @@
+"""``TransactionPartition``: the transactional ids of one partition of ``__transaction_state``.
+
+``replay`` is the only method that changes it, for a record that became durable and for one that is loaded
+alike; so the state behind N records is the one that a restart after them finds.
+Source: TransactionStateManager.loadTransactionMetadata, addLoadedTransactionsToCache, completeTransitionTo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from txnkafka.coordinator.txn_events import TransactionRecord
+from txnkafka.wire.records import TransactionMetadata, TransactionState, decode_transaction_log
+
+__all__ = ["TransactionPartition", "loaded_records"]
+
+KEY_VERSION: Final = b"\0\0"
+VALUE_VERSIONS: Final = (b"\0\0", b"\0\1")
+
+
+class TransactionPartition:
+    """States by transactional id, and which of them have an open transaction. ``coordinator_epoch`` is the
+    leader epoch of the partition; markers carry it."""
+
+    def __init__(self, coordinator_epoch: int) -> None:
+        self.coordinator_epoch = coordinator_epoch
+        self.metadata: dict[str, TransactionMetadata] = {}
+        self.ongoing: dict[str, None] = {}  # in the order in which they opened
+
+    def replay(self, record: TransactionRecord) -> None:
+        """Apply the next record of the log."""
+        transactional_id, metadata = record.transactional_id, record.metadata
+        if metadata is None:
+            self.metadata.pop(transactional_id, None)
+        else:
+            self.metadata[transactional_id] = metadata
+        if metadata is not None and metadata.state == TransactionState.ONGOING:
+            self.ongoing[transactional_id] = None
+        else:
+            self.ongoing.pop(transactional_id, None)
+
+
+def loaded_records(
+    records: Iterable[tuple[bytes | None, bytes | None]],
+) -> tuple[list[TransactionRecord], list[str]]:
+    """The last record of each transactional id, from the keys and values of a whole log, and what could not
+    be read. A key or value of an unknown version is left out, so that an older value counts, as in Kafka; so
+    is a damaged one, where Kafka stops loading. Only last records are decoded."""
+    last: dict[bytes, bytes | None] = {}
+    problems: list[str] = []
+    for key, value in records:
+        if key is None or key[:2] != KEY_VERSION or (value is not None and value[:2] not in VALUE_VERSIONS):
+            problems.append(f"unknown version: key {(key or b'').hex()}")
+        else:
+            last[key] = value
+    found = []
+    for key, value in last.items():
+        decoded = decode_transaction_log(key, value)
+        metadata = TransactionMetadata.of(decoded)
+        if decoded.key is None or (metadata is None and value is not None):
+            problems.append(f"{decoded.error}: key {key.hex()}")
+        else:
+            found.append(TransactionRecord(decoded.key["transactional_id"], metadata))
+    return found, problems

@@ -1,0 +1,399 @@
+"""``TransactionCoordinator``: the owner of the transactional ids of a node. Synchronous, no clock, no IO.
+
+An event goes through ``transition``; its record is appended and *in flight* until it is durable; then
+``replay`` makes it the state, its effects take place, and it is answered. The order of what becomes durable:
+
+    the transaction's data -> PREPARE_* -> markers, and the answer to EndTxn -> COMPLETE_*
+
+each before the next is appended. A request that has to wait for another one of its transactional id is
+parked, in the order of arrival, instead of being refused with CONCURRENT_TRANSACTIONS; when it has waited for
+``max_parked_ms``, it is.
+
+**What a parked request waits for.** COMPLETE_* has to be appended, not durable. The record of the request
+lies behind it in the same log, and the request is answered when that record is durable. The one who learns
+earlier is the leader that appends the data of a client of transaction version 2 beside the Ongoing record.
+After a crash, that data may be there and COMPLETE_* not: then the markers of PREPARE_* are written again, and
+are refused where the data is (INVALID_PRODUCER_EPOCH: it has the epoch of the marker), so they do not decide
+about it. Transaction versions 0 and 1 have no such epoch; there data comes only after an answer.
+
+**What else is built on a record in flight**: partitions that join a transaction whose opening is in flight,
+because images of Ongoing only grow. Everything else waits, and no refusal is computed from a state that may
+not come to be.
+
+Source: TransactionCoordinator, TransactionStateManager of Apache Kafka 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from txnkafka.coordinator.append_errors import append_error
+from txnkafka.coordinator.coordinator_host import CoordinatorHost
+from txnkafka.coordinator.expiry import Expiry, batches_of
+from txnkafka.coordinator.in_flight import Flight, InFlight, ParkedRequests, Request, may_build_on
+from txnkafka.coordinator.markers import Marker, Markers
+from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS, partition_for
+from txnkafka.coordinator.producer_ids import ProducerIds
+from txnkafka.coordinator.transaction_partition import TransactionPartition
+from txnkafka.coordinator.txn_config import TransactionConfig
+from txnkafka.coordinator.txn_events import (
+    Answer,
+    Event,
+    Expire,
+    MarkersWritten,
+    NeedsProducerId,
+    Parked,
+    Refused,
+    Reply,
+    Result,
+    Timeout,
+    TransactionRecord,
+    Transition,
+    answer_of,
+)
+from txnkafka.coordinator.txn_image import PREPARED, markers_of
+from txnkafka.coordinator.txn_listing import Description, Filters, Listing, described, listed
+from txnkafka.coordinator.txn_state import transition
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError
+from txnkafka.model import TopicPartition
+from txnkafka.wire.records import TransactionMetadata, TransactionState
+from txnkafka.wire.schema import SchemaError
+
+__all__ = ["TransactionCoordinator"]
+
+COMPLETE_RETRY_MS: Final = 100
+
+
+class TransactionCoordinator:
+    """Requests come in by ``handle``, what the host did by ``flushed``, ``marker_written`` and
+    ``partition_deleted``, time by ``advance``. ``partitions`` are those of ``__transaction_state`` that this
+    node has loaded."""
+
+    def __init__(
+        self,
+        host: CoordinatorHost,
+        producer_ids: ProducerIds,
+        *,
+        config: TransactionConfig | None = None,
+        partition_count: int = DEFAULT_PARTITIONS,
+        version: int = 2,
+    ) -> None:
+        self.config = config or TransactionConfig()
+        self.version = version  # the level of the feature transaction.version; may change at any time
+        self.partitions: dict[int, TransactionPartition] = {}
+        self.loading: set[int] = set()
+        self.markers = Markers()
+        self._host = host
+        self._producer_ids = producer_ids
+        self._partition_count = partition_count
+        self._in_flight = InFlight()
+        self._parked = ParkedRequests(self.config.max_parked)
+        self._await_data: dict[int, list[Request]] = {}  # commits, by the ticket of flush_data
+        self._has_data: set[Request] = set()  # commits whose data is durable
+        self._incomplete: dict[str, tuple[int, MarkersWritten]] = {}  # COMPLETE_* to be appended again
+        self._next_timeouts_ms = 0
+        self._expiry = Expiry(self.config.remove_expired_interval_ms)
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The partition of ``__transaction_state`` that the id belongs to."""
+        return partition_for(transactional_id, self._partition_count)
+
+    # Which partitions are here
+
+    def start_loading(self, partition: int) -> None:
+        """Its ids answer COORDINATOR_LOAD_IN_PROGRESS from now on."""
+        self.resign(partition)
+        self.loading.add(partition)
+
+    def load(
+        self, partition: int, coordinator_epoch: int, records: Iterable[TransactionRecord], now_ms: int
+    ) -> None:
+        """Take a partition over: replay its log and write the markers of all that is PREPARE_*."""
+        self.resign(partition)
+        state = TransactionPartition(coordinator_epoch)
+        for record in records:
+            state.replay(record)
+        self.partitions[partition] = state
+        for metadata in list(state.metadata.values()):
+            if metadata.state in PREPARED and (written := self._begin_markers(metadata, state, now_ms)):
+                self._complete(written, now_ms)
+
+    def resign(self, partition: int) -> None:
+        """Forget a partition; whoever waits is sent to its new coordinator."""
+        self.loading.discard(partition)
+        state = self.partitions.pop(partition, None)
+        known = state.metadata if state else ()
+        for transactional_id in {*self._in_flight.transactional_ids, *self._parked.transactional_ids, *known}:
+            if self.partition_of(transactional_id) == partition:
+                self._forget(transactional_id)
+
+    def _forget(self, transactional_id: str) -> None:
+        self.markers.forget(transactional_id)
+        self._incomplete.pop(transactional_id, None)
+        for request in self._in_flight.drop(transactional_id) + self._parked.drop(transactional_id):
+            request.answer(Answer(ErrorCode.NOT_COORDINATOR))
+
+    def ownership_error(self, transactional_id: str) -> ErrorCode | None:
+        """Why this node cannot answer for the id now, if it cannot."""
+        partition = self.partition_of(transactional_id)
+        if partition in self.loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return None if partition in self.partitions else ErrorCode.NOT_COORDINATOR
+
+    # Requests
+
+    def handle(
+        self, event: Event, reply: Reply, now_ms: int, on_append: Callable[[], None] | None = None
+    ) -> None:
+        """A request; ``reply`` is called once, now or later. ``on_append`` is called before that, when a
+        record was appended: the leader of a partition that joins a transaction may then append the data, so
+        that both share a flush. It acknowledges data of the transaction there when both are durable; when
+        ``reply`` brings an error, it writes an ABORT marker with the next epoch behind it."""
+        request = Request(event, reply, now_ms + self.config.max_parked_ms, on_append)
+        if event.transactional_id in self._parked or not self._run(request, now_ms):
+            self._parked.add(request)
+
+    def new_producer_id(self, reply: Reply) -> None:
+        """InitProducerId without a transactional id: no state is kept."""
+        producer_id = self._producer_ids.take()
+        none_left = Answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        reply(none_left if producer_id is None else Answer(ErrorCode.NONE, producer_id, 0))
+
+    def _run(self, request: Request, now_ms: int) -> bool:
+        """Decide about a request; False when it has to wait."""
+        event = request.event
+        if event.transactional_id and (error := self.ownership_error(event.transactional_id)):
+            request.answer(Answer(error))
+            return True
+        newest = self._in_flight.newest(event.transactional_id)
+        if newest is not None and not may_build_on(newest.metadata, event):
+            return False
+        metadata = newest.metadata if newest else self._durable(event.transactional_id)
+        result = self._transition(metadata, event, now_ms)
+        if isinstance(result, Transition) and result.record is not None:
+            return self._append(request, result, result.record, now_ms)
+        if newest is not None or isinstance(result, Parked):
+            return False
+        request.answer(answer_of(result))
+        return True
+
+    def _durable(self, transactional_id: str) -> TransactionMetadata | None:
+        state = self.partitions.get(self.partition_of(transactional_id))
+        return state.metadata.get(transactional_id) if state else None
+
+    def _transition(self, metadata: TransactionMetadata | None, event: Event, now_ms: int) -> Result:
+        limits, version = self.config.limits, self.version
+        result = transition(metadata, event, now_ms=now_ms, version=version, limits=limits)
+        if not isinstance(result, NeedsProducerId):
+            return result
+        producer_id = self._producer_ids.take()
+        if producer_id is None:
+            return Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return transition(
+            metadata, event, now_ms=now_ms, version=version, producer_id=producer_id, limits=limits
+        )
+
+    def _append(self, request: Request, result: Transition, record: TransactionRecord, now_ms: int) -> bool:
+        """Append the record; a commit waits until the data of its transaction is durable."""
+        try:
+            if self._waits_for_data(request, record.metadata):
+                return False
+            self._fly([Flight(record, result, request)])
+        except SchemaError:  # a transactional id that is too long for its key
+            request.answer(Answer(ErrorCode.UNKNOWN_SERVER_ERROR))
+            return True
+        except KafkaError as error:
+            self._not_appended(request, error.code, now_ms)
+            return True
+        if request.on_append is not None:
+            request.on_append()
+        return True
+
+    def _waits_for_data(self, request: Request, metadata: TransactionMetadata | None) -> bool:
+        if metadata is None or metadata.state != TransactionState.PREPARE_COMMIT:
+            return False
+        if request in self._has_data:
+            return False
+        ticket = self._host.flush_data(metadata.producer_id, metadata.topic_partitions)
+        if ticket is not None:
+            self._await_data.setdefault(ticket, []).append(request)
+        return ticket is not None
+
+    def _fly(self, flights: list[Flight]) -> None:
+        """Append the records of flights of one partition as one batch."""
+        partition = self.partition_of(flights[0].record.transactional_id)
+        records = [(flight.record.key, flight.record.value(self.version)) for flight in flights]
+        ticket = self._host.append(partition, records)
+        self._in_flight.add(ticket, flights)
+
+    def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
+        """Nothing has changed; what has to be appended in any case is tried again."""
+        event = request.event
+        if isinstance(event, MarkersWritten):
+            self._incomplete[event.transactional_id] = (now_ms + COMPLETE_RETRY_MS, event)
+        request.answer(Answer(append_error(error)))
+
+    # What the host did
+
+    def flushed(self, ticket: int, error: ErrorCode, now_ms: int) -> None:
+        """A ticket of ``append`` or ``flush_data`` is durable (NONE), or never will be."""
+        for request in self._await_data.pop(ticket, ()):
+            self._data_flushed(request, error, now_ms)
+        for flight in self._in_flight.land(ticket):
+            if error == ErrorCode.NONE:
+                self._take_effect(flight, now_ms)
+            else:
+                self._not_appended(flight.request, error, now_ms)
+            self._resume(flight.record.transactional_id, now_ms)
+
+    def _data_flushed(self, request: Request, error: ErrorCode, now_ms: int) -> None:
+        """The first parked request of its id is this commit, unless it was refused meanwhile."""
+        if error == ErrorCode.NONE:
+            self._has_data.add(request)
+        elif self._parked.is_first(request):
+            self._parked.take(request.event.transactional_id)
+            self._not_appended(request, error, now_ms)
+        self._resume(request.event.transactional_id, now_ms)
+        self._has_data.discard(request)
+
+    def _take_effect(self, flight: Flight, now_ms: int) -> None:
+        """The record is durable: it is the state, markers are written, the request is answered."""
+        record, response = flight.record, flight.result.response
+        state = self.partitions[self.partition_of(record.transactional_id)]
+        state.replay(record)
+        written = None
+        if flight.result.effects and record.metadata is not None:
+            written = self._begin_markers(record.metadata, state, now_ms)
+        if isinstance(response, Answer):
+            flight.request.answer(response)
+        else:
+            self._parked.add_first(flight.request)
+        if written is not None:
+            self._complete(written, now_ms)
+
+    def _begin_markers(
+        self, metadata: TransactionMetadata, state: TransactionPartition, now_ms: int
+    ) -> MarkersWritten | None:
+        written = self.markers.begin(markers_of(metadata), state.coordinator_epoch, now_ms)
+        self._write_markers(now_ms)
+        return written
+
+    def _write_markers(self, now_ms: int) -> None:
+        for marker in self.markers.due(now_ms):
+            self._host.write_marker(marker)
+
+    def marker_written(self, marker: Marker, error: ErrorCode, now_ms: int) -> None:
+        """A marker is durable (NONE), or was refused."""
+        written = self.markers.acknowledge(marker, error, now_ms)
+        if written is not None:
+            self._complete(written, now_ms)
+
+    def partition_deleted(self, partition: TopicPartition, now_ms: int) -> None:
+        """A topic is gone; no transaction waits for it any longer."""
+        for written in self.markers.partition_deleted(partition):
+            self._complete(written, now_ms)
+
+    def _complete(self, written: MarkersWritten, now_ms: int) -> None:
+        """Append COMPLETE_*, upon which parked requests go on."""
+        self._incomplete.pop(written.transactional_id, None)
+        self._run(Request(written, None, now_ms), now_ms)
+        self._resume(written.transactional_id, now_ms)
+
+    def _resume(self, transactional_id: str, now_ms: int) -> None:
+        """Look at parked requests again, until one of them has to wait."""
+        while (request := self._parked.take(transactional_id)) is not None:
+            if not self._run(request, now_ms):
+                self._parked.add_first(request)
+                return
+
+    # Time
+
+    def advance(self, now_ms: int) -> int:
+        """Do what is due by the clock; returns when to be called again at the latest."""
+        self._write_markers(now_ms)
+        for due_ms, written in list(self._incomplete.values()):
+            if due_ms <= now_ms:
+                self._complete(written, now_ms)
+        for request in self._parked.take_old(now_ms):
+            request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
+            self._resume(request.event.transactional_id, now_ms)
+        if now_ms >= self._next_timeouts_ms:
+            self._next_timeouts_ms = now_ms + self.config.abort_timed_out_interval_ms
+            self._time_out(now_ms)
+        self._expire(now_ms)
+        return self._deadline(now_ms)
+
+    def _deadline(self, now_ms: int) -> int:
+        times = [self._next_timeouts_ms, self._expiry.deadline(now_ms)]
+        times += [due_ms for due_ms, _ in self._incomplete.values()]
+        times += self._parked.deadlines()
+        marker_ms = self.markers.deadline()
+        return min(times if marker_ms is None else [*times, marker_ms])
+
+    def _time_out(self, now_ms: int) -> None:
+        for state in self.partitions.values():
+            for transactional_id in list(state.ongoing):
+                if transactional_id not in self._in_flight and transactional_id not in self._parked:
+                    self._run(Request(Timeout(transactional_id), None, now_ms), now_ms)
+
+    def _expire(self, now_ms: int) -> None:
+        """Write tombstones for a slice of the ids, for each partition of ``__transaction_state``."""
+        ids = (each for state in self.partitions.values() for each in state.metadata)
+        tombstones: dict[int, dict[str, Transition]] = {}
+        for transactional_id in self._expiry.due(ids, now_ms):
+            result = self._expired(transactional_id, now_ms)
+            if result is not None:
+                tombstones.setdefault(self.partition_of(transactional_id), {})[transactional_id] = result
+        for expired in tombstones.values():
+            records = [result.record for result in expired.values() if result.record is not None]
+            for batch in batches_of(records, self.config.max_batch_bytes):
+                self._fly_tombstones([(record, expired[record.transactional_id]) for record in batch], now_ms)
+
+    def _expired(self, transactional_id: str, now_ms: int) -> Transition | None:
+        if transactional_id in self._in_flight or transactional_id in self._parked:
+            return None
+        result = self._transition(self._durable(transactional_id), Expire(transactional_id), now_ms)
+        return result if isinstance(result, Transition) else None
+
+    def _fly_tombstones(self, batch: list[tuple[TransactionRecord, Transition]], now_ms: int) -> None:
+        flights = [
+            Flight(record, result, Request(Expire(record.transactional_id), None, now_ms))
+            for record, result in batch
+        ]
+        try:
+            self._fly(flights)
+        except KafkaError:
+            return  # nothing was written: these ids stay, and the next round looks at them again
+
+    # What is shown
+
+    def describe(self, transactional_id: str) -> Description:
+        """DescribeTransactions for one id."""
+        if not transactional_id:
+            return Description(ErrorCode.INVALID_REQUEST, transactional_id)
+        if error := self.ownership_error(transactional_id):
+            return Description(error, transactional_id)
+        metadata = self._durable(transactional_id)
+        if metadata is None or self._is_dying(transactional_id):
+            return Description(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
+        is_ending = metadata.state in PREPARED
+        remaining = self.markers.remaining(transactional_id) if is_ending else metadata.topic_partitions
+        return described(metadata, remaining)
+
+    def list(self, filters: Filters, now_ms: int) -> Listing:
+        """ListTransactions; not before all partitions are loaded."""
+        if self.loading:
+            return Listing(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        alive = (
+            metadata
+            for state in self.partitions.values()
+            for metadata in state.metadata.values()
+            if not self._is_dying(metadata.transactional_id)
+        )
+        return listed(alive, filters, now_ms)
+
+    def _is_dying(self, transactional_id: str) -> bool:
+        newest = self._in_flight.newest(transactional_id)
+        return newest is not None and newest.metadata is None

@@ -1,0 +1,235 @@
+"""What happens to a transactional id, and what follows from it: events in, results out, all of them values.
+
+An event is a request of a client, or something that the coordinator itself notices (``Timeout``,
+``MarkersWritten``, ``Expire``). ``client_transaction_version`` is 2 when the version of the API has the
+semantics of KIP-890 part 2 (EndTxn 5, AddPartitionsToTxn 4, which only brokers send), else 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from txnkafka.wire.records import TransactionMetadata, encode_transaction_key, encode_transaction_value
+
+__all__ = [
+    "AddOffsets",
+    "AddPartitions",
+    "Answer",
+    "EndTxn",
+    "Event",
+    "Expire",
+    "InitProducerId",
+    "MarkersWritten",
+    "NeedsProducerId",
+    "Parked",
+    "Refused",
+    "Reply",
+    "Result",
+    "Timeout",
+    "TransactionRecord",
+    "Transition",
+    "VerifyPartitions",
+    "WriteMarkers",
+    "answer_of",
+]
+
+
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class InitProducerId:
+    """A producer asks for its id; with ``producer_id`` and ``producer_epoch`` it goes on as the one that it
+    was (KIP-360). The last two fields are those of KIP-939."""
+
+    transactional_id: str
+    transaction_timeout_ms: int
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    enable_2pc: bool = False
+    keep_prepared_txn: bool = False
+
+    @property
+    def is_continuation(self) -> bool:
+        """Whether the producer names the id and the epoch that it has."""
+        return self.producer_id != NO_PRODUCER_ID
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """AddPartitionsToTxn: of a client, or of the partition leader for a client of transaction version 2."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: frozenset[TopicPartition]
+    client_transaction_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AddOffsets:
+    """AddOffsetsToTxn; the sender computed which partition of ``__consumer_offsets`` the group has."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    offsets_partition: TopicPartition
+    client_transaction_version: int = 0
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        """What joins the transaction."""
+        return frozenset((self.offsets_partition,))
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyPartitions:
+    """AddPartitionsToTxn with VerifyOnly: are these partitions in the open transaction? (KIP-890 part 1)"""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class EndTxn:
+    """A client commits or aborts."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    client_transaction_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """The open transaction may be older than its timeout; whether it is, the clock of ``transition`` says."""
+
+    transactional_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersWritten:
+    """All markers of the transaction with this marker epoch are durable."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """The transactional id may have been idle for too long."""
+
+    transactional_id: str
+
+
+Event: TypeAlias = (
+    InitProducerId
+    | AddPartitions
+    | AddOffsets
+    | VerifyPartitions
+    | EndTxn
+    | Timeout
+    | MarkersWritten
+    | Expire
+)
+
+
+# Results
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the sender of a request is told; ids are -1 where the API or the error has none.
+    ``missing`` are the partitions that a verification did not find: TRANSACTION_ABORTABLE for each."""
+
+    error: ErrorCode = ErrorCode.NONE
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    missing: frozenset[TopicPartition] = frozenset()
+
+
+Reply: TypeAlias = Callable[[Answer], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """A record of ``__transaction_state``: the state of a transactional id, or its tombstone (None)."""
+
+    transactional_id: str
+    metadata: TransactionMetadata | None
+
+    @property
+    def key(self) -> bytes:
+        """The key in the log."""
+        return encode_transaction_key(self.transactional_id)
+
+    def value(self, version: int) -> bytes | None:
+        """The value in the log at a level of ``transaction.version``. At level 0 it has version 0, unless the
+        state is that of a newer client: Kafka refuses to write that, and the id stays blocked."""
+        if self.metadata is None:
+            return None
+        is_newer = (
+            self.metadata.client_transaction_version or self.metadata.next_producer_id != NO_PRODUCER_ID
+        )
+        return encode_transaction_value(self.metadata, 1 if version or is_newer else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMarkers:
+    """An effect of PREPARE_*: these partitions get a marker with this identity. An empty set is complete."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    partitions: frozenset[TopicPartition]
+    transaction_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The request waits until the transaction that is being ended is COMPLETE_*, and is then looked at again.
+    Kafka answers CONCURRENT_TRANSACTIONS, upon which a client sleeps and sends it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """The event is accepted. ``record``, if there is one, must be durable before ``response`` is given,
+    ``metadata`` is the state and ``effects`` take place, in this order."""
+
+    metadata: TransactionMetadata | None
+    record: TransactionRecord | None = None
+    response: Answer | Parked = Answer()
+    effects: tuple[WriteMarkers, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The event changes nothing."""
+
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsProducerId:
+    """The event needs a producer id that nobody has had: ``transition`` is to be called again with one."""
+
+
+Result: TypeAlias = Transition | Refused | Parked | NeedsProducerId
+
+
+def answer_of(result: Result) -> Answer:
+    """The answer to an event that is decided without a record."""
+    if isinstance(result, Refused):
+        return Answer(result.error)
+    if isinstance(result, Transition) and isinstance(result.response, Answer):
+        return result.response
+    raise TypeError(f"{result} does not answer anybody")

@@ -1,0 +1,158 @@
+"""``transition``: what an event makes of a transactional id. A function, without clock, ids or log.
+
+It never changes anything: ``replay`` does, once the record of the result is durable. A producer id that was
+never used cannot be computed; where one is needed, the result is ``NeedsProducerId``, and the function is
+called again with one. Handing one in with every call would burn ids, and an id that is passed and not used is
+one that somebody may use twice.
+
+A state of PREPARE_* means that markers are on their way. Kafka then has a pending transition as well, looks
+at it before anything else (transaction version 1: after producer id and epoch) and answers
+CONCURRENT_TRANSACTIONS; the result here is ``Parked`` in its place.
+
+Source: TransactionCoordinator (prepareInitProducerIdTransit, handleAddPartitionsToTransaction,
+handleVerifyPartitionsInTransaction, endTransaction, abortTimedOutTransactions), TransactionMetadata,
+TransactionStateManager.shouldExpire of Apache Kafka 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from txnkafka.coordinator.end_txn import abort_from_here, end_txn
+from txnkafka.coordinator.init_producer_id import init_producer_id
+from txnkafka.coordinator.txn_events import (
+    AddOffsets,
+    AddPartitions,
+    Answer,
+    EndTxn,
+    Event,
+    Expire,
+    InitProducerId,
+    MarkersWritten,
+    Parked,
+    Refused,
+    Result,
+    Timeout,
+    TransactionRecord,
+    Transition,
+    VerifyPartitions,
+)
+from txnkafka.coordinator.txn_image import IDLE, NO_TIMEOUT, PREPARED, completed, image_of, record_of
+from txnkafka.coordinator.txn_setting import KAFKAS_LIMITS, Limits, Setting
+from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.records import TransactionMetadata, TransactionState
+
+__all__ = ["transition"]
+
+NOT_DUE: Final = Refused(ErrorCode.INVALID_TXN_STATE)
+
+
+def transition(
+    metadata: TransactionMetadata | None,
+    event: Event,
+    *,
+    now_ms: int,
+    version: int,
+    producer_id: int | None = None,
+    limits: Limits = KAFKAS_LIMITS,
+) -> Result:
+    """What ``event`` makes of ``metadata`` (None: the id is unknown).
+
+    ``version`` is the level of the feature ``transaction.version``: it decides how the coordinator itself
+    ends a transaction. ``producer_id`` is one that nobody has had, after ``NeedsProducerId``.
+    """
+    rule = RULES[type(event)]
+    return rule(metadata, event, Setting(now_ms, version, producer_id, limits))
+
+
+def add_partitions(
+    metadata: TransactionMetadata | None, event: AddPartitions | AddOffsets, setting: Setting
+) -> Result:
+    """Partitions join the open transaction, or open one. An empty list opens one, too."""
+    if not event.transactional_id:
+        return Refused(ErrorCode.INVALID_REQUEST)
+    if metadata is None:
+        return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if metadata.state in PREPARED:
+        return Parked()
+    if error := other_producer(metadata, event.producer_id, event.producer_epoch):
+        return Refused(error)
+    if metadata.state == TransactionState.ONGOING and event.partitions <= metadata.topic_partitions:
+        return Transition(metadata)
+    if metadata.state not in IDLE | {TransactionState.ONGOING}:
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    image = image_of(
+        metadata,
+        TransactionState.ONGOING,
+        topic_partitions=metadata.topic_partitions | event.partitions,
+        start_timestamp=setting.now_ms if metadata.state in IDLE else metadata.start_timestamp,
+        last_update_timestamp=setting.now_ms,
+        client_transaction_version=event.client_transaction_version,
+    )
+    return Transition(image, record_of(image))
+
+
+def verify_partitions(metadata: TransactionMetadata | None, event: VerifyPartitions, _: Setting) -> Result:
+    """Which of the partitions are not in the transaction; never changes anything."""
+    if not event.transactional_id:
+        return Refused(ErrorCode.INVALID_REQUEST)
+    if metadata is None:
+        return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if error := other_producer(metadata, event.producer_id, event.producer_epoch):
+        return Refused(error)
+    if metadata.state in PREPARED:
+        return Parked()
+    return Transition(metadata, response=Answer(missing=event.partitions - metadata.topic_partitions))
+
+
+def other_producer(metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> ErrorCode | None:
+    """What a request with the id and the epoch of another incarnation is told."""
+    if producer_id != metadata.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if producer_epoch != metadata.producer_epoch:
+        return ErrorCode.PRODUCER_FENCED
+    return None
+
+
+def time_out(metadata: TransactionMetadata | None, _: Timeout, setting: Setting) -> Result:
+    """Abort a transaction that is older than its timeout. It counts from the first partition on, and the
+    epoch is incremented, so that its producer does not go on (KAFKA-6119)."""
+    if metadata is None or metadata.state != TransactionState.ONGOING:
+        return NOT_DUE
+    if metadata.transaction_timeout_ms == NO_TIMEOUT:
+        return NOT_DUE
+    if metadata.start_timestamp + metadata.transaction_timeout_ms >= setting.now_ms:
+        return NOT_DUE
+    return abort_from_here(metadata, setting, Answer())
+
+
+def complete(metadata: TransactionMetadata | None, event: MarkersWritten, setting: Setting) -> Result:
+    """COMPLETE_*, once for each PREPARE_*: markers of another transaction of the id do not count."""
+    if metadata is None or metadata.state not in PREPARED:
+        return NOT_DUE
+    if (event.producer_id, event.producer_epoch) != (metadata.producer_id, metadata.producer_epoch):
+        return NOT_DUE
+    image = completed(metadata, setting.now_ms)
+    return Transition(image, record_of(image))
+
+
+def expire(metadata: TransactionMetadata | None, event: Expire, setting: Setting) -> Result:
+    """A tombstone for an id that is idle for ``transactional.id.expiration.ms``; never while it is open."""
+    if metadata is None or metadata.state not in IDLE:
+        return NOT_DUE
+    if metadata.last_update_timestamp > setting.now_ms - setting.limits.transactional_id_expiration_ms:
+        return NOT_DUE
+    return Transition(None, TransactionRecord(event.transactional_id, None))
+
+
+RULES: Final[dict[type, Callable[[TransactionMetadata | None, Any, Setting], Result]]] = {
+    InitProducerId: init_producer_id,
+    AddPartitions: add_partitions,
+    AddOffsets: add_partitions,
+    VerifyPartitions: verify_partitions,
+    EndTxn: end_txn,
+    Timeout: time_out,
+    MarkersWritten: complete,
+    Expire: expire,
+}
