@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.requests import ProduceResult
+from txnkafka.coordinator.old_clients import error_for
 from txnkafka.coordinator.txn_events import AddPartitions, Answer, VerifyPartitions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, ProduceError
@@ -246,25 +247,9 @@ class _Joining:
         self._append()
 
     def _refusal(self, error: ErrorCode) -> ErrorCode:
-        """What the producer gets for an error of the coordinator (kafka-protocol 2.4)."""
-        if error == ErrorCode.PRODUCER_FENCED:
-            return ErrorCode.INVALID_PRODUCER_EPOCH
-        if error == ErrorCode.TRANSACTION_ABORTABLE and not self._state.request.is_abortable_known:
-            return ErrorCode.INVALID_TXN_STATE
-        if error == ErrorCode.CONCURRENT_TRANSACTIONS and self._state.request.is_implicit_add:
-            return error
-        return ErrorCode.NOT_ENOUGH_REPLICAS if error in _TRY_AGAIN else error
+        return error_for("Produce", self._state.request.version, error)
 
 
-_TRY_AGAIN = frozenset(
-    {
-        ErrorCode.CONCURRENT_TRANSACTIONS,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
 _MESSAGES = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
     ErrorCode.TRANSACTION_ABORTABLE: "Partition was not added to the transaction",

@@ -33,16 +33,19 @@ NO_LEADER_EPOCH = -1
 @dataclass(frozen=True, slots=True)
 class ProduceRequest:
     """Batches for partitions, one for each: views of the request, which must not change before the answer.
-
-    ``is_implicit_add`` and ``is_abortable_known`` say what the version of the API means: partitions join the
-    transaction by the produce request (12 and later), and the client knows TRANSACTION_ABORTABLE (11)."""
+    ``version`` is that of Produce: it decides how partitions join the transaction, and which error codes the
+    client understands."""
 
     batches: Mapping[TopicPartition, memoryview | None]
     transactional_id: str | None = None
     acks: int = -1
-    is_implicit_add: bool = True
-    is_abortable_known: bool = True
+    version: int = 13
     is_internal_allowed: bool = False
+
+    @property
+    def is_implicit_add(self) -> bool:
+        """Whether partitions join the transaction by this request (KIP-890)."""
+        return self.version >= 12
 
 
 class ProduceResult(NamedTuple):

@@ -1,0 +1,160 @@
+"""Fetch: slices of logs, at once or when there are enough bytes.
+
+A request that finds too little waits: until the partitions it wants have gained ``min_bytes``, which is known
+from positions without a look into the log, or until its time is over.
+
+Source: ``ReplicaManager.fetchMessages``, ``DelayedFetch``; KIP-74.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.broker.durability import error_code
+from txnkafka.broker.leader_epochs import leader_epoch_error
+from txnkafka.broker.requests import FetchedPartition
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError
+from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.storage.log.log_read import read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.requests import FetchPartition, FetchRequest
+
+__all__ = ["Fetches"]
+
+_NEVER = (1 << 63) - 1
+
+
+class Answer(NamedTuple):
+    """What a request has found: the answer by partition, its bytes, and whether waiting is of no use."""
+
+    partitions: list[tuple[TopicPartition, FetchedPartition]]
+    size: int
+    is_final: bool
+
+    def release(self) -> None:
+        """Give the slices back."""
+        for _, fetched in self.partitions:
+            if fetched.records is not None:
+                fetched.records.release()
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A request that has found too little so far."""
+
+    request: FetchRequest
+    reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None]
+    until_ms: int
+
+
+class Fetches:
+    """The requests that wait, by the partitions that they wait for."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._waiting: dict[Waiting, None] = {}  # in the order of arrival
+        self._by_partition: dict[TopicPartition, dict[Waiting, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def fetch(
+        self,
+        request: FetchRequest,
+        reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None],
+        now_ms: int,
+    ) -> Callable[[], None]:
+        """Answer now, or wait. Returns a function that withdraws the request."""
+        answer = self._read(request)
+        if answer.is_final or answer.size >= request.min_bytes or request.max_wait_ms <= 0:
+            reply(answer.partitions)
+            return _nothing
+        answer.release()
+        waiting = Waiting(request, reply, now_ms + request.max_wait_ms)
+        self._waiting[waiting] = None
+        for partition in request.partitions:
+            self._by_partition.setdefault(partition.topic_partition, {})[waiting] = None
+        return lambda: self._remove(waiting)
+
+    def on_progress(self, partitions: Iterable[TopicPartition]) -> None:
+        """Readers may see more of these partitions, or nothing any more."""
+        looked_at: dict[Waiting, None] = {}
+        for partition in partitions:
+            looked_at.update(self._by_partition.get(partition, {}))
+        for waiting in looked_at:
+            if waiting not in self._waiting:
+                continue
+            answer = self._read(waiting.request)
+            if answer.is_final or answer.size >= waiting.request.min_bytes:
+                self._answer(waiting, answer)
+            else:
+                answer.release()
+
+    def advance(self, now_ms: int) -> int:
+        """Answer the requests whose time is over; returns when the next one's is."""
+        for waiting in [each for each in self._waiting if each.until_ms <= now_ms]:
+            if waiting in self._waiting:
+                self._answer(waiting, self._read(waiting.request))
+        return min((waiting.until_ms for waiting in self._waiting), default=_NEVER)
+
+    def close(self) -> None:
+        """Answer everybody with what there is."""
+        for waiting in list(self._waiting):
+            self._answer(waiting, self._read(waiting.request))
+
+    def _answer(self, waiting: Waiting, answer: Answer) -> None:
+        self._remove(waiting)
+        waiting.reply(answer.partitions)
+
+    def _remove(self, waiting: Waiting) -> None:
+        self._waiting.pop(waiting, None)
+        for partition in waiting.request.partitions:
+            waiters = self._by_partition.get(partition.topic_partition)
+            if waiters is not None:
+                waiters.pop(waiting, None)
+                if not waiters:
+                    del self._by_partition[partition.topic_partition]
+
+    def _read(self, request: FetchRequest) -> Answer:
+        """Read the partitions in their order. The first batch of all is whole, whatever its size, so that a
+        consumer never gets stuck."""
+        found: list[tuple[TopicPartition, FetchedPartition]] = []
+        left, is_final = min(request.max_bytes, self._broker.config.fetch_max_bytes), not request.partitions
+        size = 0
+        for partition in request.partitions:
+            fetched = self._read_partition(partition, request.isolation_level, left - size, is_first=not size)
+            is_final |= fetched.error != ErrorCode.NONE
+            if fetched.records is not None:
+                size += len(fetched.records)
+            found.append((partition.topic_partition, fetched))
+        return Answer(found, size, is_final)
+
+    def _read_partition(
+        self, wanted: FetchPartition, isolation_level: IsolationLevel, left: int, *, is_first: bool
+    ) -> FetchedPartition:
+        broker, partition = self._broker, wanted.topic_partition
+        error = leader_epoch_error(broker, partition, wanted.current_leader_epoch)
+        if error != ErrorCode.NONE:
+            return FetchedPartition(error)
+        try:
+            answer = read(
+                broker.logs[partition], wanted.offset,
+                max_bytes=max(0, min(wanted.max_bytes, left)), isolation_level=isolation_level,
+                at_least_one=is_first,
+            )  # fmt: skip
+        except (KafkaError, OSError) as raised:
+            return FetchedPartition(error_code(raised))
+        return FetchedPartition(
+            ErrorCode.NONE, answer.high_watermark, answer.last_stable_offset, answer.log_start_offset,
+            answer.aborted_transactions, answer.records,
+        )  # fmt: skip
+
+
+def _nothing() -> None:
+    """The request was answered already."""
