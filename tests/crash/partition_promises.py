@@ -166,7 +166,7 @@ class Partition:
         except KafkaStorageError:
             assert any(log.fenced for log in self.directory.logs.values())
         else:
-            assert self.log.fenced is None
+            assert self.log.fenced is None or not self.log.needs_flush
         if self.log.fenced is None:  # another log may have failed
             self._promises.acknowledge(("end", self.key, end))
 
