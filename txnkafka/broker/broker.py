@@ -216,7 +216,9 @@ class Broker:
         """Stop cleanly. Raises FlushUnderWayError, and changes nothing, unless ``is_idle``; otherwise what
         closing a log raises."""
         if len(self.jobs) or self.manager.tickets.is_flushing:
-            raise FlushUnderWayError("a flush or other work of the broker is under way: finish it, then close")
+            raise FlushUnderWayError(
+                "a flush or other work of the broker is under way: finish it, then close"
+            )
         self.fetches.close()
         try:
             self.metadata.close()

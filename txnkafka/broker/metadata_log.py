@@ -27,9 +27,9 @@ from txnkafka.storage.recovery.log_loader import Start, open_log
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txnkafka.coordinator.metadata_records import LogRecord
     from txnkafka.env import DataFiles
     from txnkafka.storage.log.partition_log import PartitionLog
-    from txnkafka.coordinator.metadata_records import LogRecord
 
 __all__ = ["METADATA_PARTITION", "MetadataLog"]
 

@@ -88,9 +88,7 @@ class Produce:
         except KafkaError as error:
             self._refused(partition, error)
             return
-        result = ProduceResult(
-            ErrorCode.NONE, info.first_offset, info.log_append_time, info.log_start_offset
-        )
+        result = ProduceResult(ErrorCode.NONE, info.first_offset, info.log_append_time, info.log_start_offset)
 
         def durable(error: ErrorCode) -> None:
             then(lambda other: self.decide(partition, _either(result, error, other)))
@@ -102,7 +100,9 @@ class Produce:
         start = self.broker.logs[partition].log_start_offset
         self.decide(
             partition,
-            ProduceResult(error_code(error), log_start_offset=start, message=str(error), record_errors=errors),
+            ProduceResult(
+                error_code(error), log_start_offset=start, message=str(error), record_errors=errors
+            ),
         )
 
 
@@ -145,7 +145,11 @@ def _parsed(state: Produce, partition: TopicPartition, records: memoryview | Non
     broker = state.broker
     log = broker.logs.get(partition)
     if log is None or not broker.serves(partition):
-        error = ErrorCode.KAFKA_STORAGE_ERROR if broker.serves(partition) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        error = (
+            ErrorCode.KAFKA_STORAGE_ERROR
+            if broker.serves(partition)
+            else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
         state.refuse(partition, error)
     elif partition.topic in _INTERNAL and not state.request.is_internal_allowed:
         state.refuse(
@@ -153,7 +157,9 @@ def _parsed(state: Produce, partition: TopicPartition, records: memoryview | Non
         )
     elif records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != 2:
         if records is not None and len(records) > _MAGIC_AT:
-            return _Batch(partition, log, records, NO_PRODUCER_ID, -1, -1, False)  # the log says what is wrong
+            return _Batch(
+                partition, log, records, NO_PRODUCER_ID, -1, -1, False
+            )  # the log says what is wrong
         state.refuse(partition, ErrorCode.INVALID_RECORD, "there must be exactly one batch of magic 2")
     else:
         attributes = records[_ATTRIBUTES_AT] << 8 | records[_ATTRIBUTES_AT + 1]

@@ -87,7 +87,7 @@ class TransactionCoordinator:
         self.markers = Markers()
         self._host = host
         self._producer_ids = producer_ids
-        self._partition_count = partition_count
+        self.partition_count = partition_count
         self._in_flight = InFlight()
         self._parked = ParkedRequests(self.config.max_parked)
         self._await_data: dict[int, list[Request]] = {}  # commits, by the ticket of flush_data
@@ -98,7 +98,7 @@ class TransactionCoordinator:
 
     def partition_of(self, transactional_id: str) -> int:
         """The partition of ``__transaction_state`` that the id belongs to."""
-        return partition_for(transactional_id, self._partition_count)
+        return partition_for(transactional_id, self.partition_count)
 
     # Which partitions are here
 

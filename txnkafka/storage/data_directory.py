@@ -65,7 +65,8 @@ class DataDirectory:
     work that it gives out, for which a host drops its lock.
 
     ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others
-    stay as they are, and a directory without an identity gets none. Raises LogDirError when somebody else
+    stay as they are, and a directory without an identity gets none. ``on_locked`` is called when the lock is
+    taken and the identity is known, before a log is opened. Raises LogDirError when somebody else
     holds the directory, or it belongs to another cluster or node; OSError.
     """
 
@@ -80,6 +81,7 @@ class DataDirectory:
         node_id: int | None = None,
         repair: Repair | None = None,
         only: Collection[TopicPartition] | None = None,
+        on_locked: Callable[[MetaProperties], None] | None = None,
     ) -> None:
         self.files = files
         self.path = path
@@ -97,6 +99,8 @@ class DataDirectory:
         self._lock = self._take_lock()
         try:
             self.identity = self._identify(cluster_id, node_id)
+            if on_locked is not None:
+                on_locked(self.identity)
             self._open_all(now_ms)
         except BaseException:
             self._give_back()
@@ -348,6 +352,11 @@ class DataDirectory:
             self._give_back()
         if failed is not None:
             raise failed
+
+    def abandon(self) -> None:
+        """Close all files and give the lock back; nothing is made durable, and nothing noted: for the next
+        owner this one has died."""
+        self._give_back()
 
     def _give_back(self) -> None:
         for log in self.logs.values():

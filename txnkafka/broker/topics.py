@@ -1,0 +1,383 @@
+"""Topics: created and deleted in the registry, and then on the disk.
+
+The order is Kafka's: the record is durable before a directory is made or removed, so that a crash in between
+leaves work for the next start (``reconcile``) and never a partition that nobody knows.
+
+Source: ``ReplicationControlManager.createTopics``, ``TopicConfig``, ``LogManager``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.broker.durability import error_code
+from txnkafka.broker.requests import DeletedTopic, NewTopic, TopicResult
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, metadata_records
+from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import InvalidTopicError, KafkaError
+from txnkafka.model import TopicPartition, validate_topic
+from txnkafka.storage.identity import random_uuid
+from txnkafka.storage.work import perform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.coordinator.metadata_records import LogRecord
+
+__all__ = ["Topics"]
+
+LOG = logging.getLogger("txnkafka.broker")
+MOST_PARTITIONS: Final = 10_000  # of one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)
+_METADATA_TOPIC = "__cluster_metadata"
+
+
+class Topics:
+    """Creates and deletes topics of a broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._in_creation: dict[str, list[Callable[[TopicResult], None]]] = {}
+
+    # At start
+
+    def reconcile(self, now_ms: int) -> None:
+        """Let the disk and the registry agree, here and now: partitions that were left without a leader get
+        one, those without a directory an empty one. Directories that the registry does not know are not
+        served; of a registry without topics they become topics, because it was just created.
+
+        Raises KafkaError and OSError.
+        """
+        broker = self._broker
+        if not broker.image.topics and broker.metadata.epoch == 1:
+            self._adopt(now_ms)
+        stopped = [
+            metadata_records.partition_started(topic.topic_id, number, broker.node_id)
+            for topic in broker.image.topics.values()
+            for number, partition in topic.partitions.items()
+            if partition.leader != broker.node_id
+        ]
+        self._append_durably(stopped, now_ms)
+        known = {
+            TopicPartition(topic.name, number): topic.topic_id
+            for topic in broker.image.topics.values()
+            for number in topic.partitions
+        }
+        for partition in [each for each in broker.logs if each not in known]:
+            LOG.warning("%s is not in the metadata log, and is not served", partition)
+        for partition, topic_id in broker.data.topic_ids.items():
+            if known.get(partition, topic_id) != topic_id:
+                raise KafkaError(
+                    f"{partition} has the topic id {topic_id}, the registry says {known[partition]}"
+                )
+        missing = {
+            partition: topic_id
+            for partition, topic_id in known.items()
+            if partition not in broker.logs and partition not in broker.data.refused
+        }
+        if missing:
+            perform(broker.data.creation(missing, now_ms=now_ms))
+
+    def _adopt(self, now_ms: int) -> None:
+        """Take the partitions of a directory that no broker has had into the registry."""
+        records: list[LogRecord] = []
+        topic_ids: dict[str, str] = {}
+        for partition in sorted(self._broker.logs):
+            topic_id = self._broker.data.topic_ids.get(partition)
+            if topic_id is None:
+                continue
+            if partition.topic not in topic_ids:
+                topic_ids[partition.topic] = topic_id
+                records.append(metadata_records.topic(partition.topic, topic_id))
+            records.append(self._partition_record(topic_id, partition.partition))
+        self._append_durably(records, now_ms)
+
+    def _append_durably(self, records: Sequence[LogRecord], now_ms: int) -> None:
+        if records:
+            self._broker.metadata.append(records, now_ms)
+            self._broker.metadata.log.flush()
+            self._broker.metadata.apply(records)
+
+    def _partition_record(self, topic_id: str, number: int) -> LogRecord:
+        directory_id = self._broker.data.identity.directory_id or random_uuid()
+        return metadata_records.partition(topic_id, number, self._broker.node_id, directory_id)
+
+    # Creation
+
+    def create(
+        self,
+        topics: Sequence[NewTopic],
+        reply: Callable[[list[TopicResult]], None],
+        *,
+        validate_only: bool = False,
+        now_ms: int,
+    ) -> None:
+        """Create topics, each for itself; the answer comes when all of them can be written to."""
+        results: dict[int, TopicResult] = {}
+
+        def done(i: int, result: TopicResult) -> None:
+            results[i] = result
+            if len(results) == len(topics):
+                reply([results[i] for i in range(len(topics))])
+
+        if not topics:
+            reply([])
+        for i, topic in enumerate(topics):
+            self._create(topic, lambda result, i=i: done(i, result), validate_only, now_ms)
+        self._broker.durability.run_soon()
+
+    def auto_create(
+        self, names: Iterable[str], reply: Callable[[dict[str, ErrorCode]], None], *, now_ms: int
+    ) -> None:
+        """Create topics that a client has named, with the defaults of the broker. A topic that is there, or
+        was being created, is no error."""
+        wanted = [NewTopic(name) for name in names]
+
+        def created(results: list[TopicResult]) -> None:
+            ok = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+            reply({each.name: ErrorCode.NONE if each.error in ok else each.error for each in results})
+
+        self.create(wanted, created, now_ms=now_ms)
+
+    def create_internal(self, name: str, now_ms: int) -> None:
+        """Create one of Kafka's own topics, unless that is under way."""
+        if name not in self._in_creation:
+            config = self._broker.config
+            is_transactions = name == TRANSACTION_STATE_TOPIC
+            topic = NewTopic(
+                name,
+                config.transaction_state_log_num_partitions
+                if is_transactions
+                else config.offsets_topic_num_partitions,
+                configs=_internal_configs(
+                    name,
+                    config.transaction_state_log_segment_bytes
+                    if is_transactions
+                    else config.offsets_topic_segment_bytes,
+                ),
+            )
+            self._create(topic, lambda result: self._internal_created(result), False, now_ms)
+
+    def _internal_created(self, result: TopicResult) -> None:
+        if result.error != ErrorCode.NONE:
+            LOG.error("%s is not created: %s", result.name, result.message or result.error.name)
+        elif result.name == TRANSACTION_STATE_TOPIC:
+            self._broker.transactions.on_created()
+
+    def _create(
+        self, topic: NewTopic, reply: Callable[[TopicResult], None], validate_only: bool, now_ms: int
+    ) -> None:
+        broker = self._broker
+        waiting = self._in_creation.get(topic.name)
+        if waiting is not None:
+            waiting.append(lambda result: reply(_there_already(topic.name) if not result.error else result))
+            return
+        refusal = self._refusal(topic)
+        count = self._partition_count(topic)
+        configs = {name: value for name, value in topic.configs.items() if value is not None}
+        if refusal is not None or validate_only:
+            result = refusal or TopicResult(topic.name, ErrorCode.NONE, None, None, count, configs)
+            broker.durability.soon(lambda: reply(result))
+            return
+        topic_id = random_uuid()
+        records = [
+            metadata_records.topic(topic.name, topic_id),
+            *(metadata_records.config(TOPIC_RESOURCE, topic.name, *item) for item in configs.items()),
+            *(self._partition_record(topic_id, number) for number in range(count)),
+        ]
+        created = TopicResult(topic.name, ErrorCode.NONE, None, topic_id, count, configs)
+        try:
+            broker.metadata.append(records, now_ms)
+        except KafkaError as error:
+            failed = TopicResult(topic.name, error_code(error), str(error))
+            broker.durability.soon(lambda: reply(failed))
+            return
+        self._in_creation[topic.name] = [reply]
+        broker.durability.when_durable(
+            broker.metadata.log, lambda error: self._registered(created, records, error, now_ms)
+        )
+
+    def _registered(
+        self, created: TopicResult, records: Sequence[LogRecord], error: ErrorCode, now_ms: int
+    ) -> None:
+        """The topic is in the registry: make its directories."""
+        if error != ErrorCode.NONE:
+            self._created(created._replace(error=error, topic_id=None))
+            return
+        self._broker.metadata.apply(records)
+        topic_id = created.topic_id or ""
+        partitions = {
+            TopicPartition(created.name, number): topic_id for number in range(created.partition_count)
+        }
+        self._broker.jobs.add(
+            lambda: self._broker.data.creation(partitions, now_ms=now_ms),
+            lambda failed: self._created(_failed(created, failed)),
+        )
+
+    def _created(self, result: TopicResult) -> None:
+        for reply in self._in_creation.pop(result.name, ()):
+            reply(result)
+
+    def _partition_count(self, topic: NewTopic) -> int:
+        if topic.assignments:
+            return len(topic.assignments)
+        return self._broker.config.num_partitions if topic.partition_count == -1 else topic.partition_count
+
+    def _refusal(self, topic: NewTopic) -> TopicResult | None:
+        """Why a topic cannot be created; None when it can."""
+
+        def refused(error: ErrorCode, message: str) -> TopicResult:
+            return TopicResult(topic.name, error, message)
+
+        try:
+            validate_topic(topic.name)
+        except InvalidTopicError as error:
+            return refused(ErrorCode.INVALID_TOPIC_EXCEPTION, str(error))
+        if topic.name in self._broker.image.topics or topic.name == _METADATA_TOPIC:
+            return _there_already(topic.name)
+        collides = _collision(topic.name, self._broker.image.topics)
+        if collides is not None:
+            return refused(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{topic.name}' collides with existing topic: {collides}",
+            )
+        if topic.assignments:
+            if topic.partition_count != -1 or topic.replication_factor != -1:
+                return refused(ErrorCode.INVALID_REQUEST, "assignments exclude partitions and replicas")
+            if sorted(topic.assignments) != list(range(len(topic.assignments))) or any(
+                list(nodes) != [self._broker.node_id] for nodes in topic.assignments.values()
+            ):
+                return refused(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT, "there is one node, and it has all replicas"
+                )
+        if topic.replication_factor not in (-1, 1):
+            return refused(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"there is one broker, the replication factor cannot be {topic.replication_factor}",
+            )
+        count = self._partition_count(topic)
+        if not 0 < count <= MOST_PARTITIONS:
+            return refused(
+                ErrorCode.INVALID_PARTITIONS, f"{count} partitions; there can be 1 to {MOST_PARTITIONS}"
+            )
+        return self._config_refusal(topic)
+
+    def _config_refusal(self, topic: NewTopic) -> TopicResult | None:
+        for name, value in topic.configs.items():
+            if value is None:
+                return TopicResult(
+                    topic.name, ErrorCode.INVALID_CONFIG, f"Null value for {name} is not allowed"
+                )
+        try:
+            self._broker.config.log_config({k: v for k, v in topic.configs.items() if v is not None})
+        except ValueError as error:
+            return TopicResult(topic.name, ErrorCode.INVALID_CONFIG, str(error))
+        return None
+
+    # Deletion
+
+    def delete(
+        self,
+        names: Sequence[str],
+        topic_ids: Sequence[str],
+        reply: Callable[[list[DeletedTopic]], None],
+        *,
+        now_ms: int,
+    ) -> None:
+        """Delete topics by name or by id; the answer comes when that is durable."""
+        image = self._broker.image
+        wanted: list[tuple[str | None, str | None]] = [(name, None) for name in names]
+        wanted += [(image.topic_names.get(topic_id), topic_id) for topic_id in topic_ids]
+        results: dict[int, DeletedTopic] = {}
+
+        def done(i: int, result: DeletedTopic) -> None:
+            results[i] = result
+            if len(results) == len(wanted):
+                reply([results[i] for i in range(len(wanted))])
+
+        if not wanted:
+            reply([])
+        for i, (name, topic_id) in enumerate(wanted):
+            self._delete(name, topic_id, lambda result, i=i: done(i, result), now_ms)
+        self._broker.durability.run_soon()
+
+    def _delete(
+        self, name: str | None, topic_id: str | None, reply: Callable[[DeletedTopic], None], now_ms: int
+    ) -> None:
+        broker = self._broker
+        topic = None if name is None else broker.image.topics.get(name)
+        error = ErrorCode.NONE
+        if not broker.config.delete_topic_enable:
+            error = ErrorCode.TOPIC_DELETION_DISABLED
+        elif topic is None:
+            is_by_id = topic_id is not None
+            error = ErrorCode.UNKNOWN_TOPIC_ID if is_by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif topic.name in self._in_creation:
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if error != ErrorCode.NONE or topic is None:
+            broker.durability.soon(lambda: reply(DeletedTopic(name, topic_id, error)))
+            return
+        record = metadata_records.remove_topic(topic.topic_id)
+        partitions = [TopicPartition(topic.name, number) for number in topic.partitions]
+        deleted = DeletedTopic(topic.name, topic.topic_id, ErrorCode.NONE)
+        try:
+            broker.metadata.append([record], now_ms)
+        except KafkaError as failed:
+            result = deleted._replace(error=error_code(failed))
+            broker.durability.soon(lambda: reply(result))
+            return
+
+        def durable(error: ErrorCode) -> None:
+            if error == ErrorCode.NONE and topic.topic_id in broker.image.topic_names:
+                broker.metadata.apply([record])
+                for partition in partitions:
+                    self._remove(partition, now_ms)
+            reply(deleted._replace(error=error))
+
+        broker.durability.when_durable(broker.metadata.log, durable)
+
+    def _remove(self, partition: TopicPartition, now_ms: int) -> None:
+        """Take a partition out of service, and delete its files when their turn comes."""
+        broker = self._broker
+        broker.fetches.on_progress([partition])
+        broker.transactions.coordinator.partition_deleted(partition, now_ms)
+        broker.jobs.add(
+            lambda: broker.manager.deletion(partition) if partition in broker.logs else None,
+            lambda error: error is None or LOG.error("%s is not deleted: %s", partition, error),
+        )
+
+
+def _there_already(name: str) -> TopicResult:
+    return TopicResult(name, ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+
+
+def _failed(created: TopicResult, error: Exception | None) -> TopicResult:
+    if error is None:
+        return created
+    return TopicResult(created.name, error_code(error), str(error))
+
+
+def _collision(name: str, topics: Iterable[str]) -> str | None:
+    """A topic whose metrics would have the same name: there . and _ are one character."""
+    if "." not in name and "_" not in name:
+        return None
+    same = name.replace(".", "_")
+    return next((each for each in topics if each.replace(".", "_") == same and each != name), None)
+
+
+def _internal_configs(name: str, segment_bytes: int) -> dict[str, str | None]:
+    if name == CONSUMER_OFFSETS_TOPIC:
+        return {
+            "compression.type": "producer",
+            "cleanup.policy": "compact",
+            "segment.bytes": str(segment_bytes),
+        }
+    return {
+        "compression.type": "uncompressed",
+        "cleanup.policy": "compact",
+        "min.insync.replicas": "1",
+        "segment.bytes": str(segment_bytes),
+        "unclean.leader.election.enable": "false",
+    }

@@ -1,0 +1,379 @@
+"""``Transactions``: the transaction coordinator of a broker, and the broker as its host.
+
+Requests go to the coordinator; what it wants appended, flushed and marked goes to the logs here, and comes
+back to it when it is durable. Nothing calls the coordinator back while it is at work.
+
+Source: ``TransactionCoordinator``, ``TransactionMarkerChannelManager``, ``KafkaApis``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka._core.encode import encode_batch, end_txn_marker
+from txnkafka.broker.durability import error_code
+from txnkafka.coordinator import (
+    CONSUMER_OFFSETS_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    metadata_records,
+    partition_for,
+)
+from txnkafka.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
+from txnkafka.coordinator.transaction_partition import loaded_records
+from txnkafka.coordinator.txn_config import TransactionConfig
+from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
+from txnkafka.coordinator.txn_events import (
+    AddOffsets,
+    AddPartitions,
+    Answer,
+    EndTxn,
+    InitProducerId,
+    VerifyPartitions,
+)
+from txnkafka.coordinator.txn_setting import Limits
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError
+from txnkafka.model import TopicPartition
+from txnkafka.storage.log.log_records import records_of_log
+from txnkafka.storage.log.log_validator import AppendOrigin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.coordinator.markers import Marker
+    from txnkafka.coordinator.txn_listing import Description, Filters, Listing
+
+__all__ = ["Transactions", "WritableMarker"]
+
+
+class WritableMarker(NamedTuple):
+    """A marker as WriteTxnMarkers asks for it; ``transaction_version`` decides how its epoch is checked."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    partitions: Sequence[TopicPartition]
+    coordinator_epoch: int
+    transaction_version: int = 0
+
+
+class Transactions:
+    """``coordinator`` has all transactional ids of the node. Requests of clients are methods here."""
+
+    def __init__(self, broker: Broker, now_ms: int) -> None:
+        self._broker = broker
+        self._now_ms = now_ms
+        self._producer_ids = ProducerIds(self._request_block)
+        self._flush_tickets = 0
+        config = broker.config
+        limits = Limits(config.transaction_max_timeout_ms, config.transactional_id_expiration_ms)
+        self.coordinator = TransactionCoordinator(
+            self,
+            self._producer_ids,
+            config=TransactionConfig(
+                limits,
+                config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+                config.transaction_remove_expired_transaction_cleanup_interval_ms,
+            ),
+            partition_count=config.transaction_state_log_num_partitions,
+            version=broker.image.features.get("transaction.version", 0),
+        )
+        self._producer_ids.request()
+        self._load(now_ms)
+
+    def _load(self, now_ms: int) -> None:
+        """Load all partitions of ``__transaction_state``."""
+        topic = self._broker.image.topics.get(TRANSACTION_STATE_TOPIC)
+        if topic is None:
+            return
+        self.coordinator.partition_count = len(topic.partitions)
+        for number, partition in sorted(topic.partitions.items()):
+            log = self._broker.logs.get(TopicPartition(TRANSACTION_STATE_TOPIC, number))
+            if log is None:
+                continue  # damaged: its ids answer NOT_COORDINATOR
+            records, problems = loaded_records((record.key, record.value) for record in records_of_log(log))
+            for problem in problems:
+                log.note(f"a record of {log.topic_partition}", "left out", problem)
+            self.coordinator.load(number, partition.leader_epoch, records, now_ms)
+
+    def on_created(self) -> None:
+        """``__transaction_state`` is there."""
+        self._load(self._now_ms)
+
+    # Requests
+
+    def find(self, transactional_id: str) -> ErrorCode:
+        """Whether this node coordinates the id. The first call creates the topic, and those that come before
+        it is there are answered COORDINATOR_NOT_AVAILABLE, as in Kafka."""
+        if TRANSACTION_STATE_TOPIC not in self._broker.image.topics:
+            self._broker.topics.create_internal(TRANSACTION_STATE_TOPIC, self._now_ms)
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        is_here = self.coordinator.partition_of(transactional_id) in self.coordinator.partitions
+        return ErrorCode.NONE if is_here else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    def init_producer_id(
+        self,
+        transactional_id: str | None,
+        timeout_ms: int,
+        producer_id: int,
+        producer_epoch: int,
+        reply: Callable[[Answer], None],
+        *,
+        now_ms: int,
+        enable_2pc: bool = False,
+        keep_prepared_txn: bool = False,
+    ) -> None:
+        """Give a producer its id and epoch; without a transactional id, a new one."""
+        self._now_ms = now_ms
+        if (producer_id == -1) != (producer_epoch == -1):
+            reply(Answer(ErrorCode.INVALID_REQUEST))
+        elif transactional_id is None:
+            self.coordinator.new_producer_id(reply)
+        else:
+            event = InitProducerId(
+                transactional_id, timeout_ms, producer_id, producer_epoch, enable_2pc, keep_prepared_txn
+            )
+            self.coordinator.handle(event, reply, now_ms)
+        self._broker.durability.run_soon()
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Sequence[TopicPartition],
+        reply: Callable[[dict[TopicPartition, ErrorCode]], None],
+        *,
+        now_ms: int,
+        verify_only: bool = False,
+        client_transaction_version: int = 0,
+        is_client: bool = True,
+    ) -> None:
+        """Add partitions to a transaction, all or none, or look whether they are in it."""
+        self._now_ms = now_ms
+        broker = self._broker
+        refused = {}
+        for partition in partitions:
+            if is_client and partition.topic in (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC):
+                refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif not broker.serves(partition):
+                refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if refused:
+            not_attempted = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            reply({**not_attempted, **refused})
+            return
+
+        def answered(answer: Answer) -> None:
+            abortable = dict.fromkeys(answer.missing, ErrorCode.TRANSACTION_ABORTABLE)
+            reply({**dict.fromkeys(partitions, answer.error), **abortable})
+
+        identity = transactional_id, producer_id, producer_epoch, frozenset(partitions)
+        if verify_only:
+            self.coordinator.handle(VerifyPartitions(*identity), answered, now_ms)
+        else:
+            self.coordinator.handle(AddPartitions(*identity, client_transaction_version), answered, now_ms)
+        broker.durability.run_soon()
+
+    def add_offsets(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        group_id: str,
+        reply: Callable[[Answer], None],
+        *,
+        now_ms: int,
+    ) -> None:
+        """Add the partition that a group's offsets are in to a transaction."""
+        self._now_ms = now_ms
+        topic = self._broker.image.topics.get(CONSUMER_OFFSETS_TOPIC)
+        count = self._broker.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+        partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, partition_for(group_id, count))
+        event = AddOffsets(transactional_id, producer_id, producer_epoch, partition)
+        self.coordinator.handle(event, reply, now_ms)
+        self._broker.durability.run_soon()
+
+    def end_txn(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
+        reply: Callable[[Answer], None],
+        *,
+        now_ms: int,
+        client_transaction_version: int = 0,
+    ) -> None:
+        """Commit or abort. The answer comes when the decision is durable and its markers are appended."""
+        self._now_ms = now_ms
+        identity = transactional_id, producer_id, producer_epoch, committed
+        self.coordinator.handle(EndTxn(*identity, client_transaction_version), reply, now_ms)
+        self._broker.durability.run_soon()
+
+    def write_markers(
+        self,
+        markers: Sequence[WritableMarker],
+        reply: Callable[[list[dict[TopicPartition, ErrorCode]]], None],
+        *,
+        now_ms: int,
+    ) -> None:
+        """Write markers as an administrator asks for them; the coordinator does not know of it."""
+        self._now_ms = now_ms
+        results: list[dict[TopicPartition, ErrorCode]] = [{} for _ in markers]
+        wanted = {(i, partition) for i, marker in enumerate(markers) for partition in marker.partitions}
+        left = set(wanted)
+
+        def done(i: int, partition: TopicPartition, error: ErrorCode) -> None:
+            results[i][partition] = error
+            left.discard((i, partition))
+            if not left:
+                reply(results)
+
+        if not wanted:
+            reply(results)
+        for i, partition in sorted(wanted):
+            self._append_marker(
+                partition, markers[i], lambda error, i=i, partition=partition: done(i, partition, error)
+            )
+        self._broker.durability.run_soon()
+
+    def describe(self, transactional_id: str) -> Description:
+        """What DescribeTransactions shows of an id."""
+        return self.coordinator.describe(transactional_id)
+
+    def list(self, filters: Filters, now_ms: int) -> Listing:
+        """What ListTransactions shows."""
+        return self.coordinator.list(filters, now_ms)
+
+    # Time
+
+    def set_clock(self, now_ms: int) -> None:
+        """The time for what comes back from the disk."""
+        self._now_ms = now_ms
+
+    def advance(self, now_ms: int) -> int:
+        """Do what is due; returns when to be called again at the latest."""
+        self._now_ms = now_ms
+        return self.coordinator.advance(now_ms)
+
+    # CoordinatorHost
+
+    def append(self, partition: int, records: Sequence[tuple[bytes, bytes | None]]) -> int:
+        """Append one batch to a partition of ``__transaction_state``."""
+        topic_partition = TopicPartition(TRANSACTION_STATE_TOPIC, partition)
+        log = self._broker.logs.get(topic_partition)
+        if log is None:
+            raise KafkaError(f"{topic_partition} is not here")
+        batch = encode_batch([(key, value, self._now_ms) for key, value in records])
+        log.append(
+            batch, now_ms=self._now_ms, leader_epoch=self._broker.leader_epoch(topic_partition),
+            origin=AppendOrigin.COORDINATOR,
+        )  # fmt: skip
+        ticket = self._new_ticket()
+        self._broker.durability.when_durable(
+            log, lambda error: self.coordinator.flushed(ticket, error, self._now_ms)
+        )
+        return ticket
+
+    def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
+        """The ticket of a flush of the producer's data in these partitions; None when all is durable."""
+        logs = [self._broker.logs[each] for each in partitions if each in self._broker.logs]
+        unflushed = [log for log in logs if log.producers.last_data_offset(producer_id) >= log.recovery_point]
+        if not unflushed:
+            return None
+        for log in unflushed:
+            log.check_usable()
+        ticket = self._new_ticket()
+        self._broker.durability.when_all_durable(
+            unflushed, lambda error: self.coordinator.flushed(ticket, error, self._now_ms)
+        )
+        return ticket
+
+    def _new_ticket(self) -> int:
+        self._flush_tickets += 1
+        return self._flush_tickets
+
+    def write_marker(self, marker: Marker) -> None:
+        """Append an end marker of the coordinator."""
+        partition = marker.partition
+        if not self._broker.serves(partition):
+            self._broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, self._now_ms))
+            return
+        writable = WritableMarker(
+            marker.producer_id, marker.producer_epoch, marker.committed, (partition,),
+            self._coordinator_epoch(marker), marker.transaction_version,
+        )  # fmt: skip
+        self._append_marker(
+            partition, writable, lambda error: self.coordinator.marker_written(marker, error, self._now_ms)
+        )
+
+    def _coordinator_epoch(self, marker: Marker) -> int:
+        """The marker's, unless the partition has seen a greater one, which an administrator wrote."""
+        log = self._broker.logs.get(marker.partition)
+        entry = None if log is None else log.producers.entry(marker.producer_id)
+        return (
+            marker.coordinator_epoch
+            if entry is None
+            else max(marker.coordinator_epoch, entry.coordinator_epoch)
+        )
+
+    def _append_marker(
+        self, partition: TopicPartition, marker: WritableMarker, call: Callable[[ErrorCode], None]
+    ) -> None:
+        broker = self._broker
+        log = broker.logs.get(partition)
+        if log is None or not broker.serves(partition):
+            error = (
+                ErrorCode.KAFKA_STORAGE_ERROR
+                if broker.serves(partition)
+                else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            broker.durability.soon(lambda: call(error))
+            return
+        batch = end_txn_marker(
+            base_offset=0, timestamp=self._now_ms, producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch, coordinator_epoch=marker.coordinator_epoch,
+            commit=marker.committed,
+        )  # fmt: skip
+        try:
+            log.append(
+                batch, now_ms=self._now_ms, leader_epoch=broker.leader_epoch(partition),
+                origin=AppendOrigin.COORDINATOR, transaction_version=marker.transaction_version,
+            )  # fmt: skip
+        except KafkaError as raised:
+            code = error_code(raised)
+            broker.durability.soon(lambda: call(code))
+        else:
+            broker.durability.when_durable(log, call)
+
+    # Producer ids
+
+    def _request_block(self) -> None:
+        broker = self._broker
+        metadata = broker.metadata
+        first = max(metadata.image.next_producer_id, self._largest_known() + 1)
+        record = metadata_records.producer_ids(broker.node_id, -1, first + BLOCK_SIZE)
+        try:
+            metadata.append([record], self._now_ms)
+        except KafkaError:
+            broker.durability.soon(self._producer_ids.block_failed)
+            return
+
+        def durable(error: ErrorCode) -> None:
+            if error != ErrorCode.NONE:
+                self._producer_ids.block_failed()
+            else:
+                metadata.apply([record])
+                self._producer_ids.block_durable(first)
+
+        broker.durability.when_durable(metadata.log, durable)
+
+    def _largest_known(self) -> int:
+        """The largest producer id in any log: none of them may be given out again."""
+        if self._broker.metadata.image.next_producer_id:
+            return -1  # the registry knows better, and was asked before
+        largest = -1
+        for log in self._broker.logs.values():
+            largest = max([largest, *(entry.producer_id for entry in log.producers.entries())])
+        return largest
