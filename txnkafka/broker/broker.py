@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from txnkafka.env import DataFiles
     from txnkafka.error_codes import ErrorCode
-    from txnkafka.model import IsolationLevel, TopicPartition
+    from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition
     from txnkafka.storage.formats.meta_properties import MetaProperties
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
@@ -123,6 +123,11 @@ class Broker:
         """The id of the cluster."""
         return self.data.identity.cluster_id or ""
 
+    @property
+    def features_epoch(self) -> int:
+        """Grows with every change of the finalized features: the log end of the metadata log."""
+        return self.metadata.log.log_end_offset
+
     def serves(self, partition: TopicPartition) -> bool:
         """Whether the registry has the partition."""
         topic = self.image.topics.get(partition.topic)
@@ -167,6 +172,12 @@ class Broker:
     ) -> tuple[ErrorCode, int, int]:
         """The largest epoch of a log that is not above ``leader_epoch``, and where it ends (KIP-101)."""
         return listing.end_offset_for_epoch(self, partition, leader_epoch, current_leader_epoch)
+
+    def describe_producers(
+        self, partition: TopicPartition
+    ) -> tuple[ErrorCode, list[ProducerStateEntry]]:
+        """The producers that a partition knows."""
+        return listing.describe_producers(self, partition)
 
     # The host
 
@@ -217,7 +228,7 @@ class Broker:
         closing a log raises."""
         if len(self.jobs) or self.manager.tickets.is_flushing:
             raise FlushUnderWayError(
-                "a flush or other work of the broker is under way: finish it, then close"
+                "work of the broker is under way: finish it, then close"
             )
         self.fetches.close()
         try:

@@ -8,6 +8,7 @@ Source: ``TransactionCoordinator``, ``TransactionMarkerChannelManager``, ``Kafka
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.encode import encode_batch, end_txn_marker
@@ -233,9 +234,7 @@ class Transactions:
         if not wanted:
             reply(results)
         for i, partition in sorted(wanted):
-            self._append_marker(
-                partition, markers[i], lambda error, i=i, partition=partition: done(i, partition, error)
-            )
+            self._append_marker(partition, markers[i], partial(done, i, partition))
         self._broker.durability.run_soon()
 
     def describe(self, transactional_id: str) -> Description:
@@ -323,13 +322,11 @@ class Transactions:
     ) -> None:
         broker = self._broker
         log = broker.logs.get(partition)
-        if log is None or not broker.serves(partition):
-            error = (
-                ErrorCode.KAFKA_STORAGE_ERROR
-                if broker.serves(partition)
-                else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            )
-            broker.durability.soon(lambda: call(error))
+        if not broker.serves(partition):
+            broker.durability.soon(lambda: call(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            return
+        if log is None:
+            broker.durability.soon(lambda: call(ErrorCode.KAFKA_STORAGE_ERROR))
             return
         batch = end_txn_marker(
             base_offset=0, timestamp=self._now_ms, producer_id=marker.producer_id,
