@@ -89,6 +89,7 @@ class Broker:
         durability: Mode = "fsync",
     ) -> None:
         self.config = config
+        self.now_ms = now_ms  # of the last call: the time of what comes back from the disk
         self.data = data
         self.metadata = metadata
         self.manager = LogManager(data)
@@ -147,6 +148,7 @@ class Broker:
         now_ms: int,
     ) -> None:
         """Append batches; see ``ProduceRequest``."""
+        self.now_ms = now_ms
         produce.produce(self, request, now_ms, reply)
         self.durability.run_soon()
 
@@ -188,7 +190,7 @@ class Broker:
     def finish_flush(self, flush: Flush, failed: dict[PartitionLog, OSError], *, now_ms: int) -> None:
         """The group was run: whoever waited for it is called."""
         released = self.manager.tickets.finish(flush, failed)
-        self.transactions.set_clock(now_ms)
+        self.now_ms = now_ms
         self.durability.released(released)
         self.durability.run_soon()
         self.fetches.on_progress(log.topic_partition for log, _ in flush.logs)
@@ -199,13 +201,14 @@ class Broker:
 
     def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
         """The work was run."""
-        self.transactions.set_clock(now_ms)
+        self.now_ms = now_ms
         self.jobs.finish(work, error)
         self._poll()
 
     def advance(self, now_ms: int) -> int:
         """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
         when to be called again at the latest."""
+        self.now_ms = now_ms
         deadlines = [
             self.fetches.advance(now_ms),
             self.transactions.advance(now_ms),
