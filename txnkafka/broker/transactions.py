@@ -284,15 +284,18 @@ class Transactions:
         """Append an end marker of the coordinator."""
         partition = marker.partition
         if not self._broker.serves(partition):
-            self._broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, self._broker.now_ms))
+            broker = self._broker
+            broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, broker.now_ms))
             return
         writable = WritableMarker(
             marker.producer_id, marker.producer_epoch, marker.committed, (partition,),
             self._coordinator_epoch(marker), marker.transaction_version,
         )  # fmt: skip
-        self.append_marker(
-            partition, writable, lambda error: self.coordinator.marker_written(marker, error, self._broker.now_ms)
-        )
+
+        def written(error: ErrorCode) -> None:
+            self.coordinator.marker_written(marker, error, self._broker.now_ms)
+
+        self.append_marker(partition, writable, written)
 
     def _coordinator_epoch(self, marker: Marker) -> int:
         """The marker's, unless the partition has seen a greater one, which an administrator wrote."""
