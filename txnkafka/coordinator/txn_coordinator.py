@@ -14,7 +14,8 @@ lies behind it in the same log, and the request is answered when that record is 
 earlier is the leader that appends the data of a client of transaction version 2 beside the Ongoing record.
 After a crash, that data may be there and COMPLETE_* not: then the markers of PREPARE_* are written again, and
 are refused where the data is (INVALID_PRODUCER_EPOCH: it has the epoch of the marker), so they do not decide
-about it. Transaction versions 0 and 1 have no such epoch; there data comes only after an answer.
+about it. Markers of transaction versions 0 and 1 have no epoch of their own: behind them that leader waits
+until COMPLETE_* is durable (``may_build_on``).
 
 **What else is built on a record in flight**: partitions that join a transaction whose opening is in flight,
 because images of Ongoing only grow. Everything else waits, and no refusal is computed from a state that may
