@@ -119,6 +119,9 @@ class ParkedRequests:
 
     def add_first(self, request: Request) -> None:
         """Before all others of the id: it was looked at before them."""
+        if not self._limit:
+            self.add(request)
+            return
         self._queues.setdefault(request.event.transactional_id, deque()).appendleft(request)
 
     def is_first(self, request: Request) -> bool:

@@ -205,6 +205,18 @@ def test_a_parked_request_is_refused_when_it_has_waited_long_enough() -> None:
     assert world.init().producer_epoch == 2
 
 
+def test_without_parking_requests_are_refused_as_by_kafka() -> None:
+    world = World(config=TransactionConfig(max_parked=0))
+    producer = world.init()
+    world.begin(producer, T0)
+    concurrent = [Answer(ErrorCode.CONCURRENT_TRANSACTIONS)]
+    first = world.send(InitProducerId("tx", 60_000))
+    assert world.send(InitProducerId("tx", 60_000)) == concurrent
+    world.host.settle()
+    assert first == concurrent
+    assert world.init().producer_epoch == 2
+
+
 def test_who_sends_a_refused_request_again_at_once_is_not_forgotten() -> None:
     world = World()
     producer = world.init()
