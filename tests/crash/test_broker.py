@@ -61,6 +61,9 @@ def workload() -> History:
     history.transaction(producer, b"4")
     history.append(b"plain 2")
     history.transaction(producer, b"5")
+    assert producer.send(b"6 begins", 0, 1) == [ErrorCode.NONE] * 2
+    assert producer.send_and_commit(b"6", 0, 1) == ErrorCode.NONE
+    history.acknowledged.append((history.now(), b"6", True))
     assert old.add(0) == {ErrorCode.NONE}
     assert old.send(b"open", 0) == [ErrorCode.NONE]
     return history
@@ -80,9 +83,9 @@ def check(history: History, disk: object, changes: int) -> str:
             assert (value in first, value in second) == (committed, committed), value
     for told, value in history.plain:
         assert value in first or told > changes
-    undecided = {b"1", b"2", b"3", b"4", b"5", b"open", b"fenced"} - {each for _, each, _ in history.acknowledged}
+    undecided = {b"1", b"2", b"3", b"4", b"5", b"6", b"open", b"fenced"} - {each for _, each, _ in history.acknowledged}
     assert not undecided & {*first, *second}
-    both = [value for value in first if value in {b"1", b"3", b"4", b"5"}]
+    both = [value for value in first if value in {b"1", b"3", b"4", b"5", b"6 begins", b"6"}]
     assert both == list(second), "a transaction is whole, and in its place"
     for partition in (0, 1):  # nothing holds readers up
         log = node.broker.logs[next(each for each in node.broker.logs if each[:] == ("t", partition))]
@@ -96,12 +99,12 @@ def check(history: History, disk: object, changes: int) -> str:
     return f"{len(both)} transactions"
 
 
-def explore(history: History) -> Counter[str]:
+def explore(history: History, limit: int = STATES) -> Counter[str]:
     node = history.node
     assert isinstance(node.files, MemoryFiles)
     news = [told for told, *_ in (*history.acknowledged, *history.plain)]
     found: Counter[str] = Counter()
-    for state in crash_states(node.files, limit=STATES, news=news):
+    for state in crash_states(node.files, limit=limit, news=news):
         try:
             found[check(history, state.disk, state.changes)] += 1
         except AssertionError as error:
@@ -112,7 +115,7 @@ def explore(history: History) -> Counter[str]:
 def test_a_transaction_is_whole_or_not_there() -> None:
     found = explore(workload())
     print(f"{sum(found.values())} states of a broker: {dict(sorted(found.items()))}")
-    assert sum(found.values()) >= STATES * 0.9
+    assert sum(found.values()) >= STATES * 0.7  # those that look alike count once
     assert {f"{count} transactions" for count in range(5)} <= found.keys()
 
 
@@ -146,4 +149,4 @@ def test_a_planted_fault_is_found(
     assert unknown_transactions.settle is transactions.settle
     monkeypatch.setattr(where, name, instead)
     with pytest.raises((AssertionError, KafkaError)):
-        explore(workload())
+        explore(workload(), limit=2_000)

@@ -20,6 +20,7 @@ from txnkafka.coordinator import (
     CONSUMER_OFFSETS_TOPIC,
     TRANSACTION_STATE_TOPIC,
     partition_for,
+    txn_listing,
 )
 from txnkafka.coordinator.transaction_partition import loaded_records
 from txnkafka.coordinator.txn_config import TransactionConfig
@@ -230,11 +231,11 @@ class Transactions:
 
     def describe(self, transactional_id: str) -> Description:
         """What DescribeTransactions shows of an id."""
-        return self.coordinator.describe(transactional_id)
+        return txn_listing.describe(self.coordinator, transactional_id)
 
     def list(self, filters: Filters, now_ms: int) -> Listing:
         """What ListTransactions shows."""
-        return self.coordinator.list(filters, now_ms)
+        return txn_listing.list_transactions(self.coordinator, filters, now_ms)
 
     # Time
 

@@ -111,13 +111,19 @@ class Node:
 
     def values(self, partition: int = 0, isolation_level: IsolationLevel = COMMITTED) -> list[bytes | None]:
         """What a consumer gets: of a read_committed one, without what the aborted list hides."""
-        fetched = self.fetch(partition=partition, isolation_level=isolation_level)
-        assert fetched.error == ErrorCode.NONE
-        if fetched.records is None:
-            return []
-        with fetched.records as records:
-            data = records.read()
-        return consumed(data, fetched.aborted_transactions or ())
+        content, aborted, offset = bytearray(), list[Any](), 0
+        while True:
+            fetched = self.fetch(offset, partition, isolation_level=isolation_level)
+            assert fetched.error == ErrorCode.NONE
+            assert fetched.records is not None
+            with fetched.records as records:
+                data = records.read()
+            index = scan(data)
+            if not len(index):
+                return consumed(memoryview(content), aborted)
+            content += data[: index.end_position]
+            aborted += fetched.aborted_transactions or ()
+            offset = index.last_offset[-1] + 1
 
     def close(self) -> None:
         self.settle()
@@ -131,7 +137,7 @@ class Node:
 def consumed(data: memoryview, aborted: Any) -> list[bytes | None]:
     """Kafka's consumer, in its own words: an aborted producer is skipped until its ABORT marker."""
     index = scan(data)
-    waiting = sorted((each.first_offset, each.producer_id) for each in aborted)
+    waiting = sorted({(each.first_offset, each.producer_id) for each in aborted})
     hidden: set[int] = set()
     selection = bytearray(select(index))
     for i in range(len(index)):
@@ -185,6 +191,13 @@ class Producer:
         api = 13 if self.version == 2 else 11
         results = self.node.produce(wanted, transactional_id=self.id, version=api)
         return [results[each].error for each in wanted]
+
+    def send_and_commit(self, value: bytes, *partitions: int) -> ErrorCode:
+        """Send one record to each partition, and commit without waiting for any of them."""
+        wanted = {TopicPartition("t", each): self.batch(each, value) for each in partitions}
+        request = ProduceRequest(wanted, transactional_id=self.id)
+        self.node.broker.produce(request, lambda _: None, now_ms=self.node.now_ms)
+        return self.end()
 
     def add(self, *partitions: int) -> set[ErrorCode]:
         """AddPartitionsToTxn of a client of version 1."""
