@@ -60,6 +60,8 @@ class Client:
         if self.producer is None:
             self._init(host)
         elif self.open is None or choice % 3:
+            if self.open is None and choice % 5 == 0:
+                self.version = 2 - self.version  # the level of the cluster has changed
             partitions = sorted(host.partitions)
             self._produce(host, partitions[choice // 3 % len(partitions)])
         else:

@@ -94,21 +94,16 @@ class Run:
 
     def abort_what_nobody_knows(self) -> None:
         """What a broker does after an unclean start with transactions that the coordinator does not have."""
+        known = {
+            each
+            for state in self.world.coordinator.partitions.values()
+            for each in state.open_in_partitions()
+        }
         for name, log in self.world.host.partitions.items():
             for producer_id, epoch in log.open_transactions().items():
-                if not self.is_known(producer_id, epoch, name):
+                if (name, (producer_id, epoch)) not in known:
                     log.abort_open(producer_id)
             log.flush()
-
-    def is_known(self, producer_id: int, epoch: int, name: Any) -> bool:
-        return any(
-            metadata.producer_id == producer_id
-            and metadata.producer_epoch == epoch
-            and metadata.state == TransactionState.ONGOING
-            and name in metadata.topic_partitions
-            for state in self.world.coordinator.partitions.values()
-            for metadata in state.metadata.values()
-        )
 
     def check_state(self) -> None:
         """The state is what a reload of the durable records gives."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from txnkafka.env import DataFiles
     from txnkafka.error_codes import ErrorCode
-    from txnkafka.model import IsolationLevel, TopicPartition
+    from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition
     from txnkafka.storage.formats.meta_properties import MetaProperties
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
@@ -89,6 +89,7 @@ class Broker:
         durability: Mode = "fsync",
     ) -> None:
         self.config = config
+        self.now_ms = now_ms  # of the last call: the time of what comes back from the disk
         self.data = data
         self.metadata = metadata
         self.manager = LogManager(data)
@@ -123,6 +124,11 @@ class Broker:
         """The id of the cluster."""
         return self.data.identity.cluster_id or ""
 
+    @property
+    def features_epoch(self) -> int:
+        """Grows with every change of the finalized features: the log end of the metadata log."""
+        return self.metadata.log.log_end_offset
+
     def serves(self, partition: TopicPartition) -> bool:
         """Whether the registry has the partition."""
         topic = self.image.topics.get(partition.topic)
@@ -142,6 +148,7 @@ class Broker:
         now_ms: int,
     ) -> None:
         """Append batches; see ``ProduceRequest``."""
+        self.now_ms = now_ms
         produce.produce(self, request, now_ms, reply)
         self.durability.run_soon()
 
@@ -168,6 +175,12 @@ class Broker:
         """The largest epoch of a log that is not above ``leader_epoch``, and where it ends (KIP-101)."""
         return listing.end_offset_for_epoch(self, partition, leader_epoch, current_leader_epoch)
 
+    def describe_producers(
+        self, partition: TopicPartition
+    ) -> tuple[ErrorCode, list[ProducerStateEntry]]:
+        """The producers that a partition knows."""
+        return listing.describe_producers(self, partition)
+
     # The host
 
     def begin_flush(self) -> Flush | None:
@@ -177,7 +190,7 @@ class Broker:
     def finish_flush(self, flush: Flush, failed: dict[PartitionLog, OSError], *, now_ms: int) -> None:
         """The group was run: whoever waited for it is called."""
         released = self.manager.tickets.finish(flush, failed)
-        self.transactions.set_clock(now_ms)
+        self.now_ms = now_ms
         self.durability.released(released)
         self.durability.run_soon()
         self.fetches.on_progress(log.topic_partition for log, _ in flush.logs)
@@ -188,13 +201,14 @@ class Broker:
 
     def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
         """The work was run."""
-        self.transactions.set_clock(now_ms)
+        self.now_ms = now_ms
         self.jobs.finish(work, error)
         self._poll()
 
     def advance(self, now_ms: int) -> int:
         """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
         when to be called again at the latest."""
+        self.now_ms = now_ms
         deadlines = [
             self.fetches.advance(now_ms),
             self.transactions.advance(now_ms),
@@ -217,7 +231,7 @@ class Broker:
         closing a log raises."""
         if len(self.jobs) or self.manager.tickets.is_flushing:
             raise FlushUnderWayError(
-                "a flush or other work of the broker is under way: finish it, then close"
+                "work of the broker is under way: finish it, then close"
             )
         self.fetches.close()
         try:

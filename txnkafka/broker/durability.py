@@ -1,7 +1,7 @@
 """Who waits until something is durable: callbacks by flush ticket, and by groups of tickets.
 
-With ``durability="fsync"`` an append is acknowledged when a flush has covered it. With ``"page_cache"``, which
-is Apache Kafka's default, it is acknowledged at once, and lost when the machine stops; but not when the
+With ``durability="fsync"`` an append is acknowledged when a flush has covered it. With ``"page_cache"``,
+which is Apache Kafka's default, it is acknowledged at once, and lost when the machine stops; but not when the
 process does: what was appended to a segment without a name waits for the flush that names it.
 """
 

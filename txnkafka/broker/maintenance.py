@@ -1,4 +1,4 @@
-"""What a broker does by the clock: flushes that topics want, retention, removal of deleted files, checkpoints.
+"""What a broker does by the clock: flushes that topics want, retention, removal of files, checkpoints.
 
 Everything that waits for the disk is a job, for one log after the other, so that requests come in between.
 

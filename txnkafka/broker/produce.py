@@ -144,28 +144,24 @@ def _parsed(state: Produce, partition: TopicPartition, records: memoryview | Non
     """The batch for a partition; None when it is refused."""
     broker = state.broker
     log = broker.logs.get(partition)
-    if log is None or not broker.serves(partition):
-        error = (
-            ErrorCode.KAFKA_STORAGE_ERROR
-            if broker.serves(partition)
-            else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        )
-        state.refuse(partition, error)
+    if not broker.serves(partition):
+        state.refuse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    elif log is None:
+        state.refuse(partition, ErrorCode.KAFKA_STORAGE_ERROR)
     elif partition.topic in _INTERNAL and not state.request.is_internal_allowed:
         state.refuse(
             partition, ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}"
         )
     elif records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != 2:
         if records is not None and len(records) > _MAGIC_AT:
-            return _Batch(
-                partition, log, records, NO_PRODUCER_ID, -1, -1, False
-            )  # the log says what is wrong
+            # the log says what is wrong
+            return _Batch(partition, log, records, NO_PRODUCER_ID, -1, -1, False)
         state.refuse(partition, ErrorCode.INVALID_RECORD, "there must be exactly one batch of magic 2")
     else:
         attributes = records[_ATTRIBUTES_AT] << 8 | records[_ATTRIBUTES_AT + 1]
-        producer = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-        is_transactional = bool(attributes & ATTRIBUTE_TRANSACTIONAL) and producer[0] != NO_PRODUCER_ID
-        return _Batch(partition, log, records, *producer, is_transactional)
+        producer_id, epoch, sequence = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+        is_transactional = bool(attributes & ATTRIBUTE_TRANSACTIONAL) and producer_id != NO_PRODUCER_ID
+        return _Batch(partition, log, records, producer_id, epoch, sequence, is_transactional)
     return None
 
 

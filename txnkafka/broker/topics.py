@@ -9,6 +9,7 @@ Source: ``ReplicationControlManager.createTopics``, ``TopicConfig``, ``LogManage
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.durability import error_code
@@ -125,7 +126,7 @@ class Topics:
         if not topics:
             reply([])
         for i, topic in enumerate(topics):
-            self._create(topic, lambda result, i=i: done(i, result), validate_only, now_ms)
+            self._create(topic, partial(done, i), validate_only, now_ms)
         self._broker.durability.run_soon()
 
     def auto_create(
@@ -300,7 +301,7 @@ class Topics:
         if not wanted:
             reply([])
         for i, (name, topic_id) in enumerate(wanted):
-            self._delete(name, topic_id, lambda result, i=i: done(i, result), now_ms)
+            self._delete(name, topic_id, partial(done, i), now_ms)
         self._broker.durability.run_soon()
 
     def _delete(
@@ -343,9 +344,13 @@ class Topics:
         broker = self._broker
         broker.fetches.on_progress([partition])
         broker.transactions.coordinator.partition_deleted(partition, now_ms)
+
+        def done(error: Exception | None) -> None:
+            if error is not None:
+                LOG.error("%s is not deleted: %s", partition, error)
+
         broker.jobs.add(
-            lambda: broker.manager.deletion(partition) if partition in broker.logs else None,
-            lambda error: error is None or LOG.error("%s is not deleted: %s", partition, error),
+            lambda: broker.manager.deletion(partition) if partition in broker.logs else None, done
         )
 
 

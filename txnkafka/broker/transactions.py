@@ -8,17 +8,20 @@ Source: ``TransactionCoordinator``, ``TransactionMarkerChannelManager``, ``Kafka
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka.broker.durability import error_code
+from txnkafka.broker.producer_id_blocks import ProducerIdBlocks
+from txnkafka.broker.unknown_transactions import settle
+from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator import (
     CONSUMER_OFFSETS_TOPIC,
     TRANSACTION_STATE_TOPIC,
-    metadata_records,
     partition_for,
+    txn_listing,
 )
-from txnkafka.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
 from txnkafka.coordinator.transaction_partition import loaded_records
 from txnkafka.coordinator.txn_config import TransactionConfig
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
@@ -47,30 +50,18 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Transactions", "WritableMarker"]
 
 
-class WritableMarker(NamedTuple):
-    """A marker as WriteTxnMarkers asks for it; ``transaction_version`` decides how its epoch is checked."""
-
-    producer_id: int
-    producer_epoch: int
-    committed: bool
-    partitions: Sequence[TopicPartition]
-    coordinator_epoch: int
-    transaction_version: int = 0
-
-
 class Transactions:
     """``coordinator`` has all transactional ids of the node. Requests of clients are methods here."""
 
     def __init__(self, broker: Broker, now_ms: int) -> None:
         self._broker = broker
-        self._now_ms = now_ms
-        self._producer_ids = ProducerIds(self._request_block)
+        self._blocks = ProducerIdBlocks(broker)
         self._flush_tickets = 0
         config = broker.config
         limits = Limits(config.transaction_max_timeout_ms, config.transactional_id_expiration_ms)
         self.coordinator = TransactionCoordinator(
             self,
-            self._producer_ids,
+            self._blocks.producer_ids,
             config=TransactionConfig(
                 limits,
                 config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
@@ -79,8 +70,10 @@ class Transactions:
             partition_count=config.transaction_state_log_num_partitions,
             version=broker.image.features.get("transaction.version", 0),
         )
-        self._producer_ids.request()
+        self._blocks.producer_ids.request()
         self._load(now_ms)
+        if not broker.data.was_clean:
+            settle(broker, self, now_ms)
 
     def _load(self, now_ms: int) -> None:
         """Load all partitions of ``__transaction_state``."""
@@ -99,7 +92,7 @@ class Transactions:
 
     def on_created(self) -> None:
         """``__transaction_state`` is there."""
-        self._load(self._now_ms)
+        self._load(self._broker.now_ms)
 
     # Requests
 
@@ -107,7 +100,7 @@ class Transactions:
         """Whether this node coordinates the id. The first call creates the topic, and those that come before
         it is there are answered COORDINATOR_NOT_AVAILABLE, as in Kafka."""
         if TRANSACTION_STATE_TOPIC not in self._broker.image.topics:
-            self._broker.topics.create_internal(TRANSACTION_STATE_TOPIC, self._now_ms)
+            self._broker.topics.create_internal(TRANSACTION_STATE_TOPIC, self._broker.now_ms)
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         is_here = self.coordinator.partition_of(transactional_id) in self.coordinator.partitions
         return ErrorCode.NONE if is_here else ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -125,7 +118,7 @@ class Transactions:
         keep_prepared_txn: bool = False,
     ) -> None:
         """Give a producer its id and epoch; without a transactional id, a new one."""
-        self._now_ms = now_ms
+        self._broker.now_ms = now_ms
         if (producer_id == -1) != (producer_epoch == -1):
             reply(Answer(ErrorCode.INVALID_REQUEST))
         elif transactional_id is None:
@@ -151,7 +144,7 @@ class Transactions:
         is_client: bool = True,
     ) -> None:
         """Add partitions to a transaction, all or none, or look whether they are in it."""
-        self._now_ms = now_ms
+        self._broker.now_ms = now_ms
         broker = self._broker
         refused = {}
         for partition in partitions:
@@ -186,7 +179,7 @@ class Transactions:
         now_ms: int,
     ) -> None:
         """Add the partition that a group's offsets are in to a transaction."""
-        self._now_ms = now_ms
+        self._broker.now_ms = now_ms
         topic = self._broker.image.topics.get(CONSUMER_OFFSETS_TOPIC)
         count = self._broker.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
         partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, partition_for(group_id, count))
@@ -206,7 +199,7 @@ class Transactions:
         client_transaction_version: int = 0,
     ) -> None:
         """Commit or abort. The answer comes when the decision is durable and its markers are appended."""
-        self._now_ms = now_ms
+        self._broker.now_ms = now_ms
         identity = transactional_id, producer_id, producer_epoch, committed
         self.coordinator.handle(EndTxn(*identity, client_transaction_version), reply, now_ms)
         self._broker.durability.run_soon()
@@ -219,7 +212,7 @@ class Transactions:
         now_ms: int,
     ) -> None:
         """Write markers as an administrator asks for them; the coordinator does not know of it."""
-        self._now_ms = now_ms
+        self._broker.now_ms = now_ms
         results: list[dict[TopicPartition, ErrorCode]] = [{} for _ in markers]
         wanted = {(i, partition) for i, marker in enumerate(markers) for partition in marker.partitions}
         left = set(wanted)
@@ -233,28 +226,22 @@ class Transactions:
         if not wanted:
             reply(results)
         for i, partition in sorted(wanted):
-            self._append_marker(
-                partition, markers[i], lambda error, i=i, partition=partition: done(i, partition, error)
-            )
+            self.append_marker(partition, markers[i], partial(done, i, partition))
         self._broker.durability.run_soon()
 
     def describe(self, transactional_id: str) -> Description:
         """What DescribeTransactions shows of an id."""
-        return self.coordinator.describe(transactional_id)
+        return txn_listing.describe(self.coordinator, transactional_id)
 
     def list(self, filters: Filters, now_ms: int) -> Listing:
         """What ListTransactions shows."""
-        return self.coordinator.list(filters, now_ms)
+        return txn_listing.list_transactions(self.coordinator, filters, now_ms)
 
     # Time
 
-    def set_clock(self, now_ms: int) -> None:
-        """The time for what comes back from the disk."""
-        self._now_ms = now_ms
-
     def advance(self, now_ms: int) -> int:
         """Do what is due; returns when to be called again at the latest."""
-        self._now_ms = now_ms
+        self._broker.now_ms = now_ms
         return self.coordinator.advance(now_ms)
 
     # CoordinatorHost
@@ -265,14 +252,14 @@ class Transactions:
         log = self._broker.logs.get(topic_partition)
         if log is None:
             raise KafkaError(f"{topic_partition} is not here")
-        batch = encode_batch([(key, value, self._now_ms) for key, value in records])
+        batch = encode_batch([(key, value, self._broker.now_ms) for key, value in records])
         log.append(
-            batch, now_ms=self._now_ms, leader_epoch=self._broker.leader_epoch(topic_partition),
+            batch, now_ms=self._broker.now_ms, leader_epoch=self._broker.leader_epoch(topic_partition),
             origin=AppendOrigin.COORDINATOR,
         )  # fmt: skip
         ticket = self._new_ticket()
         self._broker.durability.when_durable(
-            log, lambda error: self.coordinator.flushed(ticket, error, self._now_ms)
+            log, lambda error: self.coordinator.flushed(ticket, error, self._broker.now_ms)
         )
         return ticket
 
@@ -286,7 +273,7 @@ class Transactions:
             log.check_usable()
         ticket = self._new_ticket()
         self._broker.durability.when_all_durable(
-            unflushed, lambda error: self.coordinator.flushed(ticket, error, self._now_ms)
+            unflushed, lambda error: self.coordinator.flushed(ticket, error, self._broker.now_ms)
         )
         return ticket
 
@@ -298,15 +285,18 @@ class Transactions:
         """Append an end marker of the coordinator."""
         partition = marker.partition
         if not self._broker.serves(partition):
-            self._broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, self._now_ms))
+            broker = self._broker
+            broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, broker.now_ms))
             return
         writable = WritableMarker(
             marker.producer_id, marker.producer_epoch, marker.committed, (partition,),
             self._coordinator_epoch(marker), marker.transaction_version,
         )  # fmt: skip
-        self._append_marker(
-            partition, writable, lambda error: self.coordinator.marker_written(marker, error, self._now_ms)
-        )
+
+        def written(error: ErrorCode) -> None:
+            self.coordinator.marker_written(marker, error, self._broker.now_ms)
+
+        self.append_marker(partition, writable, written)
 
     def _coordinator_epoch(self, marker: Marker) -> int:
         """The marker's, unless the partition has seen a greater one, which an administrator wrote."""
@@ -318,27 +308,26 @@ class Transactions:
             else max(marker.coordinator_epoch, entry.coordinator_epoch)
         )
 
-    def _append_marker(
+    def append_marker(
         self, partition: TopicPartition, marker: WritableMarker, call: Callable[[ErrorCode], None]
     ) -> None:
+        """Append a marker to a partition; ``call`` gets NONE when it is durable, or why it is not written."""
         broker = self._broker
         log = broker.logs.get(partition)
-        if log is None or not broker.serves(partition):
-            error = (
-                ErrorCode.KAFKA_STORAGE_ERROR
-                if broker.serves(partition)
-                else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            )
-            broker.durability.soon(lambda: call(error))
+        if not broker.serves(partition):
+            broker.durability.soon(lambda: call(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            return
+        if log is None:
+            broker.durability.soon(lambda: call(ErrorCode.KAFKA_STORAGE_ERROR))
             return
         batch = end_txn_marker(
-            base_offset=0, timestamp=self._now_ms, producer_id=marker.producer_id,
+            base_offset=0, timestamp=self._broker.now_ms, producer_id=marker.producer_id,
             producer_epoch=marker.producer_epoch, coordinator_epoch=marker.coordinator_epoch,
             commit=marker.committed,
         )  # fmt: skip
         try:
             log.append(
-                batch, now_ms=self._now_ms, leader_epoch=broker.leader_epoch(partition),
+                batch, now_ms=self._broker.now_ms, leader_epoch=broker.leader_epoch(partition),
                 origin=AppendOrigin.COORDINATOR, transaction_version=marker.transaction_version,
             )  # fmt: skip
         except KafkaError as raised:
@@ -346,34 +335,3 @@ class Transactions:
             broker.durability.soon(lambda: call(code))
         else:
             broker.durability.when_durable(log, call)
-
-    # Producer ids
-
-    def _request_block(self) -> None:
-        broker = self._broker
-        metadata = broker.metadata
-        first = max(metadata.image.next_producer_id, self._largest_known() + 1)
-        record = metadata_records.producer_ids(broker.node_id, -1, first + BLOCK_SIZE)
-        try:
-            metadata.append([record], self._now_ms)
-        except KafkaError:
-            broker.durability.soon(self._producer_ids.block_failed)
-            return
-
-        def durable(error: ErrorCode) -> None:
-            if error != ErrorCode.NONE:
-                self._producer_ids.block_failed()
-            else:
-                metadata.apply([record])
-                self._producer_ids.block_durable(first)
-
-        broker.durability.when_durable(metadata.log, durable)
-
-    def _largest_known(self) -> int:
-        """The largest producer id in any log: none of them may be given out again."""
-        if self._broker.metadata.image.next_producer_id:
-            return -1  # the registry knows better, and was asked before
-        largest = -1
-        for log in self._broker.logs.values():
-            largest = max([largest, *(entry.producer_id for entry in log.producers.entries())])
-        return largest

@@ -119,6 +119,9 @@ class ParkedRequests:
 
     def add_first(self, request: Request) -> None:
         """Before all others of the id: it was looked at before them."""
+        if not self._limit:
+            self.add(request)
+            return
         self._queues.setdefault(request.event.transactional_id, deque()).appendleft(request)
 
     def is_first(self, request: Request) -> bool:
@@ -155,9 +158,14 @@ class ParkedRequests:
 
 def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:
     """Whether an event may be decided from a state whose record is in flight: partitions that join a
-    transaction, and whatever follows COMPLETE_*."""
+    transaction, and what follows COMPLETE_*. Not there the leader that appends data beside the record, when
+    the markers had the epoch of that data: written once more after a crash, they would decide about it."""
     if metadata is None:
         return False
+    is_complete = metadata.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+    if not isinstance(event, AddPartitions | AddOffsets):
+        return is_complete
     if metadata.state == TransactionState.ONGOING:
-        return isinstance(event, AddPartitions | AddOffsets)
-    return metadata.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+        return True
+    had_own_epoch = metadata.client_transaction_version >= 2
+    return is_complete and (had_own_epoch or event.client_transaction_version < 2)

@@ -7,10 +7,11 @@ Source: TransactionStateManager.loadTransactionMetadata, addLoadedTransactionsTo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from txnkafka.coordinator.txn_events import TransactionRecord
+from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState, decode_transaction_log
 
 __all__ = ["TransactionPartition", "loaded_records"]
@@ -39,6 +40,15 @@ class TransactionPartition:
             self.ongoing[transactional_id] = None
         else:
             self.ongoing.pop(transactional_id, None)
+
+    def open_in_partitions(self) -> Iterator[tuple[TopicPartition, ProducerIdAndEpoch]]:
+        """Where a transaction is open, and whose. What else is open in a partition after an unclean start,
+        when all markers are written, belongs to nobody and is to be aborted."""
+        for transactional_id in self.ongoing:
+            metadata = self.metadata[transactional_id]
+            producer = ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
+            for partition in metadata.topic_partitions:
+                yield partition, producer
 
 
 def loaded_records(

@@ -14,7 +14,8 @@ lies behind it in the same log, and the request is answered when that record is 
 earlier is the leader that appends the data of a client of transaction version 2 beside the Ongoing record.
 After a crash, that data may be there and COMPLETE_* not: then the markers of PREPARE_* are written again, and
 are refused where the data is (INVALID_PRODUCER_EPOCH: it has the epoch of the marker), so they do not decide
-about it. Transaction versions 0 and 1 have no such epoch; there data comes only after an answer.
+about it. Markers of transaction versions 0 and 1 have no epoch of their own: behind them that leader waits
+until COMPLETE_* is durable (``may_build_on``).
 
 **What else is built on a record in flight**: partitions that join a transaction whose opening is in flight,
 because images of Ongoing only grow. Everything else waits, and no refusal is computed from a state that may
@@ -35,6 +36,7 @@ from txnkafka.coordinator.in_flight import Flight, InFlight, ParkedRequests, Req
 from txnkafka.coordinator.markers import Marker, Markers
 from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS, partition_for
 from txnkafka.coordinator.producer_ids import ProducerIds
+from txnkafka.coordinator.ticks import Ticks
 from txnkafka.coordinator.transaction_partition import TransactionPartition
 from txnkafka.coordinator.txn_config import TransactionConfig
 from txnkafka.coordinator.txn_events import (
@@ -53,7 +55,6 @@ from txnkafka.coordinator.txn_events import (
     answer_of,
 )
 from txnkafka.coordinator.txn_image import PREPARED, markers_of
-from txnkafka.coordinator.txn_listing import Description, Filters, Listing, described, listed
 from txnkafka.coordinator.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
@@ -93,7 +94,8 @@ class TransactionCoordinator:
         self._await_data: dict[int, list[Request]] = {}  # commits, by the ticket of flush_data
         self._has_data: set[Request] = set()  # commits whose data is durable
         self._incomplete: dict[str, tuple[int, MarkersWritten]] = {}  # COMPLETE_* to be appended again
-        self._next_timeouts_ms = 0
+        self._ticks = Ticks()  # all deadlines are in ticks, all records in wall time
+        self._next_timeouts = 0
         self._expiry = Expiry(self.config.remove_expired_interval_ms)
 
     def partition_of(self, transactional_id: str) -> int:
@@ -151,7 +153,8 @@ class TransactionCoordinator:
         record was appended: the leader of a partition that joins a transaction may then append the data, so
         that both share a flush. It acknowledges data of the transaction there when both are durable; when
         ``reply`` brings an error, it writes an ABORT marker with the next epoch behind it."""
-        request = Request(event, reply, now_ms + self.config.max_parked_ms, on_append)
+        until = self._ticks.at(now_ms) + self.config.max_parked_ms
+        request = Request(event, reply, until, on_append)
         if event.transactional_id in self._parked or not self._run(request, now_ms):
             self._parked.add(request)
 
@@ -232,7 +235,8 @@ class TransactionCoordinator:
         """Nothing has changed; what has to be appended in any case is tried again."""
         event = request.event
         if isinstance(event, MarkersWritten):
-            self._incomplete[event.transactional_id] = (now_ms + COMPLETE_RETRY_MS, event)
+            due = self._ticks.at(now_ms) + COMPLETE_RETRY_MS
+            self._incomplete[event.transactional_id] = (due, event)
         request.answer(Answer(append_error(error)))
 
     # What the host did
@@ -276,17 +280,18 @@ class TransactionCoordinator:
     def _begin_markers(
         self, metadata: TransactionMetadata, state: TransactionPartition, now_ms: int
     ) -> MarkersWritten | None:
-        written = self.markers.begin(markers_of(metadata), state.coordinator_epoch, now_ms)
+        ticks = self._ticks.at(now_ms)
+        written = self.markers.begin(markers_of(metadata), state.coordinator_epoch, ticks)
         self._write_markers(now_ms)
         return written
 
     def _write_markers(self, now_ms: int) -> None:
-        for marker in self.markers.due(now_ms):
+        for marker in self.markers.due(self._ticks.at(now_ms)):
             self._host.write_marker(marker)
 
     def marker_written(self, marker: Marker, error: ErrorCode, now_ms: int) -> None:
         """A marker is durable (NONE), or was refused."""
-        written = self.markers.acknowledge(marker, error, now_ms)
+        written = self.markers.acknowledge(marker, error, self._ticks.at(now_ms))
         if written is not None:
             self._complete(written, now_ms)
 
@@ -312,25 +317,25 @@ class TransactionCoordinator:
 
     def advance(self, now_ms: int) -> int:
         """Do what is due by the clock; returns when to be called again at the latest."""
+        ticks = self._ticks.at(now_ms)
         self._write_markers(now_ms)
-        for due_ms, written in list(self._incomplete.values()):
-            if due_ms <= now_ms:
+        for due, written in list(self._incomplete.values()):
+            if due <= ticks:
                 self._complete(written, now_ms)
-        for request in self._parked.take_old(now_ms):
+        for request in self._parked.take_old(ticks):
             request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
             self._resume(request.event.transactional_id, now_ms)
-        if now_ms >= self._next_timeouts_ms:
-            self._next_timeouts_ms = now_ms + self.config.abort_timed_out_interval_ms
+        if ticks >= self._next_timeouts:
+            self._next_timeouts = ticks + self.config.abort_timed_out_interval_ms
             self._time_out(now_ms)
         self._expire(now_ms)
-        return self._deadline(now_ms)
+        return self._ticks.wall(self._deadline(ticks))
 
-    def _deadline(self, now_ms: int) -> int:
-        times = [self._next_timeouts_ms, self._expiry.deadline(now_ms)]
-        times += [due_ms for due_ms, _ in self._incomplete.values()]
-        times += self._parked.deadlines()
-        marker_ms = self.markers.deadline()
-        return min(times if marker_ms is None else [*times, marker_ms])
+    def _deadline(self, ticks: int) -> int:
+        times = [self._next_timeouts, self._expiry.deadline(ticks), *self._parked.deadlines()]
+        times += [due for due, _ in self._incomplete.values()]
+        marker_due = self.markers.deadline()
+        return min(times if marker_due is None else [*times, marker_due])
 
     def _time_out(self, now_ms: int) -> None:
         for state in self.partitions.values():
@@ -342,7 +347,7 @@ class TransactionCoordinator:
         """Write tombstones for a slice of the ids, for each partition of ``__transaction_state``."""
         ids = (each for state in self.partitions.values() for each in state.metadata)
         tombstones: dict[int, dict[str, Transition]] = {}
-        for transactional_id in self._expiry.due(ids, now_ms):
+        for transactional_id in self._expiry.due(ids, self._ticks.at(now_ms)):
             result = self._expired(transactional_id, now_ms)
             if result is not None:
                 tombstones.setdefault(self.partition_of(transactional_id), {})[transactional_id] = result
@@ -367,33 +372,11 @@ class TransactionCoordinator:
         except KafkaError:
             return  # nothing was written: these ids stay, and the next round looks at them again
 
-    # What is shown
+    # What is known
 
-    def describe(self, transactional_id: str) -> Description:
-        """DescribeTransactions for one id."""
-        if not transactional_id:
-            return Description(ErrorCode.INVALID_REQUEST, transactional_id)
-        if error := self.ownership_error(transactional_id):
-            return Description(error, transactional_id)
-        metadata = self._durable(transactional_id)
-        if metadata is None or self._is_dying(transactional_id):
-            return Description(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
-        is_ending = metadata.state in PREPARED
-        remaining = self.markers.remaining(transactional_id) if is_ending else metadata.topic_partitions
-        return described(metadata, remaining)
-
-    def list(self, filters: Filters, now_ms: int) -> Listing:
-        """ListTransactions; not before all partitions are loaded."""
-        if self.loading:
-            return Listing(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        alive = (
-            metadata
-            for state in self.partitions.values()
-            for metadata in state.metadata.values()
-            if not self._is_dying(metadata.transactional_id)
-        )
-        return listed(alive, filters, now_ms)
-
-    def _is_dying(self, transactional_id: str) -> bool:
+    def metadata_of(self, transactional_id: str) -> TransactionMetadata | None:
+        """The state of an id of this node; None when it is unknown, or its tombstone is on its way."""
         newest = self._in_flight.newest(transactional_id)
-        return newest is not None and newest.metadata is None
+        if newest is not None and newest.metadata is None:
+            return None
+        return self._durable(transactional_id)

@@ -6,15 +6,19 @@ Source: TransactionStateManager.listTransactionStates, TransactionCoordinator.ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from txnkafka.coordinator.txn_image import PREPARED
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
-__all__ = ["Description", "Filters", "Listed", "Listing", "described", "listed"]
+if TYPE_CHECKING:
+    from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
+
+__all__ = ["Description", "Filters", "Listed", "Listing", "describe", "list_transactions"]
 
 BY_LABEL: Final = {state.label: state for state in TransactionState}
 
@@ -60,24 +64,35 @@ class Description:
     partitions: tuple[TopicPartition, ...] = ()
 
 
-def listed(transactions: Iterable[TransactionMetadata], filters: Filters, now_ms: int) -> Listing:
-    """The rows that fulfil the filters, and INVALID_REGULAR_EXPRESSION for a pattern that is none."""
-    unknown = tuple(sorted(filters.states - BY_LABEL.keys()))
+def list_transactions(coordinator: TransactionCoordinator, filters: Filters, now_ms: int) -> Listing:
+    """The rows that fulfil the filters; not before all partitions are loaded. A pattern that is none is
+    INVALID_REGULAR_EXPRESSION."""
+    if coordinator.loading:
+        return Listing(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     try:
         pattern = re.compile(filters.pattern) if filters.pattern else None
     except re.error:
         return Listing(ErrorCode.INVALID_REGULAR_EXPRESSION)
     found = [
         Listed(each.transactional_id, each.producer_id, each.state.label)
-        for each in transactions
+        for each in _alive(coordinator)
         if _fulfils(each, filters, now_ms) and (pattern is None or pattern.fullmatch(each.transactional_id))
     ]
-    return Listing(ErrorCode.NONE, tuple(sorted(found)), unknown)
+    return Listing(ErrorCode.NONE, tuple(sorted(found)), tuple(sorted(filters.states - BY_LABEL.keys())))
+
+
+def _alive(coordinator: TransactionCoordinator) -> Iterator[TransactionMetadata]:
+    for state in coordinator.partitions.values():
+        for metadata in state.metadata.values():
+            if _is_shown(coordinator.metadata_of(metadata.transactional_id)):
+                yield metadata
+
+
+def _is_shown(metadata: TransactionMetadata | None) -> bool:
+    return metadata is not None and metadata.state != TransactionState.DEAD
 
 
 def _fulfils(metadata: TransactionMetadata, filters: Filters, now_ms: int) -> bool:
-    if metadata.state == TransactionState.DEAD:
-        return False
     if filters.producer_ids and metadata.producer_id not in filters.producer_ids:
         return False
     if filters.states and metadata.state.label not in filters.states:
@@ -85,13 +100,21 @@ def _fulfils(metadata: TransactionMetadata, filters: Filters, now_ms: int) -> bo
     return filters.duration_ms < 0 or now_ms - metadata.start_timestamp > filters.duration_ms
 
 
-def described(metadata: TransactionMetadata, partitions: frozenset[TopicPartition]) -> Description:
+def describe(coordinator: TransactionCoordinator, transactional_id: str) -> Description:
     """The row of a transactional id."""
-    if metadata.state == TransactionState.DEAD:
-        return Description(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, metadata.transactional_id)
+    if not transactional_id:
+        return Description(ErrorCode.INVALID_REQUEST, transactional_id)
+    if error := coordinator.ownership_error(transactional_id):
+        return Description(error, transactional_id)
+    metadata = coordinator.metadata_of(transactional_id)
+    if metadata is None or not _is_shown(metadata):
+        return Description(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
+    partitions = metadata.topic_partitions
+    if metadata.state in PREPARED:
+        partitions = coordinator.markers.remaining(transactional_id)
     return Description(
         ErrorCode.NONE,
-        metadata.transactional_id,
+        transactional_id,
         metadata.producer_id,
         metadata.producer_epoch,
         metadata.state.label,

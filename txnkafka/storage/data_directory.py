@@ -129,6 +129,7 @@ class DataDirectory:
         self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note)
         self.was_clean = self._take_clean_marker()
         self._untouched: set[TopicPartition] = set()
+        self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
         for partition, fault in self._partitions(found):
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
@@ -138,6 +139,7 @@ class DataDirectory:
                 continue
             point = self.checkpoints.recovery_point(partition)
             log_start = self.checkpoints.log_start(partition)
+            self.recovered_from[partition] = point or 0
             self._open(partition, Start(self.was_clean, point, log_start, self._repair), now_ms)
         self.checkpoints.keep_only(self._untouched | self.refused.keys())
         self.checkpoint()

@@ -93,6 +93,24 @@ def test_a_partition_outside_of_the_registry_is_tried_again() -> None:
     assert world.state().state == S.COMPLETE_ABORT
 
 
+def test_data_behind_markers_without_an_epoch_of_their_own_waits_until_complete_is_durable() -> None:
+    """A client that goes from transaction version 1 to 2. Its markers, written again, would end the data."""
+    world = World()
+    producer = world.init()
+    world.begin(producer, T0, version=0)
+    world.send(world.end(producer, True, version=0))
+    log = next(log for log in world.host.state_logs if log.entries)
+    log.flush()
+    world.host.partitions[T0].flush()
+    appended: list[str] = []
+    event = AddPartitions("tx", 0, 0, frozenset([T0]), 2)
+    world.coordinator.handle(event, lambda _: None, world.now, lambda: appended.append("data"))
+    assert not appended
+    assert len(log.entries) == log.durable + 1
+    log.flush()
+    assert appended == ["data"]
+
+
 def test_data_of_the_next_transaction_outlives_a_crash_and_complete_does_not() -> None:
     """Its leader saved a flush. The markers of PREPARE_* are written again, and do not decide about it."""
     world = World()

@@ -24,7 +24,7 @@ from txnkafka.coordinator.txn_events import (
     Transition,
 )
 from txnkafka.coordinator.txn_image import VALID_PREVIOUS_STATES, image_of
-from txnkafka.coordinator.txn_listing import Filters, Listed, Listing
+from txnkafka.coordinator.txn_listing import Filters, Listed, Listing, describe, list_transactions
 from txnkafka.coordinator.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata, TransactionState
@@ -60,6 +60,29 @@ def test_a_clock_that_goes_backwards_is_tolerated() -> None:
     world.ask(world.end(producer, True))
     assert world.state().state == S.COMPLETE_COMMIT
     assert world.advance(0) > world.now
+
+
+def test_a_clock_that_was_years_ahead_delays_nothing() -> None:
+    """Deadlines that were set meanwhile come when it has been put right."""
+    world = World()
+    stuck, slow = world.init("stuck"), world.init("slow", timeout_ms=1_000)
+    world.begin(stuck, T0, transactional_id="stuck")
+    world.advance(0)
+    world.host.now_ms += 3 * DAY
+    world.host.refuse[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    world.ask(world.end(stuck, True, "stuck"))
+    parked = world.send(InitProducerId("stuck", 60_000))
+    world.advance(0)
+    world.host.now_ms -= 3 * DAY
+    world.begin(slow, T1, transactional_id="slow")
+    world.host.refuse.clear()
+    world.host.now_ms += 4_000
+    assert world.coordinator.advance(world.now) <= world.now + 10_000
+    world.host.settle()
+    assert [answer.producer_epoch for answer in parked] == [2]
+    world.advance(10_000)
+    world.host.settle()
+    assert world.state("slow").state == S.COMPLETE_ABORT
 
 
 # Timeouts
@@ -144,7 +167,7 @@ def test_an_expired_id_is_unknown() -> None:
     producer = world.init()
     world.advance(7 * DAY)
     world.host.settle()
-    assert world.coordinator.describe("tx").error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    assert describe(world.coordinator, "tx").error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     mapping = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     assert world.error(world.end(producer, True)) == mapping
     assert world.error(AddPartitions("tx", 0, 0, frozenset([T0]))) == mapping
@@ -159,7 +182,7 @@ def test_a_tombstone_that_failed_leaves_the_id_usable() -> None:
         world.advance(8 * DAY)
         for log in world.host.state_logs:
             log.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
-        assert world.coordinator.describe("tx").error == ErrorCode.NONE
+        assert describe(world.coordinator, "tx").error == ErrorCode.NONE
     world.begin(producer, T0)
     assert world.error(world.end(producer, True)) == ErrorCode.NONE
 
@@ -188,7 +211,7 @@ def test_many_ids_expire_in_slices() -> None:
     assert world.advance(0) > world.now
     assert world.records() == records + number
     world.host.settle()
-    assert world.coordinator.list(Filters(), world.now) == Listing(ErrorCode.NONE)
+    assert list_transactions(world.coordinator, Filters(), world.now) == Listing(ErrorCode.NONE)
 
 
 def test_an_id_whose_epoch_is_minus_1_expires_and_is_usable() -> None:
@@ -280,29 +303,35 @@ def listing_world() -> World:
 )
 def test_filters_are_combined(filters: Filters, expected: list[str]) -> None:
     world = listing_world()
-    found = world.coordinator.list(filters, world.now)
+    found = list_transactions(world.coordinator, filters, world.now)
     assert [each.transactional_id for each in found.transactions] == expected
     assert found.error == ErrorCode.NONE
 
 
 def test_a_row() -> None:
     world = listing_world()
-    rows = world.coordinator.list(Filters(producer_ids=frozenset([2])), world.now).transactions
+    rows = list_transactions(world.coordinator, Filters(producer_ids=frozenset([2])), world.now).transactions
     assert rows == (Listed("orders-2", 2, "Ongoing"),)
 
 
 def test_unknown_states_and_patterns() -> None:
     world = World()
     states = frozenset(["Nonsense", "Empty", "Absurd"])
-    assert world.coordinator.list(Filters(states=states), 0).unknown_states == ("Absurd", "Nonsense")
-    assert world.coordinator.list(Filters(pattern="("), 0).error == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert list_transactions(world.coordinator, Filters(states=states), 0).unknown_states == (
+        "Absurd",
+        "Nonsense",
+    )
+    assert (
+        list_transactions(world.coordinator, Filters(pattern="("), 0).error
+        == ErrorCode.INVALID_REGULAR_EXPRESSION
+    )
 
 
 def test_describe() -> None:
     world = listing_world()
-    assert world.coordinator.describe("").error == ErrorCode.INVALID_REQUEST
-    assert world.coordinator.describe("nobody").error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-    found = world.coordinator.describe("orders")
+    assert describe(world.coordinator, "").error == ErrorCode.INVALID_REQUEST
+    assert describe(world.coordinator, "nobody").error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    found = describe(world.coordinator, "orders")
     assert (found.producer_id, found.producer_epoch, found.state) == (0, 0, "Ongoing")
     assert (found.timeout_ms, found.start_ms, found.partitions) == (60_000, 1_000_000, (T0,))
 
@@ -313,5 +342,5 @@ def test_partitions_vanish_as_their_markers_are_written() -> None:
     world.begin(producer, T0, T1)
     world.host.refuse[T1] = ErrorCode.KAFKA_STORAGE_ERROR
     world.ask(world.end(producer, True))
-    found = world.coordinator.describe("tx")
+    found = describe(world.coordinator, "tx")
     assert (found.state, found.partitions) == ("PrepareCommit", (T1,))

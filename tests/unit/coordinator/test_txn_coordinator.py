@@ -8,7 +8,7 @@ from tests.models.transaction_world import Written
 from tests.unit.coordinator.world import T0, T1, World
 from txnkafka.coordinator.txn_config import TransactionConfig
 from txnkafka.coordinator.txn_events import AddPartitions, Answer, EndTxn, InitProducerId
-from txnkafka.coordinator.txn_listing import Filters
+from txnkafka.coordinator.txn_listing import Filters, describe, list_transactions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionState
 
@@ -205,6 +205,18 @@ def test_a_parked_request_is_refused_when_it_has_waited_long_enough() -> None:
     assert world.init().producer_epoch == 2
 
 
+def test_without_parking_requests_are_refused_as_by_kafka() -> None:
+    world = World(config=TransactionConfig(max_parked=0))
+    producer = world.init()
+    world.begin(producer, T0)
+    concurrent = [Answer(ErrorCode.CONCURRENT_TRANSACTIONS)]
+    first = world.send(InitProducerId("tx", 60_000))
+    assert world.send(InitProducerId("tx", 60_000)) == concurrent
+    world.host.settle()
+    assert first == concurrent
+    assert world.init().producer_epoch == 2
+
+
 def test_who_sends_a_refused_request_again_at_once_is_not_forgotten() -> None:
     world = World()
     producer = world.init()
@@ -243,12 +255,12 @@ def test_what_is_not_here_and_what_is_loading() -> None:
     assert waiting == [Answer(ErrorCode.NOT_COORDINATOR)]
     events = (InitProducerId("tx", 1), add(Answer(ErrorCode.NONE, 0, 0), T0), EndTxn("tx", 0, 0, True, 2))
     assert {world.error(event) for event in events} == {ErrorCode.NOT_COORDINATOR}
-    assert world.coordinator.describe("tx").error == ErrorCode.NOT_COORDINATOR
+    assert describe(world.coordinator, "tx").error == ErrorCode.NOT_COORDINATOR
     world.coordinator.start_loading(partition)
     assert {world.error(event) for event in events} == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     assert world.error(EndTxn("", 0, 0, True, 2)) == ErrorCode.INVALID_REQUEST
-    assert world.coordinator.list(Filters(), 0).error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert world.coordinator.describe("tx").error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert list_transactions(world.coordinator, Filters(), 0).error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert describe(world.coordinator, "tx").error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def test_a_record_of_an_earlier_coordinator_epoch_changes_nothing_here() -> None:
@@ -270,8 +282,8 @@ def test_an_id_that_expires_is_not_shown() -> None:
     world = World()
     world.init()
     world.advance(8 * 86_400_000)
-    assert world.coordinator.describe("tx").error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-    assert world.coordinator.list(Filters(), world.now).transactions == ()
+    assert describe(world.coordinator, "tx").error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    assert list_transactions(world.coordinator, Filters(), world.now).transactions == ()
     waiting = world.send(InitProducerId("tx", 60_000, 0, 0))
     assert waiting == []
     world.host.settle()

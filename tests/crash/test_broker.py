@@ -1,0 +1,152 @@
+"""What a broker has promised holds after a power cut at any moment: transactions are whole or not there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+
+from tests.conftest import LONG
+from tests.unit.broker.node import UNCOMMITTED, Node, Producer, batch_of
+from txnkafka.broker import transactions, unknown_transactions
+from txnkafka.broker.durability import Durability
+from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError
+from txnkafka.testing.crash_states import crash_states
+from txnkafka.testing.memory_files import MemoryFiles
+
+STATES = 2_000 if LONG else 250
+
+
+class History:
+    """What a client has been told, behind which change of the disk."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.acknowledged: list[tuple[int, bytes, bool]] = []  # change, value, committed
+        self.plain: list[tuple[int, bytes]] = []
+
+    def now(self) -> int:
+        assert isinstance(self.node.files, MemoryFiles)
+        return len(self.node.files.journal)
+
+    def transaction(self, producer: Producer, value: bytes, *, commit: bool = True) -> None:
+        assert producer.send(value, 0, 1) == [ErrorCode.NONE] * 2
+        assert producer.end(commit=commit) == ErrorCode.NONE
+        self.acknowledged.append((self.now(), value, commit))
+
+    def append(self, value: bytes) -> None:
+        assert self.node.append(batch_of(value)).error == ErrorCode.NONE
+        self.plain.append((self.now(), value))
+
+
+def workload() -> History:
+    """Transactions of versions 1 and 2, committed and aborted, plain records between them, a topic that is
+    created on the way, an instance that is fenced."""
+    node = Node(transaction_state_log_num_partitions=1)
+    history = History(node)
+    node.create("t", 2, segment_bytes="600")
+    producer = Producer(node)
+    history.transaction(producer, b"1")
+    history.append(b"plain 1")
+    history.transaction(producer, b"2", commit=False)
+    old = Producer(node, "y", version=1)
+    old.add(0, 1)
+    history.transaction(old, b"3")
+    assert producer.send(b"fenced", 0, 1) == [ErrorCode.NONE] * 2
+    node.create("u")
+    producer = Producer(node)
+    history.transaction(producer, b"4")
+    history.append(b"plain 2")
+    history.transaction(producer, b"5")
+    assert producer.send(b"6 begins", 0, 1) == [ErrorCode.NONE] * 2
+    assert producer.send_and_commit(b"6", 0, 1) == ErrorCode.NONE
+    history.acknowledged.append((history.now(), b"6", True))
+    assert old.add(0) == {ErrorCode.NONE}
+    assert old.send(b"open", 0) == [ErrorCode.NONE]
+    return history
+
+
+def check(history: History, disk: object, changes: int) -> str:
+    """Open what is left. Returns what became of the transaction that was under way."""
+    node = Node(MemoryFiles(base=disk), transaction_state_log_num_partitions=1)  # type: ignore[arg-type]
+    for _ in range(3):  # markers are written again, and transactions time out
+        node.wait(70_000)
+    if "t" not in node.broker.image.topics:
+        assert not [each for each, *_ in history.acknowledged if each <= changes]
+        return "no topic"
+    first, second = node.values(0), node.values(1)
+    for told, value, committed in history.acknowledged:
+        if told <= changes:
+            assert (value in first, value in second) == (committed, committed), value
+    for told, value in history.plain:
+        assert value in first or told > changes
+    undecided = {b"1", b"2", b"3", b"4", b"5", b"6", b"open", b"fenced"} - {each for _, each, _ in history.acknowledged}
+    assert not undecided & {*first, *second}
+    both = [value for value in first if value in {b"1", b"3", b"4", b"5", b"6 begins", b"6"}]
+    assert both == list(second), "a transaction is whole, and in its place"
+    for partition in (0, 1):  # nothing holds readers up
+        log = node.broker.logs[next(each for each in node.broker.logs if each[:] == ("t", partition))]
+        assert log.last_stable_offset == log.high_watermark == log.log_end_offset
+    later = Producer(node)
+    assert later.send(b"later", 0, 1) == [ErrorCode.NONE] * 2
+    assert later.end() == ErrorCode.NONE
+    assert node.values(0)[-1:] == node.values(1)[-1:] == [b"later"]
+    assert len(node.values(0, UNCOMMITTED)) >= len(first) + 1
+    node.close()
+    return f"{len(both)} transactions"
+
+
+def explore(history: History, limit: int = STATES) -> Counter[str]:
+    node = history.node
+    assert isinstance(node.files, MemoryFiles)
+    news = [told for told, *_ in (*history.acknowledged, *history.plain)]
+    found: Counter[str] = Counter()
+    for state in crash_states(node.files, limit=limit, news=news):
+        try:
+            found[check(history, state.disk, state.changes)] += 1
+        except AssertionError as error:
+            raise AssertionError(f"{state.name}: {error}") from error
+    return found
+
+
+def test_a_transaction_is_whole_or_not_there() -> None:
+    found = explore(workload())
+    print(f"{sum(found.values())} states of a broker: {dict(sorted(found.items()))}")
+    assert sum(found.values()) >= STATES * 0.7  # those that look alike count once
+    assert {f"{count} transactions" for count in range(5)} <= found.keys()
+
+
+def answered_early(self: TransactionCoordinator, request: object, metadata: object) -> bool:
+    """Data is not flushed before the decision."""
+    return False
+
+
+def marked_at_once(self: Durability, log: object, call: object) -> None:
+    """Everything counts as durable when it is appended."""
+    self.soon(lambda: call(ErrorCode.NONE))  # type: ignore[operator]
+    self._tickets.want(log)  # type: ignore[arg-type]
+
+
+def nothing_is_settled(*_: object) -> None:
+    """Transactions that a crash has left unknown stay open."""
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "instead"),
+    [
+        (TransactionCoordinator, "_waits_for_data", answered_early),
+        (Durability, "when_durable", marked_at_once),
+        (transactions, "settle", nothing_is_settled),
+    ],
+    ids=["data is not flushed before the decision", "nothing waits for the disk", "nothing is settled"],
+)
+def test_a_planted_fault_is_found(
+    where: object, name: str, instead: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert unknown_transactions.settle is transactions.settle
+    monkeypatch.setattr(where, name, instead)
+    with pytest.raises((AssertionError, KafkaError)):
+        explore(workload(), limit=2_000)

@@ -1,0 +1,223 @@
+"""A broker in memory, its host, and clients in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from txnkafka._core.encode import encode_batch
+from txnkafka._core.read_committed import select
+from txnkafka._core.scan import scan
+from txnkafka.broker.broker import Broker, open_broker
+from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.requests import (
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+    NewTopic,
+    ProduceRequest,
+    ProduceResult,
+)
+from txnkafka.coordinator.txn_events import Answer
+from txnkafka.env import DataFiles
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.record.batch import records_of
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL, CONTROL_ABORT
+from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
+from txnkafka.testing.memory_files import MemoryFiles
+
+__all__ = ["COMMITTED", "NOW", "UNCOMMITTED", "Node", "Producer", "batch_of"]
+
+NOW = 1_700_000_000_000
+COMMITTED, UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
+
+
+def batch_of(*values: bytes, **fields: Any) -> memoryview:
+    """A batch with these values."""
+    return memoryview(encode_batch([(None, value, NOW) for value in values], **fields))
+
+
+class Node:
+    """A broker on ``files``, and its host: ``settle`` runs flushes and work until nothing is left."""
+
+    def __init__(self, files: DataFiles | None = None, *, durability: Any = "fsync", **configs: Any) -> None:
+        self.files = MemoryFiles() if files is None else files
+        self.now_ms = NOW
+        self._configs = {"transaction_state_log_num_partitions": 2, **configs}
+        self._durability = durability
+        self.broker = self._opened()
+
+    def _opened(self) -> Broker:
+        broker = open_broker(
+            self.files, "/data", BrokerConfig(**self._configs), now_ms=self.now_ms,
+            durability=self._durability,
+        )  # fmt: skip
+        self.broker = broker
+        self.settle()
+        return broker
+
+    def settle(self) -> None:
+        while True:
+            flush = self.broker.begin_flush()
+            if flush is not None:
+                self.broker.finish_flush(flush, flush.run(), now_ms=self.now_ms)
+                continue
+            work = self.broker.begin_work()
+            if work is None:
+                return
+            error: Exception | None = None
+            try:
+                work.run()
+            except Exception as raised:
+                error = raised
+            self.broker.finish_work(work, error, now_ms=self.now_ms)
+
+    def call(self, method: Callable[..., object], *arguments: Any, **named: Any) -> Any:
+        """The answer of a request, once everything is durable."""
+        answers: list[Any] = []
+        method(*arguments, answers.append, now_ms=self.now_ms, **named)
+        self.settle()
+        (answer,) = answers
+        return answer
+
+    def wait(self, ms: int) -> None:
+        self.now_ms += ms
+        self.broker.advance(self.now_ms)
+        self.settle()
+
+    def create(self, name: str = "t", partitions: int = 1, **configs: str) -> ErrorCode:
+        topic = NewTopic(name, partitions, configs={key.replace("_", "."): configs[key] for key in configs})
+        (result,) = self.call(self.broker.topics.create, [topic])
+        error: ErrorCode = result.error
+        return error
+
+    def produce(self, batches: dict[TopicPartition, memoryview], **fields: Any) -> dict[Any, ProduceResult]:
+        results: dict[Any, ProduceResult] = self.call(self.broker.produce, ProduceRequest(batches, **fields))
+        return results
+
+    def append(self, records: memoryview, partition: int = 0, topic: str = "t", **fields: Any) -> ProduceResult:
+        where = TopicPartition(topic, partition)
+        return self.produce({where: records}, **fields)[where]
+
+    def fetch(self, offset: int = 0, partition: int = 0, **fields: Any) -> FetchedPartition:
+        """The answer for one partition, to be released."""
+        where = FetchPartition(TopicPartition("t", partition), offset, 1 << 20)
+        answers: list[Any] = []
+        self.broker.fetch(FetchRequest([where], **fields), answers.append, now_ms=self.now_ms)
+        ((_, fetched),) = answers[0]
+        found: FetchedPartition = fetched
+        return found
+
+    def values(self, partition: int = 0, isolation_level: IsolationLevel = COMMITTED) -> list[bytes | None]:
+        """What a consumer gets: of a read_committed one, without what the aborted list hides."""
+        content, aborted, offset = bytearray(), list[Any](), 0
+        while True:
+            fetched = self.fetch(offset, partition, isolation_level=isolation_level)
+            assert fetched.error == ErrorCode.NONE
+            assert fetched.records is not None
+            with fetched.records as records:
+                data = records.read()
+            index = scan(data)
+            if not len(index):
+                return consumed(memoryview(content), aborted)
+            content += data[: index.end_position]
+            aborted += fetched.aborted_transactions or ()
+            offset = index.last_offset[-1] + 1
+
+    def close(self) -> None:
+        self.settle()
+        self.broker.close()
+
+    def restart(self) -> None:
+        self.close()
+        self._opened()
+
+
+def consumed(data: memoryview, aborted: Any) -> list[bytes | None]:
+    """Kafka's consumer, in its own words: an aborted producer is skipped until its ABORT marker."""
+    index = scan(data)
+    waiting = sorted({(each.first_offset, each.producer_id) for each in aborted})
+    hidden: set[int] = set()
+    selection = bytearray(select(index))
+    for i in range(len(index)):
+        while waiting and waiting[0][0] <= index.last_offset[i]:
+            hidden.add(waiting.pop(0)[1])
+        if index.attributes[i] & ATTRIBUTE_CONTROL:
+            if index.control_type[i] == CONTROL_ABORT:
+                hidden.discard(index.producer_id[i])
+        elif index.attributes[i] & ATTRIBUTE_TRANSACTIONAL and index.producer_id[i] in hidden:
+            selection[i] = 0
+
+    def read(position: int, length: int) -> memoryview:
+        return data[position : position + length]
+
+    chunks = ChunkDecoder().chunks(SelectedBatches(read, index, selection))
+    return [record.value for columns in chunks for record in records_of(columns)]
+
+
+class Producer:
+    """A transactional producer of transaction version 2, or of version 1 (KIP-890)."""
+
+    def __init__(self, node: Node, transactional_id: str = "x", *, version: int = 2) -> None:
+        self.node, self.id, self.version = node, transactional_id, version
+        self.sequences: dict[int, int] = {}
+        node.broker.transactions.find(transactional_id)
+        node.settle()
+        self.identity = self.init()
+
+    def init(self, **fields: Any) -> Answer:
+        transactions = self.node.broker.transactions
+        answer: Answer = self.node.call(
+            lambda reply, now_ms: transactions.init_producer_id(
+                self.id, 60_000, fields.get("producer_id", -1), fields.get("producer_epoch", -1), reply,
+                now_ms=now_ms,
+            )
+        )  # fmt: skip
+        self.identity, self.sequences = answer, {}
+        return answer
+
+    def batch(self, partition: int, *values: bytes) -> memoryview:
+        sequence = self.sequences.get(partition, 0)
+        self.sequences[partition] = sequence + len(values)
+        return batch_of(
+            *values, producer_id=self.identity.producer_id, producer_epoch=self.identity.producer_epoch,
+            base_sequence=sequence, transactional=True,
+        )  # fmt: skip
+
+    def send(self, value: bytes, *partitions: int) -> list[ErrorCode]:
+        """One record to each partition, in one request."""
+        wanted = {TopicPartition("t", each): self.batch(each, value) for each in partitions or (0,)}
+        api = 13 if self.version == 2 else 11
+        results = self.node.produce(wanted, transactional_id=self.id, version=api)
+        return [results[each].error for each in wanted]
+
+    def send_and_commit(self, value: bytes, *partitions: int) -> ErrorCode:
+        """Send one record to each partition, and commit without waiting for any of them."""
+        wanted = {TopicPartition("t", each): self.batch(each, value) for each in partitions}
+        request = ProduceRequest(wanted, transactional_id=self.id)
+        self.node.broker.produce(request, lambda _: None, now_ms=self.node.now_ms)
+        return self.end()
+
+    def add(self, *partitions: int) -> set[ErrorCode]:
+        """AddPartitionsToTxn of a client of version 1."""
+        transactions, identity = self.node.broker.transactions, self.identity
+        added = self.node.call(
+            lambda reply, now_ms: transactions.add_partitions(
+                self.id, identity.producer_id, identity.producer_epoch,
+                [TopicPartition("t", each) for each in partitions], reply, now_ms=now_ms,
+            )
+        )  # fmt: skip
+        return set(added.values())
+
+    def end(self, *, commit: bool = True) -> ErrorCode:
+        transactions, identity = self.node.broker.transactions, self.identity
+        answer: Answer = self.node.call(
+            lambda reply, now_ms: transactions.end_txn(
+                self.id, identity.producer_id, identity.producer_epoch, commit, reply, now_ms=now_ms,
+                client_transaction_version=2 if self.version == 2 else 0,
+            )
+        )  # fmt: skip
+        if answer.error == ErrorCode.NONE and self.version == 2:
+            self.identity, self.sequences = answer, {}
+        return answer.error

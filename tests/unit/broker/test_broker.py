@@ -1,0 +1,433 @@
+"""A broker without sockets: topics, produce, fetch, transactions, restarts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.broker.node import COMMITTED, NOW, UNCOMMITTED, Node, Producer, batch_of
+from txnkafka.broker.requests import FetchPartition, FetchRequest, NewTopic, OffsetQuery, ProduceRequest
+from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.coordinator.txn_listing import Filters
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import FlushUnderWayError
+from txnkafka.model import TopicPartition
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+NONE = ErrorCode.NONE
+
+
+# Topics
+
+
+def test_a_topic_is_there_until_it_is_deleted() -> None:
+    node = Node()
+    assert node.create("t", 2, retention_ms="1000") == NONE
+    assert set(node.broker.logs) == {T0, T1}
+    assert node.broker.logs[T0].config.retention_ms == 1000
+    topic_id = node.broker.image.topics["t"].topic_id
+    node.restart()
+    assert node.broker.image.topics["t"].topic_id == topic_id
+    assert node.broker.logs[T1].config.retention_ms == 1000
+    (deleted,) = node.call(node.broker.topics.delete, [], [topic_id])
+    assert (deleted.name, deleted.error) == ("t", NONE)
+    assert not node.broker.logs
+    assert not [entry for entry in node.files.list("/data") if entry.name.startswith("t-")]
+    assert node.append(batch_of(b"a")).error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    node.restart()
+    assert not node.broker.image.topics
+
+
+@pytest.mark.parametrize(
+    ("topic", "error"),
+    [
+        (NewTopic("t"), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (NewTopic("a/b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("with_dash"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("u", 0), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("u", 10_001), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("u", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("u", 1, 1, {"retention.ms": "x"}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("u", 1, 1, {"no.such": "1"}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("u", 1, 1, {"retention.ms": None}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("u", assignments={0: [2]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("u", 1, assignments={0: [1]}), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_topic_that_cannot_be_created(topic: NewTopic, error: ErrorCode) -> None:
+    node = Node()
+    node.create("t")
+    node.create("with.dash")
+    end = node.broker.metadata.log.log_end_offset
+    (result,) = node.call(node.broker.topics.create, [topic])
+    assert (result.error, node.broker.metadata.log.log_end_offset) == (error, end)
+    assert len(node.broker.image.topics) == 2
+
+
+def test_a_topic_that_is_asked_for_twice_is_created_once() -> None:
+    node = Node()
+    answers: list[Any] = []
+    for _ in range(2):
+        node.broker.topics.create([NewTopic("t")], answers.append, now_ms=NOW)
+    node.settle()
+    assert [result.error for (result,) in answers] == [NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
+    assert node.call(node.broker.topics.auto_create, ["t", "u", "bad/name"]) == {
+        "t": NONE, "u": NONE, "bad/name": ErrorCode.INVALID_TOPIC_EXCEPTION
+    }  # fmt: skip
+    (result,) = node.call(node.broker.topics.create, [NewTopic("v", 3)], validate_only=True)
+    assert (result.error, result.partition_count) == (NONE, 3)
+    assert sorted(node.broker.image.topics) == ["t", "u"]
+
+
+def test_partitions_that_were_written_without_a_broker_become_topics() -> None:
+    from tests.unit.storage.test_directory import FIRST, created, opened
+
+    node = Node()
+    node.close()
+    files = node.files
+    for name in ("__cluster_metadata-0",):
+        for entry in files.list(f"/data/{name}"):
+            files.remove(f"/data/{name}/{entry.name}")
+        files.remove(f"/data/{name}")
+    directory = opened(files)
+    created(directory, FIRST).plain()
+    directory.close()
+    node = Node(files)
+    assert list(node.broker.image.topics) == ["t"]
+    assert len(node.values(isolation_level=UNCOMMITTED)) == 2
+
+
+# Produce
+
+
+def test_an_append_is_acknowledged_when_it_is_durable() -> None:
+    node = Node()
+    node.create()
+    answers: list[Any] = []
+    node.broker.produce(ProduceRequest({T0: batch_of(b"a", b"b")}), answers.append, now_ms=NOW)
+    assert not answers
+    assert node.fetch().high_watermark == 0
+    node.settle()
+    assert answers[0][T0][:4] == (NONE, 0, -1, 0)
+    assert node.values() == [b"a", b"b"]
+
+
+def test_the_page_cache_acknowledges_at_once_but_not_what_a_dead_process_would_lose() -> None:
+    node = Node(durability="page_cache")
+    node.create(segment_bytes="200")
+    answers: list[Any] = []
+    for value in (b"a" * 100, b"b" * 100):
+        node.broker.produce(ProduceRequest({T0: batch_of(value)}), answers.append, now_ms=NOW)
+    assert len(answers) == 1  # the second one is in a segment that has no name yet
+    node.settle()
+    assert [answer[T0].base_offset for answer in answers] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (ProduceRequest({T0: batch_of(b"a")}, acks=2), ErrorCode.INVALID_REQUIRED_ACKS),
+        (ProduceRequest({TopicPartition("t", 9): batch_of(b"a")}), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (ProduceRequest({T0: None}), ErrorCode.INVALID_RECORD),
+        (ProduceRequest({T0: memoryview(b"")}), ErrorCode.INVALID_RECORD),
+        (ProduceRequest({T0: memoryview(bytes(61))}), ErrorCode.CORRUPT_MESSAGE),
+        (
+            ProduceRequest({TopicPartition("__transaction_state", 0): batch_of(b"a")}),
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ),
+        (
+            ProduceRequest({T0: batch_of(b"a", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)}),
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ),
+    ],
+)  # fmt: skip
+def test_a_batch_that_is_refused(request_: ProduceRequest, error: ErrorCode) -> None:
+    node = Node()
+    node.create()
+    node.broker.transactions.find("x")
+    node.settle()
+    results = node.call(node.broker.produce, request_)
+    assert [result.error for result in results.values()] == [error]
+    assert node.broker.logs[T0].log_end_offset == 0
+
+
+def test_producers_of_two_identities_in_one_request() -> None:
+    node = Node()
+    node.create("t", 2)
+    first, second = Producer(node, "x"), Producer(node, "y")
+    batches = {T0: first.batch(0, b"a"), T1: second.batch(1, b"b")}
+    results = node.produce(batches, transactional_id="x")
+    assert {result.error for result in results.values()} == {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
+
+
+def test_a_retry_gets_the_offset_that_the_batch_has() -> None:
+    node = Node()
+    node.create()
+    producer = node.call(lambda reply, now_ms: node.broker.transactions.init_producer_id(
+        None, 0, -1, -1, reply, now_ms=now_ms))  # fmt: skip
+    records = batch_of(b"a", producer_id=producer.producer_id, producer_epoch=0, base_sequence=0)
+    answers: list[Any] = []
+    for _ in range(2):
+        node.broker.produce(ProduceRequest({T0: records}), answers.append, now_ms=NOW)
+    assert not answers  # the first one is not durable, so the second one cannot be acknowledged either
+    node.settle()
+    assert [answer[T0].base_offset for answer in answers] == [0, 0]
+    assert node.append(records).base_offset == 0
+    assert node.values() == [b"a"]
+
+
+# Fetch
+
+
+def sizes(answer: Any) -> list[int]:
+    """Bytes of the slices, which are released."""
+    found = []
+    for _, fetched in answer:
+        with fetched.records as records:
+            found.append(len(records))
+    return found
+
+
+def test_a_consumer_waits_until_there_is_enough_or_its_time_is_over() -> None:
+    node = Node()
+    node.create()
+    answers: list[Any] = []
+    size = len(batch_of(b"a"))
+    wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], min_bytes=2 * size, max_wait_ms=500)
+    node.broker.fetch(wanted, answers.append, now_ms=node.now_ms)
+    node.append(batch_of(b"a"))
+    assert not answers
+    node.append(batch_of(b"b"))
+    assert sizes(answers.pop()) == [2 * size]
+    more = FetchRequest([FetchPartition(T0, 2, 1 << 20)], min_bytes=2 * size, max_wait_ms=500)
+    node.broker.fetch(more, answers.append, now_ms=node.now_ms)
+    node.append(batch_of(b"c"))
+    node.wait(499)
+    assert not answers
+    node.wait(1)
+    assert sizes(answers.pop()) == [size]
+    withdraw = node.broker.fetch(
+        FetchRequest([FetchPartition(T0, 3, 1)], max_wait_ms=500), answers.append, now_ms=node.now_ms
+    )
+    withdraw()
+    node.append(batch_of(b"d"))
+    node.wait(10_000)
+    assert not answers
+
+
+def test_a_consumer_of_committed_records_waits_for_the_marker() -> None:
+    node = Node()
+    node.create()
+    producer = Producer(node)
+    answers: list[Any] = []
+    wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], COMMITTED, max_wait_ms=500)
+    node.broker.fetch(wanted, answers.append, now_ms=node.now_ms)
+    producer.send(b"a")
+    assert not answers
+    producer.end()
+    ((_, fetched),) = answers[0]
+    assert fetched.last_stable_offset == 2
+    fetched.records.release()
+
+
+def test_the_first_batch_is_whole_whatever_its_size() -> None:
+    node = Node()
+    node.create("t", 2)
+    for partition in (0, 1):
+        for _ in range(2):
+            node.append(batch_of(b"v" * 100), partition)
+    size = len(batch_of(b"v" * 100))
+    answers: list[Any] = []
+    for max_bytes in (1, size + 1, 3 * size, 4 * size):
+        wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
+        node.broker.fetch(FetchRequest(wanted, max_bytes=max_bytes), answers.append, now_ms=NOW)
+    found = [sizes(answer) for answer in answers]
+    assert found == [[size, 0], [size + 1, 0], [2 * size, size], [2 * size, 2 * size]]
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset", "epoch", "error"),
+    [
+        (T0, 2, -1, ErrorCode.OFFSET_OUT_OF_RANGE),
+        (T0, -1, -1, ErrorCode.OFFSET_OUT_OF_RANGE),
+        (TopicPartition("no", 0), 0, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (T0, 0, 1, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_an_error_is_answered_at_once(
+    partition: TopicPartition, offset: int, epoch: int, error: ErrorCode
+) -> None:
+    node = Node()
+    node.create()
+    node.append(batch_of(b"a"))
+    answers: list[Any] = []
+    wanted = FetchRequest([FetchPartition(partition, offset, 100, epoch)], max_wait_ms=10_000)
+    node.broker.fetch(wanted, answers.append, now_ms=NOW)
+    assert [fetched.error for _, fetched in answers[0]] == [error]
+
+
+def test_where_times_are_in_a_log() -> None:
+    node = Node()
+    node.create()
+    producer = Producer(node)
+    node.append(batch_of(b"a"))
+    node.append(batch_of(b"b"))
+    producer.send(b"c")
+    wanted = [-1, -2, -3, -4, -5, NOW, NOW + 1]
+    found = {}
+    for level in (UNCOMMITTED, COMMITTED):
+        found[level] = [
+            node.broker.list_offsets([OffsetQuery(T0, time)], level)[T0][:3] for time in wanted
+        ]
+    assert found[UNCOMMITTED] == [
+        (NONE, -1, 3), (NONE, -1, 0), (NONE, NOW, 0), (NONE, -1, 0), (NONE, -1, -1), (NONE, NOW, 0), (NONE, -1, -1)
+    ]  # fmt: skip
+    assert found[COMMITTED][0] == (NONE, -1, 2)
+    twice = node.broker.list_offsets([OffsetQuery(T0, -1), OffsetQuery(T0, -2)], UNCOMMITTED)
+    assert twice[T0].error == ErrorCode.INVALID_REQUEST
+    assert node.broker.end_offset_for_epoch(T0, 0) == (NONE, 0, 3)
+    assert node.broker.end_offset_for_epoch(T0, 7) == (NONE, -1, -1)
+
+
+# Transactions
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_transaction_over_two_partitions(version: int, commit: bool) -> None:
+    node = Node()
+    node.create("t", 2)
+    producer = Producer(node, version=version)
+    for turn in (b"1", b"2"):
+        if version == 1:
+            assert producer.add(0, 1) == {NONE}
+        assert producer.send(turn, 0, 1) == [NONE, NONE]
+        assert producer.send(turn + b"more") == [NONE]
+        assert [node.values(0), node.values(1)] == ([[], []] if turn == b"1" or not commit else [
+            [b"1", b"1more"], [b"1"]])  # fmt: skip
+        assert producer.end(commit=commit) == NONE
+    expected = [[b"1", b"1more", b"2", b"2more"], [b"1", b"2"]] if commit else [[], []]
+    assert [node.values(0), node.values(1)] == expected
+    assert [len(node.values(each, UNCOMMITTED)) for each in (0, 1)] == [4, 2]
+    state = node.broker.transactions.describe("x").state
+    assert state == ("CompleteCommit" if commit else "CompleteAbort")
+    node.restart()
+    assert [node.values(0), node.values(1)] == expected
+    assert node.broker.transactions.describe("x").state == state
+
+
+def test_a_second_instance_fences_the_first() -> None:
+    node = Node()
+    node.create()
+    first = Producer(node)
+    assert first.send(b"never") == [NONE]
+    second = Producer(node)
+    assert second.identity.error == NONE
+    assert second.identity.producer_epoch > first.identity.producer_epoch
+    assert first.send(b"zombie") == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    assert first.end() == ErrorCode.PRODUCER_FENCED
+    assert second.send(b"a") == [NONE]
+    assert second.end() == NONE
+    assert node.values() == [b"a"]
+
+
+def test_a_transaction_that_takes_too_long_is_aborted() -> None:
+    node = Node()
+    node.create()
+    producer = Producer(node)
+    producer.send(b"late")
+    node.wait(59_000)
+    assert node.broker.transactions.describe("x").state == "Ongoing"
+    node.wait(12_000)
+    assert node.broker.transactions.describe("x").state == "CompleteAbort"
+    assert producer.send(b"later") == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    assert producer.end() == ErrorCode.INVALID_TXN_STATE
+    assert producer.end(commit=False) == NONE
+    assert producer.send(b"again") == [NONE]
+    assert producer.end() == NONE
+    assert node.values() == [b"again"]
+
+
+def test_a_partition_that_was_not_added() -> None:
+    node = Node()
+    node.create("t", 2)
+    producer = Producer(node, version=1)
+    producer.add(0)
+    assert producer.send(b"a", 0, 1) == [NONE, ErrorCode.TRANSACTION_ABORTABLE]
+    old = node.append(producer.batch(1, b"b"), 1, transactional_id="x", version=10)
+    assert old.error == ErrorCode.INVALID_TXN_STATE
+    assert node.broker.logs[T1].log_end_offset == 0
+
+
+def test_partitions_that_cannot_join_keep_the_others_out() -> None:
+    node = Node()
+    node.create()
+    producer = Producer(node, version=1)
+    transactions = node.broker.transactions
+    unknown, internal = TopicPartition("no", 0), TopicPartition("__consumer_offsets", 0)
+    added = node.call(lambda reply, now_ms: transactions.add_partitions(
+        "x", producer.identity.producer_id, 0, [T0, unknown, internal], reply, now_ms=now_ms))  # fmt: skip
+    assert added == {
+        T0: ErrorCode.OPERATION_NOT_ATTEMPTED,
+        unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        internal: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+    assert transactions.describe("x").state == "Empty"
+
+
+def test_a_deleted_topic_does_not_hold_up_a_transaction() -> None:
+    node = Node()
+    node.create("t")
+    node.create("u")
+    producer = Producer(node)
+    producer.send(b"a")
+    where = TopicPartition("u", 0)
+    records = producer.batch(9, b"b")
+    assert node.produce({where: records}, transactional_id="x")[where].error == NONE
+    node.call(node.broker.topics.delete, ["u"], [])
+    assert producer.end() == NONE
+    assert node.values() == [b"a"]
+    assert node.broker.transactions.describe("x").state == "CompleteCommit"
+
+
+def test_an_administrator_ends_a_transaction_in_one_partition() -> None:
+    node = Node()
+    node.create("t", 2)
+    producer = Producer(node)
+    producer.send(b"a", 0, 1)
+    (entry,) = node.broker.describe_producers(T0)[1]
+    marker = WritableMarker(entry.producer_id, entry.producer_epoch, False, [T0, TopicPartition("no", 0)], 0)
+    (results,) = node.call(node.broker.transactions.write_markers, [marker])
+    assert results == {T0: NONE, TopicPartition("no", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert node.broker.logs[T0].last_stable_offset == 2
+    assert node.broker.logs[T1].last_stable_offset == 0
+    listing = node.broker.transactions.list(Filters(), node.now_ms)
+    assert [each.state for each in listing.transactions] == ["Ongoing"]
+
+
+def test_producer_ids_are_never_given_out_twice() -> None:
+    node = Node()
+    ids = []
+    for _ in range(3):
+        for _ in range(1100):
+            node.broker.transactions.init_producer_id(
+                None, 0, -1, -1, lambda answer: ids.append(answer.producer_id), now_ms=NOW
+            )
+            node.settle()
+        node.restart()
+    given = [each for each in ids if each >= 0]
+    assert len(given) == len(set(given)) >= 3290
+    assert node.broker.image.next_producer_id > max(given)
+
+
+def test_a_broker_with_work_under_way_does_not_close() -> None:
+    node = Node()
+    node.create()
+    node.broker.produce(ProduceRequest({T0: batch_of(b"a")}), lambda _: None, now_ms=NOW)
+    flush = node.broker.begin_flush()
+    assert flush is not None
+    with pytest.raises(FlushUnderWayError):
+        node.broker.close()
+    node.broker.finish_flush(flush, flush.run(), now_ms=NOW)
+    node.close()

@@ -1,0 +1,55 @@
+"""Blocks of producer ids, taken from the metadata log: no owner of the directory gives an id out twice.
+
+Source: ``ProducerIdControlManager``, ``RPCProducerIdManager``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.coordinator import metadata_records
+from txnkafka.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+
+__all__ = ["ProducerIdBlocks"]
+
+
+class ProducerIdBlocks:
+    """``producer_ids`` gives out ids; its blocks are records of the metadata log that are durable."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.producer_ids = ProducerIds(self._request)
+
+    def _request(self) -> None:
+        broker = self._broker
+        metadata = broker.metadata
+        first = max(metadata.image.next_producer_id, self._largest_known() + 1)
+        record = metadata_records.producer_ids(broker.node_id, -1, first + BLOCK_SIZE)
+        try:
+            metadata.append([record], broker.now_ms)
+        except KafkaError:
+            broker.durability.soon(self.producer_ids.block_failed)
+            return
+
+        def durable(error: ErrorCode) -> None:
+            if error != ErrorCode.NONE:
+                self.producer_ids.block_failed()
+            else:
+                metadata.apply([record])
+                self.producer_ids.block_durable(first)
+
+        broker.durability.when_durable(metadata.log, durable)
+
+    def _largest_known(self) -> int:
+        """The largest producer id in any log: none of them may be given out again."""
+        if self._broker.metadata.image.next_producer_id:
+            return -1  # the registry knows better, and was asked before
+        largest = -1
+        for log in self._broker.logs.values():
+            largest = max([largest, *(entry.producer_id for entry in log.producers.entries())])
+        return largest

@@ -1,0 +1,70 @@
+"""After a crash: transactions that are open in a partition, behind what was durable before, and that their
+coordinator does not know of.
+
+Data and the coordinator's record of it share a flush, and a power cut may leave the data alone; it would hold
+the last stable offset for ever. Such a transaction joins the transaction of its producer, as its first batch
+would have done. If it may not, it is aborted. The marker has the next epoch, so that a retry of the batch is
+refused instead of being taken for a duplicate of what is aborted.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.coordinator.txn_events import AddPartitions, Answer
+from txnkafka.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.transactions import Transactions
+    from txnkafka.model import ProducerStateEntry, TopicPartition
+
+__all__ = ["settle"]
+
+LOG = logging.getLogger("txnkafka.broker")
+LARGEST_EPOCH: Final = 32767
+
+
+def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
+    """Let the unknown transactions of all logs join the transaction of their producer, or abort them."""
+    owners = {
+        metadata.producer_id: metadata
+        for state in transactions.coordinator.partitions.values()
+        for metadata in state.metadata.values()
+    }
+    for partition, log in broker.logs.items():
+        recovered_from = broker.data.recovered_from.get(partition, 0)
+        for entry in log.producers.open_transactions():
+            owner = owners.get(entry.producer_id)
+            is_known = owner is not None and partition in owner.topic_partitions
+            if is_known or entry.current_txn_first_offset < recovered_from:
+                continue
+            abort = partial(_abort_unknown, transactions, partition, entry)
+            if owner is None:
+                abort(Answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+                continue
+            event = AddPartitions(
+                owner.transactional_id, entry.producer_id, entry.producer_epoch, frozenset((partition,)),
+                owner.client_transaction_version,
+            )  # fmt: skip
+            transactions.coordinator.handle(event, abort, now_ms)
+
+
+def _abort_unknown(
+    transactions: Transactions, partition: TopicPartition, entry: ProducerStateEntry, answer: Answer
+) -> None:
+    """The coordinator has answered; unless it knows the transaction now, abort it in the partition."""
+    if answer.error == ErrorCode.NONE:
+        return
+    LOG.warning(
+        "%s: the transaction of producer %d that is open since offset %d is unknown to the coordinator: "
+        "aborted", partition, entry.producer_id, entry.current_txn_first_offset,
+    )  # fmt: skip
+    marker = WritableMarker(
+        entry.producer_id, min(entry.producer_epoch + 1, LARGEST_EPOCH), False, (partition,),
+        max(entry.coordinator_epoch, 0),
+    )  # fmt: skip
+    transactions.append_marker(partition, marker, lambda error: None)
