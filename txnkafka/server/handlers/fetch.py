@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from txnkafka.broker.requests import FetchedPartition, FetchPartition
 from txnkafka.broker.requests import FetchRequest as Wanted
 from txnkafka.error_codes import ErrorCode
-from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.model import TopicPartition
+from txnkafka.server.isolation_levels import isolation_level
 from txnkafka.wire.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -52,7 +53,7 @@ def handle(
                 )
     wanted = Wanted(
         known,
-        IsolationLevel(request.isolation_level),
+        isolation_level(request.isolation_level),
         request.min_bytes,
         request.max_bytes,
         0 if unknown else request.max_wait_ms,

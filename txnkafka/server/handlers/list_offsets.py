@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.requests import OffsetAnswer, OffsetQuery
 from txnkafka.error_codes import ErrorCode
-from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.model import TopicPartition
+from txnkafka.server.isolation_levels import isolation_level
 from txnkafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -41,7 +42,7 @@ def handle(
         for each in topic.partitions
         if _is_known(each, version)
     ]
-    answers = broker.list_offsets(queries, IsolationLevel(request.isolation_level))
+    answers = broker.list_offsets(queries, isolation_level(request.isolation_level))
 
     def response(name: str, each: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         is_known = _is_known(each, version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.transactions import WritableMarker
+from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.model import TopicPartition
 from txnkafka.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
