@@ -1,5 +1,5 @@
-"""Kafka's names of broker settings beside those of ``BrokerConfig``: what topics have by another name, what has
-no effect on a broker of one node, what is set in another way, what there is not.
+"""Kafka's names of broker settings beside those of ``BrokerConfig``: what topics have by another name, what
+has no effect on a broker of one node, what is set in another way, what there is not.
 
 Source: ``KafkaConfig``, ``ServerTopicConfigSynonyms``.
 """
@@ -49,8 +49,7 @@ TOPIC_SYNONYMS: Final = {
 }
 """Settings of the broker that topics have by another name, and by what a value is multiplied; 0 for text."""
 
-WITHOUT_EFFECT: Final = frozenset(
-    """
+_NAMES = """
     background.threads broker.heartbeat.interval.ms broker.id broker.rack broker.session.timeout.ms
     controlled.shutdown.enable controller.listener.names controller.quorum.append.linger.ms
     controller.quorum.bootstrap.servers controller.quorum.election.timeout.ms
@@ -59,7 +58,8 @@ WITHOUT_EFFECT: Final = frozenset(
     fetch.purgatory.purge.interval.requests group.consumer.heartbeat.interval.ms
     group.consumer.session.timeout.ms group.coordinator.append.linger.ms
     group.coordinator.rebalance.protocols group.coordinator.threads group.initial.rebalance.delay.ms
-    group.max.session.timeout.ms group.max.size group.min.session.timeout.ms initial.broker.registration.timeout.ms
+    group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
+    initial.broker.registration.timeout.ms
      leader.imbalance.check.interval.seconds auto.leader.rebalance.enable
     log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor
     log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads
@@ -81,8 +81,8 @@ WITHOUT_EFFECT: Final = frozenset(
     server.max.startup.time.ms socket.listen.backlog.size socket.receive.buffer.bytes
     socket.send.buffer.bytes transaction.state.log.load.buffer.size transaction.state.log.min.isr
     transaction.state.log.replication.factor unclean.leader.election.enable
-    """.split()
-)
+"""
+WITHOUT_EFFECT: Final = frozenset(_NAMES.split())
 """Settings that are accepted and change nothing: there is one node, one directory and one thread."""
 
 _ELSEWHERE: Final = {
@@ -96,7 +96,15 @@ _NOT_HERE: Final = {
     "transaction.two.phase.commit.enable": "two-phase commit is not supported",
     "unstable.api.versions.enable": "unstable versions are not supported",
 }
-_WITHOUT_SECURITY: Final = ("sasl.", "ssl.", "security.", "listener.", "inter.broker.", "password.", "delegation.")
+_WITHOUT_SECURITY: Final = (
+    "sasl.",
+    "ssl.",
+    "security.",
+    "listener.",
+    "inter.broker.",
+    "password.",
+    "delegation.",
+)
 
 
 def refusal(name: str, settings: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -20,7 +20,7 @@ __all__ = ["serve"]
 Value = TypeVar("Value")
 
 
-class Address(click.ParamType):
+class Address(click.ParamType[Any]):
     """HOST:PORT, with brackets around an IPv6 address."""
 
     name = "HOST:PORT"
@@ -38,7 +38,7 @@ class Address(click.ParamType):
         return host, int(port)
 
 
-class Setting(click.ParamType):
+class Setting(click.ParamType[Any]):
     """KEY=VALUE."""
 
     name = "KEY=VALUE"
@@ -55,7 +55,7 @@ class Setting(click.ParamType):
         return name.strip(), text.strip()
 
 
-class NewTopic(click.ParamType):
+class NewTopic(click.ParamType[Any]):
     """NAME:PARTITIONS."""
 
     name = "NAME:PARTITIONS"
@@ -108,12 +108,12 @@ def serve(
     """Serve a data directory to Kafka clients, as a broker of one node: topics, idempotent and transactional
     producers, consumers with assigned partitions.
 
-    The directory is Apache Kafka's: one that a stopped single-node Kafka has left can be served, and the other
-    way round. Nothing is encrypted and nobody is authenticated: listen on addresses that only trusted clients
-    reach.
+    The directory is Apache Kafka's: one that a stopped single-node Kafka has left can be served, and the
+    other way round. Nothing is encrypted and nobody is authenticated: listen on addresses that only trusted
+    clients reach.
 
-    The first line on stdout, 'listening on HOST:PORT', is printed when clients can connect. SIGTERM and SIGINT
-    stop the broker: what was acknowledged is finished, and the directory is closed cleanly.
+    The first line on stdout, 'listening on HOST:PORT', is printed when clients can connect. SIGTERM and
+    SIGINT stop the broker: what was acknowledged is finished, and the directory is closed cleanly.
 
     Exit status: 0 stopped by a signal, 2 failure.
     """

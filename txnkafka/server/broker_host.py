@@ -45,8 +45,8 @@ class Loop(Protocol):
 
 
 class BrokerHost:
-    """Owns the thread in which a broker's flushes and work run. ``on_turn`` is called at the beginning of each
-    turn, ``on_failure`` with an exception of the broker itself, after which nothing is run any more."""
+    """Owns the thread in which a broker's flushes and work run. ``on_turn`` is called at the beginning of
+    each turn, ``on_failure`` with an exception of the broker itself, after which nothing is run any more."""
 
     def __init__(
         self,
@@ -112,7 +112,11 @@ class BrokerHost:
     def _flushed(self, flush: Flush, ran: Future[Any]) -> None:
         try:
             error = ran.exception()
-            failed = ran.result() if error is None else dict.fromkeys((log for log, _ in flush.logs), OSError(error))
+            failed = (
+                ran.result()
+                if error is None
+                else dict.fromkeys((log for log, _ in flush.logs), OSError(error))
+            )
             self.broker.finish_flush(flush, failed, now_ms=self.now_ms())
         except Exception as failure:
             self._fail(failure)

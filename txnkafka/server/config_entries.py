@@ -72,9 +72,7 @@ def broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
         levels = [(name, default, _DEFAULT)]
         if value != default:
             levels.insert(0, (name, value, _OF_BROKER))
-        entries.append(
-            ConfigEntry(name, value, levels[0][2], _TYPES[str(setting.type)], None, tuple(levels))
-        )
+        entries.append(ConfigEntry(name, value, levels[0][2], _TYPES[str(setting.type)], None, tuple(levels)))
     return entries
 
 

@@ -21,7 +21,7 @@ class CloseConnection(NamedTuple):
 
 
 Reply = Callable[[Any], None]
-"""Takes the response, once, now or later: a message, None where the request has no answer, CloseConnection."""
+"""Takes the response, once, now or later: a message, None where the request has none, CloseConnection."""
 
 
 class Node(NamedTuple):

@@ -2,7 +2,7 @@
 
 Bytes are received into blocks of ``BLOCK_SIZE`` bytes that all connections share and use again. A frame is a
 view of its block, which is not written to until every frame in it is released. A frame that is larger than a
-block gets memory that doubles as its bytes arrive, so a size alone, which anybody can send, allocates nothing.
+block gets memory that doubles as its bytes arrive: a size alone, which anybody can send, allocates nothing.
 
 Source: ``NetworkReceive``, whose frames are bounded by ``socket.request.max.bytes``.
 """
@@ -93,8 +93,8 @@ class ReceiveBuffer:
         self._end += count
 
     def next_frame(self) -> Frame | None:
-        """The next frame, to be released; None while it is not complete. Raises InvalidRequestError for a size
-        that no frame has."""
+        """The next frame, to be released; None while it is not complete. Raises InvalidRequestError for a
+        size that no frame has."""
         block = self._block
         if block is None or self._end - self._start < _SIZE.size:
             self._rest()

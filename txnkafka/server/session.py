@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.errors import InvalidRequestError
 from txnkafka.server.receive_buffer import ReceiveBuffer
-from txnkafka.wire.messages.apis import API_VERSIONS, APIS
+from txnkafka.wire.messages.apis import API_VERSIONS
 from txnkafka.wire.messages.frames import read_request, read_request_header, write_response
 
 if TYPE_CHECKING:

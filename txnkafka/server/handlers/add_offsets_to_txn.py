@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn: a group whose offsets a transaction commits; its partition of ``__consumer_offsets`` joins.
+"""AddOffsetsToTxn: a group whose offsets a transaction commits: its partition of ``__consumer_offsets``.
 
 Versions 0 to 4. PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 2. Clients of ``transaction.version`` 2 do
 not send it: TxnOffsetCommit adds the group (KIP-890).

@@ -4,8 +4,8 @@ Versions 0 to 4. Version 3 tells features; it leaves out supported features whos
 clients refuse (KAFKA-17011), 4 tells all. Any later version is answered in version 0 with UNSUPPORTED_VERSION
 and the versions of ApiVersions alone, so that the client can ask again (KIP-511).
 
-Clients decide here how they write transactions: the finalized level 2 of ``transaction.version`` lets them use
-the versions that add partitions with the data (KIP-890).
+Clients decide here how they write transactions: the finalized level 2 of ``transaction.version`` lets them
+use the versions that add partitions with the data (KIP-890).
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ SUPPORTED_FEATURES: Final = {
 _LEGAL_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(
-    broker: Broker, request: ApiVersionsRequest, version: int, context: Context, reply: Reply
-) -> None:
+def handle(broker: Broker, request: ApiVersionsRequest, version: int, context: Context, reply: Reply) -> None:
     """Answer at once."""
     own = APIS[API_VERSIONS]
     if not own.has(version):
@@ -66,7 +64,9 @@ def _is_legal(request: ApiVersionsRequest) -> bool:
 def _answer(broker: Broker, version: int) -> ApiVersionsResponse:
     ranges = [(key, *APIS[key].announced) for key in sorted(SERVED)]
     return ApiVersionsResponse(
-        api_keys=tuple(ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in ranges),
+        api_keys=tuple(
+            ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in ranges
+        ),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in SUPPORTED_FEATURES.items()

@@ -1,7 +1,7 @@
 """DeleteTopics: topics and all their records.
 
-Versions 1 to 6. Up to 5 by name; 6 by name or by id, not both. Error messages from 5 on. Where topics must not
-be deleted (``delete.topic.enable``) versions before 3 get INVALID_REQUEST for TOPIC_DELETION_DISABLED.
+Versions 1 to 6. Up to 5 by name; 6 by name or by id, not both. Error messages from 5 on. Where topics must
+not be deleted (``delete.topic.enable``) versions before 3 get INVALID_REQUEST for TOPIC_DELETION_DISABLED.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def handle(
     broker: Broker, request: DeleteTopicsRequest, version: int, context: Context, reply: Reply
 ) -> None:
     """Answer when the topics are durably gone."""
-    asked = request.topics if version >= 6 else tuple(DeleteTopicState(name=name) for name in request.topic_names)
+    asked = (
+        request.topics if version >= 6 else tuple(DeleteTopicState(name=name) for name in request.topic_names)
+    )
     counts = Counter(asked)
     refused = [_refused(each, counts[each]) for each in counts]
     wanted = [each for each, refusal in zip(counts, refused, strict=True) if refusal is None]

@@ -1,7 +1,7 @@
 """DescribeConfigs: the settings of topics and of this broker, each with where its value comes from.
 
-Versions 1 to 4. Synonyms, the same setting of the broker and its default, are given on request; from 3 on so is
-the documentation, and the type is told. Broker settings are read-only: they are those of the command line.
+Versions 1 to 4. Synonyms, the same setting of the broker and its default, are given on request; from 3 on
+so is the documentation, and there is a type. Broker settings are read-only: the command line has them.
 """
 
 from __future__ import annotations

@@ -39,5 +39,7 @@ def _state(broker: Broker, transactional_id: str) -> TransactionState:
         transaction_start_time_ms=found.start_ms,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
-        topics=tuple(TopicData(topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items()),
+        topics=tuple(
+            TopicData(topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items()
+        ),
     )

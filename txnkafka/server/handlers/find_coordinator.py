@@ -1,8 +1,9 @@
 """FindCoordinator: the broker that coordinates groups and transactional ids; with one broker, this one.
 
 Versions 0 to 6. Version 0 asks for groups only, 1 adds kind 1, transactions; from 4 on there are several keys
-(KIP-699); 6 has kind 2, share groups, which this broker does not serve: INVALID_REQUEST. The first transactional
-id that is asked for creates ``__transaction_state``, and is answered COORDINATOR_NOT_AVAILABLE meanwhile.
+(KIP-699); 6 has kind 2, share groups, which this broker does not serve: INVALID_REQUEST. The first
+transactional id that is asked for creates ``__transaction_state``, and is answered COORDINATOR_NOT_AVAILABLE
+meanwhile.
 """
 
 from __future__ import annotations

@@ -32,12 +32,12 @@ _SINCE: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
 _UNSUPPORTED: Final = OffsetAnswer(ErrorCode.UNSUPPORTED_VERSION)
 
 
-def handle(
-    broker: Broker, request: ListOffsetsRequest, version: int, context: Context, reply: Reply
-) -> None:
+def handle(broker: Broker, request: ListOffsetsRequest, version: int, context: Context, reply: Reply) -> None:
     """Answer at once."""
     queries = [
-        OffsetQuery(TopicPartition(topic.name, each.partition_index), each.timestamp, each.current_leader_epoch)
+        OffsetQuery(
+            TopicPartition(topic.name, each.partition_index), each.timestamp, each.current_leader_epoch
+        )
         for topic in request.topics
         for each in topic.partitions
         if _is_known(each, version)

@@ -103,9 +103,7 @@ class _Answer:
             return self.of([self.topic(name, errors.get(name, ErrorCode.NONE)) for name in names])
         return self.of([self._topic_of_id(each) for each in dict.fromkeys(topic.topic_id for topic in by_id)])
 
-    def of(
-        self, topics: list[MetadataResponseTopic], error: ErrorCode = ErrorCode.NONE
-    ) -> MetadataResponse:
+    def of(self, topics: list[MetadataResponseTopic], error: ErrorCode = ErrorCode.NONE) -> MetadataResponse:
         """The answer with these topics."""
         node_id = self._broker.node_id
         broker = MetadataResponseBroker(node_id=node_id, host=self._node.host, port=self._node.port)
@@ -136,7 +134,9 @@ class _Answer:
             is_internal=is_internal,
             partitions=tuple(
                 MetadataResponsePartition(
-                    error_code=ErrorCode.LEADER_NOT_AVAILABLE if each.leader == _NO_LEADER else ErrorCode.NONE,
+                    error_code=ErrorCode.LEADER_NOT_AVAILABLE
+                    if each.leader == _NO_LEADER
+                    else ErrorCode.NONE,
                     partition_index=number,
                     leader_id=each.leader,
                     leader_epoch=each.leader_epoch,

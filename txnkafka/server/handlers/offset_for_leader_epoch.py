@@ -1,6 +1,7 @@
 """OffsetForLeaderEpoch: where a leader epoch ends, so that a consumer notices that a log was truncated.
 
-Versions 2 to 4. The current leader epoch, which fences clients with old metadata, is in all of them (KIP-320).
+Versions 2 to 4. The current leader epoch, which fences clients with old metadata, is in all of them
+(KIP-320).
 """
 
 from __future__ import annotations

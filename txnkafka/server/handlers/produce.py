@@ -1,8 +1,8 @@
 """Produce: record batches for partitions, one each.
 
 Versions 3 to 13, announced from 0 on (KAFKA-18659). Up to 12 topics have names, 13 has ids. Version 12 adds
-the partitions to the transaction by itself, 11 knows TRANSACTION_ABORTABLE, earlier ones get INVALID_TXN_STATE
-(KIP-890). zstd needs version 7. Records that were refused are named from version 8 on.
+the partitions to the transaction by itself, 11 knows TRANSACTION_ABORTABLE, earlier ones get
+INVALID_TXN_STATE (KIP-890). zstd needs version 7. Records that were refused are named from version 8 on.
 
 A request with ``acks`` 0 has no answer; when it fails the connection is closed, so that the producer learns
 that something is wrong.
@@ -44,9 +44,7 @@ def handle(broker: Broker, request: ProduceRequest, version: int, context: Conte
     """Answer when everything is durable that the broker could append."""
     answer = _Answer(broker, request, version, context)
     batches = {
-        partition: records
-        for partition, records in answer.batches.items()
-        if partition not in answer.refused
+        partition: records for partition, records in answer.batches.items() if partition not in answer.refused
     }
     if not batches:
         reply(answer.of({}))
@@ -71,7 +69,9 @@ class _Answer:
         self._request = request
         self._client_id = context.client_id
         names = broker.image.topic_names
-        self._names = [names.get(topic.topic_id) if version >= 13 else topic.name for topic in request.topic_data]
+        self._names = [
+            names.get(topic.topic_id) if version >= 13 else topic.name for topic in request.topic_data
+        ]
         self.batches: dict[TopicPartition, memoryview | None] = {}
         self.refused: dict[TopicPartition, ProduceResult] = {}
         for name, topic in zip(self._names, request.topic_data, strict=True):
@@ -87,7 +87,9 @@ class _Answer:
         """The answer when the broker has appended, or refused, the rest."""
         results = {**results, **self.refused}
         if self._request.acks == 0:
-            failed = [f"{partition}: {result.error.name}" for partition, result in results.items() if result.error]
+            failed = [
+                f"{partition}: {result.error.name}" for partition, result in results.items() if result.error
+            ]
             failed += [f"{topic.topic_id}: UNKNOWN_TOPIC_ID" for topic in self._topics_not_there()]
             return CloseConnection(f"produce with acks 0 failed for {', '.join(failed)}") if failed else None
         return ProduceResponse(

@@ -1,7 +1,7 @@
-"""WriteTxnMarkers: end markers written into partitions, as ``kafka-transactions abort`` asks for them (KIP-664).
+"""WriteTxnMarkers: end markers written into partitions, as ``kafka-transactions abort`` asks (KIP-664).
 
-Versions 1 and 2. The transaction version in 2 decides how strictly the marker's epoch is checked; 1 is checked
-as version 0. The coordinator does not hear of these markers.
+Versions 1 and 2. The transaction version in 2 decides how strictly the marker's epoch is checked; 1 is
+checked as version 0. The coordinator does not hear of these markers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ def handle(
             marker.producer_id,
             marker.producer_epoch,
             marker.transaction_result,
-            [TopicPartition(topic.name, number) for topic in marker.topics for number in topic.partition_indexes],
+            [
+                TopicPartition(topic.name, number)
+                for topic in marker.topics
+                for number in topic.partition_indexes
+            ],
             marker.coordinator_epoch,
             marker.transaction_version,
         )
