@@ -175,7 +175,7 @@ class _MessageHandler(logging.Handler):
 
 
 def _log_to(messages: Messages) -> None:
-    log = logging.getLogger("txnkafka")
-    log.addHandler(_MessageHandler(messages))
-    log.setLevel(logging.DEBUG if messages.verbosity > 0 else logging.INFO)
-    log.propagate = False
+    logger = logging.getLogger("txnkafka")
+    logger.addHandler(_MessageHandler(messages))
+    logger.setLevel(logging.DEBUG if messages.verbosity > 0 else logging.INFO)
+    logger.propagate = False

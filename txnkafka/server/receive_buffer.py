@@ -158,8 +158,8 @@ class ReceiveBuffer:
         """Put the incomplete frame at the beginning of a block that has room for more of it."""
         have, wanted = self._end - self._start, self._frame_size()
         part = block.view[self._start : self._end]
-        if wanted > BLOCK_SIZE and 2 * have > BLOCK_SIZE:
-            room = Block(min(wanted, 2 * have))
+        if have >= BLOCK_SIZE:  # full, of one large frame or of frames that nobody has taken
+            room = Block(min(wanted, 2 * have) if wanted > have else 2 * have)
         elif block.frames or len(block.view) != BLOCK_SIZE:
             room = self._pool.take()
         else:

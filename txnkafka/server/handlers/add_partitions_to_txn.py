@@ -8,6 +8,7 @@ not send it: Produce adds the partitions.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.old_clients import error_for
@@ -63,7 +64,7 @@ def handle(
     if not transactions:
         reply(AddPartitionsToTxnResponse())
     for i, transaction in enumerate(transactions):
-        _add(broker, transaction, version, context, lambda topics, i=i: added(i, topics))  # type: ignore[misc]
+        _add(broker, transaction, version, context, partial(added, i))
 
 
 def _add(

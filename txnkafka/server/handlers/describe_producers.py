@@ -1,4 +1,4 @@
-"""DescribeProducers: the producers that a partition knows and their open transactions (KIP-664). Version 0."""
+"""DescribeProducers: the producers that a partition knows, and their transactions (KIP-664). Version 0."""
 
 from __future__ import annotations
 
