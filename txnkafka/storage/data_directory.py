@@ -109,7 +109,7 @@ class DataDirectory:
             self.files.sync_directory(self.files.split(self.path)[0])
         lock = self.files.lock(self._file(LOCK_FILE))
         if lock is None:
-            raise LogDirError(f"{self.path} is locked by another process: stop the broker that uses it first")
+            raise LogDirError(f"{self.path} is locked by another owner: stop the broker that uses it first")
         return lock
 
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:

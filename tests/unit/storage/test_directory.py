@@ -51,7 +51,7 @@ def checkpoint(files: DataFiles, name: str) -> dict[TopicPartition, int]:
 def test_one_owner_in_a_process() -> None:
     files = MemoryFiles()
     directory = opened(files)
-    with pytest.raises(LogDirError, match="locked by another process"):
+    with pytest.raises(LogDirError, match="locked by another owner"):
         opened(files)
     directory.close()
     opened(files).close()
