@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["DataDirectory"]
 
 LOG = logging.getLogger("txnkafka.storage")
-_METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has an owner of its own
+_METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has another owner
 _NO_EPOCH = -1
 
 
