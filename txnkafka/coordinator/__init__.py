@@ -1,7 +1,7 @@
-"""What the coordinators of transactions and groups know: state that a replay of their logs makes.
+"""The state of transaction and group coordinators, built by a replay of their logs.
 
-Nothing here knows files, clocks or sockets. Each state has one method that changes it: ``replay``, which
-takes a ``LogEvent``. The owner of a coordinator's log and a reader of its files call the same one.
+No module here uses files, clocks or sockets. Each state is changed only by its method ``replay``, which takes
+a ``LogEvent``; the owner of a coordinator's log and a reader of its files call the same method.
 """
 
 from __future__ import annotations
