@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def _run(contest: Contest) -> Outcome | None:
-    """A contest that fails spoils the run, but the others are still worth seeing."""
+    """Run all contests; a failed contest fails the run, but the others are still run and shown."""
     try:
         outcome = run_contest(contest)
     except DisagreementError as difference:

@@ -66,7 +66,7 @@ class Batches:
 
     @property
     def file(self) -> Path:
-        """Made when it is not there."""
+        """The data, created on first use."""
         kind = "idempotent" if self.idempotent else "plain"
         path = BUILD / "bench" / "batches" / f"{kind}-{self.records}-{self.count}-v{VERSION}"
         if not path.exists():
@@ -101,7 +101,7 @@ class Batches:
 
 
 class _OverLogs:
-    """What the sides have in common: a directory that is empty before each round."""
+    """The common part of all sides: a directory that is empty before each round."""
 
     output = "logs"
 
@@ -132,7 +132,7 @@ class _OverLogs:
 
 
 class _NoWriteFiles(LocalDataFiles):
-    """Files that take writes and do nothing: what is left is the append's own work."""
+    """Files that ignore writes, so that only the work of the append itself is measured."""
 
     def create(self, path: str) -> LocalDataFile:
         file = super().create(path)
@@ -150,7 +150,7 @@ def _nothing(position: int, parts: Sequence[Bytes]) -> None:
 
 
 class AppendSide(_OverLogs):
-    """txnkafka's, with or without the write."""
+    """Appends by txnkafka, with or without the write."""
 
     def __init__(self, batches: Batches, *, writes: bool = True) -> None:
         super().__init__("txnkafka" if writes else WITHOUT_WRITE, batches)
@@ -177,7 +177,7 @@ class AppendSide(_OverLogs):
             for i, directory in enumerate(self._fresh())
         ]
         for batch in self._input:
-            batch[:8] = bytes(8)  # the last round left its offset there
+            batch[:8] = bytes(8)  # the last round has set an offset
         first, count = self._batches.group, len(self._input)
         self._append_durably(logs, 0, first)
         timing: list[tuple[float, float]] = []
@@ -190,7 +190,7 @@ class AppendSide(_OverLogs):
         return Timing(*timing[0], count - first)
 
     def _give_back(self) -> None:
-        """Leave the logs of a round as they are: what is not on the disk yet shall not get there."""
+        """Drop the logs of a round without a flush, so that their unsynced bytes are not written."""
         for log in self._logs:
             log.local.close_files()
 
@@ -219,7 +219,7 @@ class AppendSide(_OverLogs):
 
 
 class RawSide(_OverLogs):
-    """The system calls alone, on files that were opened before."""
+    """Only the system calls, on files that were opened before."""
 
     def __init__(self, batches: Batches) -> None:
         super().__init__("pwrite and fdatasync" if batches.group else "pwrite", batches)
@@ -230,7 +230,7 @@ class RawSide(_OverLogs):
         self.run()
 
     def run(self) -> Timing:
-        files = [os.open(each / "log", os.O_RDWR | os.O_CREAT) for each in self._fresh()]
+        files = [os.open(path / "log", os.O_RDWR | os.O_CREAT) for path in self._fresh()]
         positions, first, count = [0] * len(files), self._batches.group, len(self._input)
         self._write(files, positions, 0, first)
         timing: list[tuple[float, float]] = []
@@ -254,7 +254,7 @@ class RawSide(_OverLogs):
 
 
 class JavaAppendSide(_OverLogs):
-    """Kafka's."""
+    """Appends by Kafka."""
 
     def __init__(self, batches: Batches) -> None:
         super().__init__("java UnifiedLog", batches)
@@ -286,7 +286,7 @@ def contests(plan: object) -> list[Contest]:
         found += [_append(label, records, total, rounds, idempotent=False) for label, records in SIZES]
     else:
         groups = GROUPS[1:2]
-    return [*found, *(_durable(each, flushes, 2 * rounds + 1) for each in groups)]
+    return [*found, *(_durable(group, flushes, 2 * rounds + 1) for group in groups)]
 
 
 def _append(label: str, records: int, total: int, rounds: int, *, idempotent: bool) -> Contest:

@@ -92,7 +92,7 @@ CODECS: dict[str, tuple[Callable[[memoryview], list[memoryview]], Block]] = {
 
 
 class BareCodecSide:
-    """Decompresses every batch of a segment and looks at nothing."""
+    """Decompresses every batch of a segment and ignores the result."""
 
     def __init__(self, segment: Path, codec: str, *, output: str = "records") -> None:
         self.name = f"bare {codec}"
@@ -143,7 +143,7 @@ def _records(header: BatchHeader, content: bytes) -> Iterator[Any]:
         HEADER_SIZE - 12 + len(content),
         header.partition_leader_epoch,
         2,
-        0,  # its CRC, which nobody looks at here
+        0,  # its CRC, which is not checked here
         header.attributes & ~0x07,
         header.last_offset - header.base_offset,
         header.base_timestamp,

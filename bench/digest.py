@@ -1,4 +1,4 @@
-"""What both sides of a comparison must agree on: the digest of the records that a side saw.
+"""The digest of the records that a side has read, on which both sides of a comparison must agree.
 
 Bytes enter as CRC-32 of all keys and of all values, one after the other, in record order; where one
 ends and the next begins is in the CRC of the lengths (int32 pairs, little-endian, -1 for null).
@@ -33,12 +33,12 @@ class Digest(NamedTuple):
 
     @classmethod
     def of(cls, fields: Mapping[str, int]) -> Digest:
-        """Take the fields of the JSON object that the Java side prints."""
+        """Create a digest from the JSON object that the Java side prints."""
         return cls(**{name: fields[name] for name in cls._fields})
 
     @property
     def touch_sum(self) -> int:
-        """The sum that a timed Java round keeps (Touch.java), before it wraps around at 64 bits."""
+        """The sum of a timed Java round (Touch.java), before it wraps around at 64 bits."""
         return self.offset_sum + self.timestamp_sum + self.key_bytes + self.value_bytes
 
 
@@ -58,13 +58,13 @@ class DigestBuilder:
         self._length_crc = zlib.crc32(_pack_lengths(key_length, value_length), self._length_crc)
 
     def add_copies(self, columns: Any) -> None:
-        """Add what a RecordColumns holds in copy form."""
+        """Add the records of a RecordColumns in copy form."""
         key_lengths = _lengths(columns.key_offsets, columns.key_validity)
         value_lengths = _lengths(columns.value_offsets, columns.value_validity)
         self._add_columns(columns, key_lengths, value_lengths, columns.key_data, columns.value_data)
 
     def add_views(self, columns: Any, source: Any) -> None:
-        """Add what a RecordColumns holds in view form; positions count from the first byte of ``source``."""
+        """Add the records of a RecordColumns in view form; positions are relative to ``source``."""
         key_lengths = np.array(columns.key_lengths)
         value_lengths = np.array(columns.value_lengths)
         keys = _gather(source, columns.key_positions, key_lengths)

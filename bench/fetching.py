@@ -56,7 +56,7 @@ class Fetches:
 
 
 class _FetchSide:
-    """What both sides have: the same log, which the first one writes, and a buffer."""
+    """The common part of both sides: the same log, which the first one writes, and a buffer."""
 
     output = "batches"
 
@@ -87,7 +87,7 @@ class _FetchSide:
 
 
 class SliceSide(_FetchSide):
-    """txnkafka's."""
+    """Fetches by txnkafka."""
 
     def __init__(self, fetches: Fetches) -> None:
         super().__init__("slice", fetches)
@@ -119,7 +119,7 @@ class SliceSide(_FetchSide):
 
 
 class PreadvSide(_FetchSide):
-    """The system call alone, on a file that was opened before, from positions that a plain walk has found."""
+    """Only the system call, on a file that was opened before, at positions found by a plain walk."""
 
     def __init__(self, fetches: Fetches) -> None:
         super().__init__("preadv", fetches)

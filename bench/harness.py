@@ -1,7 +1,7 @@
-"""Runs the sides of a contest in turn and compares what they cost and what they saw.
+"""Runs the sides of a contest in turn, and compares their costs and the data that they have read.
 
 Round r runs every side once before round r + 1 begins, so that a noisy minute hits all of them. The
-cost is CPU seconds (of the thread, or of the process and its children, as the side says), because
+cost is CPU seconds (of the thread, or of the process and its children, depending on the side), because
 wall clock means little on a shared machine. A ratio is taken within each round; its median is the
 result. When sides that claim the same output differ, the run fails.
 """
@@ -30,12 +30,12 @@ __all__ = [
 
 
 class DisagreementError(Exception):
-    """Two sides of a contest did not see the same data."""
+    """Two sides of a contest have not read the same data."""
 
 
 class Timing(NamedTuple):
-    """One round of one side. ``units`` is what it processed: records, batches; ``peak_bytes`` of memory so
-    far, where the side can tell; ``detail`` is what else is worth to be seen of the last round."""
+    """One round of one side. ``units`` is the number of processed records or batches, ``peak_bytes`` the peak
+    memory so far, if it is known; ``detail`` is additional text about the last round."""
 
     cpu: float
     wall: float
@@ -45,22 +45,22 @@ class Timing(NamedTuple):
 
 
 class Side(Protocol):
-    """One of the programs that are compared."""
+    """One of the compared programs."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def output(self) -> str:
-        """Sides with the same word here must give equal digests."""
+        """Sides with the same value must have equal digests."""
 
     def warm(self) -> None:
-        """Get ready for the first round: load, compile, fill caches."""
+        """Prepare the first round: load, compile, fill caches."""
 
     def run(self) -> Timing: ...
 
     def digest(self) -> object:
-        """What it saw, untimed, after the last round; None when the side cannot tell."""
+        """Return the digest of the data, untimed, after the last round; None when the side has none."""
 
     def close(self) -> None: ...
 
@@ -107,7 +107,7 @@ class SideResult:
     wall: list[float] = field(default_factory=list)
     peak_bytes: int = 0
     detail: str = ""
-    is_compared: bool = False  # its digest was held against that of another side
+    is_compared: bool = False  # its digest was compared with that of another side
 
     def add(self, timing: Timing) -> None:
         self.cpu.append(timing.cpu)
@@ -146,8 +146,8 @@ class Outcome:
     @property
     def missed(self) -> int:
         """The number of goals and limits that were not reached."""
-        goals = sum(self.met(each) is False for each in self.contest.comparisons)
-        return goals + sum(not self.within(*each) for each in self.contest.limits)
+        goals = sum(self.met(comparison) is False for comparison in self.contest.comparisons)
+        return goals + sum(not self.within(*limit) for limit in self.contest.limits)
 
 
 @contextlib.contextmanager

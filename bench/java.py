@@ -24,7 +24,7 @@ BUILD = HERE.parent / "build"
 CLASSES = BUILD / "bench" / "classes"
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 COLLECTOR = ["-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
-# Fixed and touched beforehand, or first touches of memory are charged to whichever round meets them.
+# Fixed and touched beforehand, else the first use of memory is charged to a random round.
 MEMORY = ["-Xms448m", "-Xmx448m", "-Xmn160m", "-XX:+AlwaysPreTouch"]
 TOOL_OPTIONS = [
     "-Xmx256M",

@@ -34,7 +34,7 @@ RATE_ROUNDS = 5
 
 
 def describe() -> dict[str, str]:
-    """What one has to know of the machine, as label and text."""
+    """Return the relevant facts about the machine, as label and text."""
     java = JavaProcess()
     versions = java.ask("version")
     java.close()

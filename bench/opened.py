@@ -1,5 +1,5 @@
-"""`python -m bench.opened DIR [close]` opens a data directory in a process of its own, says what that has
-cost as JSON, and dies; with the word close behind it, it closes the directory in order before that."""
+"""`python -m bench.opened DIR [close]` opens a data directory in a separate process, prints the cost as JSON,
+and exits without closing; with the argument close it closes the directory in order before."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _resident_bytes() -> int:
-    """0 where there is no /proc."""
+    """Return the memory of this process; 0 without /proc."""
     status = Path("/proc/self/statm")
     return int(status.read_text().split()[1]) * resource.getpagesize() if status.exists() else 0
 

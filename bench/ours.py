@@ -2,7 +2,7 @@
 
 Every pass over a directory opens it, plans, maps or reads the file, scans headers, selects and decodes;
 CRCs are checked. Column memory is reused from chunk to chunk, except where a side is called "fresh":
-there every chunk is kept until the pass ends, as by somebody who collects all of it.
+there every chunk is kept until the pass ends, as by a caller that collects all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parts of the work alone: what no reader could save, however its own code were written.
+"""Single parts of the work: the costs that no reader can avoid, however it is implemented.
 
 They say why a goal is out of reach, or that it is not: a side that only computes checksums, only walks over
 records, or only maps a file. A part sees no records, so it has no digest.
@@ -102,7 +102,7 @@ class ChecksumsAndWalk(WalkPart):
 
 
 class MapPart(_Part):
-    """Maps the file, has one byte of each page looked at, and unmaps it."""
+    """Maps the file, reads one byte of each page, and unmaps it."""
 
     name = "mapping and page faults alone"
 

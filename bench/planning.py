@@ -1,4 +1,4 @@
-"""Planning a log again that has grown: from the checkpoint of the plan before, and as a whole."""
+"""Planning a log again after appends: from the checkpoint of the previous plan, and as a whole."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class PlanSide:
         return self._planned_end()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 def contests(size: int, rounds: int) -> list[Contest]:
-    """One, over a log of ``size`` bytes."""
+    """Return the contest over a log of ``size`` bytes."""
     source = Input("100", size)
 
     def sides() -> Sequence[Side]:

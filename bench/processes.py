@@ -31,7 +31,7 @@ RECORD_LINE = re.compile(
 
 
 class ProcessSide:
-    """One command. ``units`` is what it says it processed, since it is not looked at in timed rounds."""
+    """One command. ``units`` is the reported number, since the output is not read in timed rounds."""
 
     output = "output"
 

@@ -41,7 +41,7 @@ SMALL = ["-Xms1g", "-Xmx1g", "-Xmn512m"]
 
 
 class Rounds(Protocol):
-    """How many rounds a plan wants, and whether it is the full one."""
+    """The number of rounds of a plan, and whether it is the full one."""
 
     @property
     def rounds(self) -> int: ...
@@ -51,7 +51,7 @@ class Rounds(Protocol):
 
 
 def contests(plan: Rounds) -> list[Contest]:
-    """All of them; a million producers in full runs only, where Java needs minutes."""
+    """Return all contests; a million producers only in full runs, where Java needs minutes."""
     counts = [count for count in COUNTS if count < 1_000_000 or plan.spark_all]
     found = [_detection(count, plan.rounds if count < 1_000_000 else 3) for count in counts]
     return [*found, _snapshot("write", plan.rounds), _snapshot("load", plan.rounds)]
@@ -98,7 +98,7 @@ def before(producers: int) -> Any:
 
 @cache
 def batches(producers: int) -> Any:
-    """Batches of random producers; a repeated one has the sequences of the one before it."""
+    """Batches of random producers; a repeated one has the sequences of the previous one."""
     number = np.arange(max(400_000, producers))
     random = np.random.default_rng(producers)
     owner = random.integers(0, producers, len(number))
@@ -153,7 +153,7 @@ class TableSide:
         return Timing(*timing[0], len(self._batches), self._table.__sizeof__())
 
     def _append_each(self) -> int:
-        """Check each batch, and append it unless it is a duplicate; returns how many are."""
+        """Check each batch, and append it unless it is a duplicate; returns the number of duplicates."""
         check, append, duplicates = self._table.check, self._table.append, 0
         for content in self._batches:
             batch = read_batch(content)
@@ -215,7 +215,7 @@ class SnapshotSide:
 
 
 class JavaProducersSide:
-    """The same with ProducerStateManager."""
+    """Snapshot files of Kafka's ProducerStateManager."""
 
     name = "java"
 

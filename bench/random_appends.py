@@ -26,7 +26,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.work import perform
 
-GROUP = 64  # appends that one flush makes durable
+GROUP = 64  # appends per flush
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -38,7 +38,7 @@ def batch_of(partition: int, sequence: int) -> bytearray:
 
 
 def groups(partitions: int, count: int) -> Iterator[list[tuple[int, bytearray]]]:
-    """Groups of batches, each to a partition of its own; the first groups reach all partitions once."""
+    """Yield groups of batches, each to another partition; the first groups cover all partitions once."""
     rng = random.Random(1)
     sequences = [0] * partitions
     numbers = list(range(partitions))
@@ -51,7 +51,7 @@ def groups(partitions: int, count: int) -> Iterator[list[tuple[int, bytearray]]]
 
 
 class Logs:
-    """txnkafka's logs."""
+    """The logs of txnkafka."""
 
     def __init__(self, directory: Path, partitions: int) -> None:
         config = LogConfig()
@@ -75,7 +75,7 @@ class Logs:
 
 
 class Files:
-    """Files without anything around them."""
+    """Plain files."""
 
     def __init__(self, directory: Path, partitions: int) -> None:
         directory.mkdir()
@@ -126,7 +126,7 @@ def main() -> None:
 
 
 def resident_bytes() -> int:
-    """Memory of this process as it is now."""
+    """Return the current memory of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 

@@ -42,23 +42,23 @@ NOTE = (
 
 
 class Stop(Protocol):
-    """How the directory was left that is opened, and where it lies."""
+    """A directory to open: its path, and the state in which it was left."""
 
     @property
     def place(self) -> Path: ...
 
     def make(self, directory: Path) -> None:
-        """Leave a new directory like that."""
+        """Create the directory in this state."""
 
     def restore(self, directory: Path) -> None:
-        """Leave it like that again, after somebody has opened it and died."""
+        """Restore this state after a side has opened the directory and died."""
 
     def result(self, directory: Path) -> object:
-        """What opening has made of it, when it was closed in order."""
+        """Return the result of opening, after a close in order."""
 
 
 class _Opened:
-    """A directory that one side opens: a copy of its own, since all of them write into it."""
+    """A directory that one side opens: a separate copy, since every side writes to it."""
 
     output = "logs"
 
@@ -195,7 +195,7 @@ class Stopped:
                 (partition / name).write_bytes(content)
 
     def restore(self, directory: Path) -> None:
-        """Kafka makes room in indexes, and only takes it back when it stops in order."""
+        """Trim the indexes: Kafka preallocates them, and trims them only when it stops in order."""
         for partition in self._partitions(directory):
             os.truncate(partition / f"{0:020}.index", 0)
             os.truncate(partition / f"{0:020}.timeindex", 12)

@@ -45,13 +45,13 @@ def _verdict(met: bool | None) -> str:
 
 def _ratio_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
     name = outcome.contest.name
-    for each in outcome.contest.comparisons:
-        ratios = outcome.ratios(each)
-        goal = "" if each.goal is None else f"≥ {each.goal:g}"
+    for compared in outcome.contest.comparisons:
+        ratios = outcome.ratios(compared)
+        goal = "" if compared.goal is None else f"≥ {compared.goal:g}"
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
         median = f"{statistics.median(ratios):.2f}x"
-        against = f"{each.against}, wall clock" if each.by_wall else each.against
-        yield name, each.subject, against, median, spread, goal, _verdict(outcome.met(each))
+        against = f"{compared.against}, wall clock" if compared.by_wall else compared.against
+        yield name, compared.subject, against, median, spread, goal, _verdict(outcome.met(compared))
     for side, limit in outcome.contest.limits:
         rates = outcome.nanoseconds(side)
         spread = f"{_short(min(rates))} to {_short(max(rates))}"
@@ -143,7 +143,7 @@ def as_json(outcomes: Sequence[Outcome], machine: dict[str, str]) -> str:
             "units": outcome.units,
             "digests": outcome.digests,
             "sides": [_side_json(side) for side in outcome.sides.values()],
-            "comparisons": [_comparison_json(outcome, each) for each in outcome.contest.comparisons],
+            "comparisons": [_comparison_json(outcome, compared) for compared in outcome.contest.comparisons],
         }
         for outcome in outcomes
     ]

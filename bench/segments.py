@@ -55,7 +55,7 @@ class Input:
 
     @property
     def description(self) -> Path:
-        """Written last, beside the log directory: what the generator said of each partition."""
+        """The generator's facts about each partition, written last, beside the log directory."""
         return self.log_dir.with_suffix(".json")
 
     @property
@@ -65,7 +65,7 @@ class Input:
 
 
 def generate(inputs: list[Input]) -> None:
-    """Write those inputs that are not there yet."""
+    """Write the missing inputs."""
     missing = [wanted for wanted in dict.fromkeys(inputs) if not wanted.description.exists()]
     if not missing:
         return

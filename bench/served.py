@@ -39,7 +39,7 @@ def served(wanted: Input) -> KafkaBroker:
 
 
 def _attach(source: Path, target: Path) -> None:
-    """Put a log in the place of an empty one; ``partition.metadata`` with the topic's id stays."""
+    """Replace an empty log by another; ``partition.metadata`` with the topic's id stays."""
     for file in target.iterdir():
         if file.name != "partition.metadata":
             file.unlink()

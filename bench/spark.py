@@ -55,7 +55,7 @@ class _Program:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the Spark program of {self._reader} ended; what it said is above")
+            raise RuntimeError(f"the Spark program of {self._reader} ended; its output is above")
         return json.loads(line)
 
     def end(self) -> None:
@@ -66,9 +66,9 @@ _running: dict[tuple[str, int], _Program] = {}
 
 
 def _program(reader: str, cores: int) -> _Program:
-    """Those on another number of cores end: their memory is needed."""
-    for each in [each for each in _running if each[1] != cores]:
-        _running.pop(each).end()
+    """Stop the programs with another number of cores, since their memory is needed."""
+    for key in [key for key in _running if key[1] != cores]:
+        _running.pop(key).end()
     if (reader, cores) not in _running:
         _running[reader, cores] = _Program(reader, cores)
     return _running[reader, cores]
@@ -120,7 +120,7 @@ class SparkSide:
         return self._program.ask("digest", *self._job)
 
     def close(self) -> None:
-        """The program is there for the next contest."""
+        """Do nothing: the program is kept for the next contest."""
 
 
 def tree_cpu_seconds(root: int) -> float:
@@ -141,16 +141,16 @@ def _tree_peak_bytes(root: int) -> int:
         try:
             status = (process / "status").read_text()
         except OSError:
-            continue  # it ended meanwhile
+            continue  # it has ended meanwhile
         if match := re.search(r"VmHWM:\s+(\d+) kB", status):
             peaks += int(match[1]) << 10
     return peaks
 
 
 def _forget_peaks(root: int) -> None:
-    """Let peaks count from now on."""
+    """Reset the peaks of memory."""
     for process, _ in _tree(root):
-        with contextlib.suppress(OSError):  # it ended meanwhile
+        with contextlib.suppress(OSError):  # it has ended meanwhile
             (process / "clear_refs").write_text("5")
 
 
@@ -162,7 +162,7 @@ def _tree(root: int) -> Iterator[tuple[Path, list[str]]]:
             try:
                 found[int(entry.name)] = entry, (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
-                continue  # it ended meanwhile
+                continue  # it has ended meanwhile
     parents = {process: int(fields[1]) for process, (_, fields) in found.items()}
     yield from (found[process] for process in found if _descends(process, root, parents))
 

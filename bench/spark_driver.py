@@ -27,7 +27,7 @@ from txnkafka.spark.source_options import parse_source_options
 from txnkafka.spark.tables import find_table
 
 WORD = "eu-west-2"
-MIDDLE = b"n"  # of the keys' first letters
+MIDDLE = b"n"  # the middle of the keys' first letters
 TOPIC = "bench"
 ALL_COLUMNS = None
 Work = Callable[[SparkSession, str, str], object]
@@ -83,7 +83,7 @@ def scan_totals(spark: SparkSession, reader: str, address: str) -> tuple[object,
 
 
 def scan_value(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """The same with that column only."""
+    """The same with only that column."""
     return tuple(scanned(spark, reader, address, ["value"]).selectExpr("sum(length(value))").first() or ())
 
 
@@ -98,7 +98,7 @@ def few(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
 
 
 def counted(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """How many records: from batch headers, or by reading them."""
+    """The number of records: from batch headers, or by reading them."""
     if reader == "kafka":
         return tuple(rows(spark, reader, address).selectExpr("count(1)").first() or ())
     from txnkafka.spark import count
@@ -132,7 +132,7 @@ def exported(spark: SparkSession, reader: str, address: str) -> tuple[object, ..
             _export(spark, address, output)
         import pyarrow.parquet as pq
 
-        return (sum(pq.read_metadata(each).num_rows for each in Path(output).rglob("topic=*/**/*.parquet")),)
+        return (sum(pq.read_metadata(path).num_rows for path in Path(output).rglob("topic=*/**/*.parquet")),)
 
 
 def _export(spark: SparkSession, address: str, output: str) -> None:
@@ -145,7 +145,7 @@ def _export(spark: SparkSession, address: str, output: str) -> None:
         to="parquet", paths=(address,), topic=TOPIC, partition_by=("topic",), columns=columns
     )
     log_dir = LogDir(address)
-    chosen = [each for each in log_dir.topic_partitions if each.topic == TOPIC]
+    chosen = [found for found in log_dir.topic_partitions if found.topic == TOPIC]
     engine = SparkEngine(spark)
     export(log_dir, chosen, output, options, locate=lambda view: options.request, engine=engine)
 
@@ -168,7 +168,7 @@ def offset_sum(spark: SparkSession, reader: str, address: str) -> tuple[object, 
 
 
 def noop(spark: SparkSession, reader: str, address: str) -> None:
-    """Rows with all columns, written nowhere."""
+    """Rows with all columns, not written anywhere."""
     rows(spark, reader, address).write.format("noop").mode("overwrite").save()
 
 
@@ -180,7 +180,7 @@ def totals_where(matches: Matches, batch: pa.RecordBatch) -> tuple[int, int, int
     """Number, sum of offsets and value bytes of the records that match; keys and values are not copied."""
     found = matches(batch)
     columns = (batch.column("offset"), pc.binary_length(batch.column("value")))
-    offsets, sizes = (pc.sum(pc.filter(each, found)).as_py() or 0 for each in columns)
+    offsets, sizes = (pc.sum(pc.filter(column, found)).as_py() or 0 for column in columns)
     return pc.sum(found).as_py() or 0, offsets, sizes
 
 

@@ -61,7 +61,7 @@ def made_up(shape: Shape) -> list[Record]:
 
 
 def columns_of(records: Sequence[Record]) -> InputColumns:
-    """As Arrow has them."""
+    """Columns in Arrow's layout."""
     columns: dict[str, Any] = {"timestamps": array("q", [timestamp for _, _, timestamp in records])}
     for place, name in enumerate(("key", "value")):
         contents = [record[place] for record in records]
@@ -72,7 +72,7 @@ def columns_of(records: Sequence[Record]) -> InputColumns:
 
 
 class EncodeSide:
-    """Makes one batch ``repeat`` times."""
+    """Encodes one batch ``repeat`` times."""
 
     output = "batch"
 
@@ -94,7 +94,7 @@ class EncodeSide:
         return Timing(*timing[0], self._repeat * self._count)
 
     def digest(self) -> Digest:
-        """The records as they are read again, CRC checked."""
+        """Read the records back, with a check of the CRC."""
         batch = self._encode()
         index, columns, builder = scan(batch), RecordColumns(), DigestBuilder()
         decode_batches(batch, index, select(index), 0, len(index), columns)
@@ -102,7 +102,7 @@ class EncodeSide:
         return builder.digest()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 def aiokafka_encoder(records: Sequence[Record]) -> Callable[[], bytes]:

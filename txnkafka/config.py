@@ -36,8 +36,8 @@ class LogConfig:
 
     segment_bytes: int = _number(1 << 30, 14, _INT32_MAX, doc="size at which a segment is closed")
     segment_ms: int = _number(604_800_000, 1, doc="age at which a segment is closed")
-    segment_jitter_ms: int = _number(0, 0, doc="by how much at most segment.ms is shortened at random")
-    segment_index_bytes: int = _number(10 << 20, 4, _INT32_MAX, doc="size of an index that is full")
+    segment_jitter_ms: int = _number(0, 0, doc="maximum random reduction of segment.ms")
+    segment_index_bytes: int = _number(10 << 20, 4, _INT32_MAX, doc="maximum size of an index")
     index_interval_bytes: int = _number(4096, 0, _INT32_MAX, doc="bytes of log between index entries")
     flush_messages: int = _number(_INT64_MAX, 1, doc="records after which a flush is due")
     flush_ms: int = _number(_INT64_MAX, 0, doc="age of the oldest unflushed record at which a flush is due")
@@ -55,14 +55,14 @@ class LogConfig:
     compression_lz4_level: int = _number(9, 1, 17, doc="1 to 17")
     compression_zstd_level: int = _number(3, -131_072, 22, doc="-131072 to 22")
     message_timestamp_type: str = _words(
-        "CreateTime", ("CreateTime", "LogAppendTime"), doc="whose clock gives the records' timestamps"
+        "CreateTime", ("CreateTime", "LogAppendTime"), doc="source of record timestamps: producer or broker"
     )
     message_timestamp_before_max_ms: int = _number(_INT64_MAX, 0, doc="how old a timestamp may be")
     message_timestamp_after_max_ms: int = _number(3_600_000, 0, doc="how far ahead a timestamp may be")
-    preallocate: bool = _switch(False, doc="make a new segment's file as large as it may get")
-    transaction_partition_verification_enable: bool = _switch(True, doc="ask for KIP-890's verification")
+    preallocate: bool = _switch(False, doc="extend a new segment's file to segment.bytes")
+    transaction_partition_verification_enable: bool = _switch(True, doc="require the verification of KIP-890")
     producer_id_expiration_ms: int = _number(86_400_000, 1, doc="how long an idle producer is remembered")
-    max_idle_producers: int = _number(1_000_000, 1, doc="of these the oldest are forgotten; not Kafka's")
+    max_idle_producers: int = _number(1_000_000, 1, doc="above this the oldest are removed; not in Kafka")
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -95,7 +95,7 @@ class LogConfig:
 
     @property
     def log_append_time(self) -> bool:
-        """Whether the broker's clock gives the timestamps."""
+        """Whether timestamps are set by the broker's clock."""
         return self.message_timestamp_type == "LogAppendTime"
 
     @cached_property

@@ -1,4 +1,4 @@
-"""``ErrorCode``: the error codes of Apache Kafka 4.3.1, and what a client does about each of them.
+"""``ErrorCode``: the error codes of Apache Kafka 4.3.1, with the reaction that each requires of a client.
 
 Source: ``org.apache.kafka.common.protocol.Errors``; families are the base classes of its exceptions
 (KIP-1050). tests/conformance compares every row with Kafka's own classes.
@@ -13,34 +13,34 @@ __all__ = ["ErrorCode", "Family", "Outcome"]
 
 
 class Family(enum.Enum):
-    """The base class of a code's exception, from which a client learns what to do."""
+    """The base class of a code's exception, which determines the reaction of a client."""
 
     PLAIN = "ApiException"
     RETRIABLE = "RetriableException"
     REFRESH = "RefreshRetriableException"
-    """Retriable, once metadata or the coordinator were looked up again."""
+    """Retriable after a new lookup of metadata or coordinator."""
     ABORTABLE = "TransactionAbortableException"
     RECOVERABLE = "ApplicationRecoverableException"
-    """The application closes the client and goes on with a new one."""
+    """The application closes the client and continues with a new one."""
     CONFIGURATION = "InvalidConfigurationException"
 
 
 class Outcome(enum.Enum):
-    """What an answer with the code means to the transaction of its request.
+    """The consequence of an answer with the code for the transaction of its request.
 
-    The outcome of Produce, as ``TransactionManager.maybeTransitionToErrorState`` has it, for the codes that
-    brokers answer a producer with. ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, GROUP_AUTHORIZATION_FAILED,
-    OPERATION_NOT_ATTEMPTED and FENCED_INSTANCE_ID answer AddPartitionsToTxn, AddOffsetsToTxn and
-    TxnOffsetCommit, TRANSACTION_COORDINATOR_FENCED the coordinator that sent a marker. UNKNOWN_SERVER_ERROR
-    has no outcome: exceptions without a code of Kafka have it too. Some codes mean more in other requests:
-    INVALID_PRODUCER_EPOCH is fatal in EndTxn.
+    It is the outcome of Produce, as in ``TransactionManager.maybeTransitionToErrorState``, for the codes that
+    brokers send to a producer. ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, GROUP_AUTHORIZATION_FAILED,
+    OPERATION_NOT_ATTEMPTED and FENCED_INSTANCE_ID are answers to AddPartitionsToTxn, AddOffsetsToTxn and
+    TxnOffsetCommit, TRANSACTION_COORDINATOR_FENCED is one to a coordinator that has sent a marker.
+    UNKNOWN_SERVER_ERROR has no outcome, since exceptions without a code of Kafka have it, too. Some codes
+    have another consequence in other requests: INVALID_PRODUCER_EPOCH is fatal in EndTxn.
     """
 
     NONE = enum.auto()
     ABORTS = enum.auto()
-    """The transaction must be aborted; its producer goes on."""
+    """The transaction must be aborted; its producer can continue."""
     FATAL = enum.auto()
-    """The sender must not send any more."""
+    """The sender must stop sending."""
 
 
 class ErrorCode(enum.IntEnum):
@@ -57,7 +57,8 @@ class ErrorCode(enum.IntEnum):
 
     @classmethod
     def of(cls, code: int) -> ErrorCode:
-        """The row of a code; UNKNOWN_SERVER_ERROR for a code of a later Kafka, as ``Errors.forCode``."""
+        """Return the member for a code; UNKNOWN_SERVER_ERROR for a code of a later Kafka, like
+        ``Errors.forCode``."""
         return _ROWS.get(code, cls.UNKNOWN_SERVER_ERROR)
 
     @property
@@ -67,12 +68,12 @@ class ErrorCode(enum.IntEnum):
 
     @property
     def abortable(self) -> bool:
-        """Whether the transaction of the request must be aborted, after which its producer goes on."""
+        """Whether the transaction of the request must be aborted, after which its producer can continue."""
         return self.outcome is Outcome.ABORTS
 
     @property
     def fatal(self) -> bool:
-        """Whether whoever sent the request must not send any more."""
+        """Whether the sender of the request must stop sending."""
         return self.outcome is Outcome.FATAL
 
     UNKNOWN_SERVER_ERROR = -1

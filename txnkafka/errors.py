@@ -1,20 +1,20 @@
-"""Errors that a caller of txnkafka may want to tell apart.
+"""The errors of txnkafka, one class for each case that a caller may have to distinguish.
 
     KafkaError                      has a code of Kafka's error table (``txnkafka.error_codes``)
-    ├── CorruptRecordError          a batch or record in a ``.log`` file is damaged; says where
+    ├── CorruptRecordError          a batch or record in a ``.log`` file is damaged; has the position
     │   └── UnsupportedCompressionTypeError
     ├── CorruptFileError            an index, snapshot or checkpoint is damaged; the log itself may be fine
-    ├── OffsetOutOfRangeError       below the log start offset or past the log end
+    ├── OffsetOutOfRangeError       below the log start offset or after the log end
     ├── UnknownTopicOrPartitionError
-    ├── InvalidTopicError           no topic may have this name
+    ├── InvalidTopicError           the name is not allowed for a topic
     ├── InvalidRequestError         bytes that are no message of their API and version, or values for none
-    ├── ProduceError                an append that was refused; nothing of it is in the log
+    ├── ProduceError                an append was refused; no part of it is in the log
     │   └── one class for each of Kafka's reasons, from MessageTooLargeError to InvalidRecordError
-    ├── KafkaStorageError           files could not be written; the log takes no more appends
-    ├── FlushUnderWayError          a flush was begun and has to be finished first
-    └── LogDirError                 a directory that cannot be read as a log directory at all
+    ├── KafkaStorageError           files could not be written; the log accepts no more appends
+    ├── FlushUnderWayError          a flush has begun and must be finished first
+    └── LogDirError                 a directory cannot be read as a log directory at all
 
-Every message says where the fault is and what to do about it. ``class_of`` leads from a code to its class.
+Every message says where the fault is and what to do about it. ``class_of`` maps a code to its class.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ __all__ = [
 
 
 class KafkaError(Exception):
-    """Base of all errors of this package. ``code`` is Kafka's error code; UNKNOWN_SERVER_ERROR (-1) where
-    Kafka has none for it."""
+    """Base class of all errors of this package. ``code`` is Kafka's error code; UNKNOWN_SERVER_ERROR (-1) for
+    an error without a code in Kafka."""
 
     code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -61,18 +61,18 @@ class KafkaError(Exception):
 
     @property
     def txn_requires_abort(self) -> bool:
-        """Whether the transaction of the request must be aborted, after which its producer goes on."""
+        """Whether the transaction of the request must be aborted, after which its producer can continue."""
         return self.code.abortable
 
     @property
     def fatal(self) -> bool:
-        """Whether whoever sent the request must not send any more."""
+        """Whether the sender of the request must stop sending."""
         return self.code.fatal
 
 
 class LocatedError(KafkaError):
-    """An error about bytes in a file: knows the file and the position, which outer layers fill in as they
-    know them."""
+    """An error about bytes in a file, with file and position; outer layers fill in the parts that inner ones
+    do not know."""
 
     remedy = ""
 
@@ -97,7 +97,7 @@ class LocatedError(KafkaError):
     def locate(
         self, *, file: str | None = None, topic: str | None = None, partition: int | None = None
     ) -> None:
-        """Fill in what is not known yet; what an inner layer said first stays."""
+        """Set the parts of the location that are not known yet; known parts stay."""
         self.file = self.file if self.file is not None else file
         if self.topic is None:
             self.topic, self.partition = topic, partition
@@ -127,7 +127,7 @@ def _rebuild(kind: type[LocatedError], reason: str, state: dict[str, object]) ->
 
 
 class CorruptRecordError(LocatedError):
-    """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the batch's first byte in
+    """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the position of its first byte in
     ``file``."""
 
     code = ErrorCode.CORRUPT_MESSAGE
@@ -138,26 +138,26 @@ class CorruptRecordError(LocatedError):
 
 
 class CorruptFileError(LocatedError):
-    """A file that is derived from the log (index, snapshot, checkpoint) is damaged; the log itself may be
-    fine. Kafka has no code for it: CORRUPT_MESSAGE is about batches, and retriable."""
+    """A file derived from the log (index, snapshot, checkpoint) is damaged; the log itself may be fine. Kafka
+    has no code for this: CORRUPT_MESSAGE concerns batches, and is retriable."""
 
     remedy = "The log itself is not affected by this file; 'txnkafka verify' says what is"
 
 
 class OffsetOutOfRangeError(KafkaError):
-    """The offset lies below the log start offset or past the log end offset."""
+    """The offset is below the log start offset or after the log end offset."""
 
     code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 class UnknownTopicOrPartitionError(KafkaError):
-    """The directory holds no such topic or partition."""
+    """The directory contains no such topic or partition."""
 
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class InvalidTopicError(KafkaError):
-    """No topic may have this name (Kafka: ``Topic.validate``)."""
+    """The name is not allowed for a topic (Kafka: ``Topic.validate``)."""
 
     code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
@@ -197,16 +197,16 @@ class UnsupportedCompressionTypeError(CorruptRecordError):
 
 class LogDirError(KafkaError):
     """A path is not a log directory, a partition directory or a segment, it cannot be read, or another
-    process owns it. Kafka has no code for it: KAFKA_STORAGE_ERROR is about a log that was fine before."""
+    process owns it. Kafka has no code for this: KAFKA_STORAGE_ERROR concerns a log that was fine before."""
 
 
 class FlushUnderWayError(KafkaError):
-    """A flush was begun with ``FlushTickets.begin`` and must be ended with ``finish`` first."""
+    """A flush has begun, and must be finished first."""
 
 
 class ProduceError(KafkaError):
-    """An append was refused as a whole: the log is what it was. ``record_errors`` lists the records of the
-    batch that were refused, as (number in the batch, message), at most 100 of them (KIP-467)."""
+    """An append was refused as a whole, and the log is unchanged. ``record_errors`` lists the refused records
+    of the batch, as (number in the batch, message), at most 100 of them (KIP-467)."""
 
     record_errors: tuple[tuple[int, str], ...] = ()
 
@@ -218,7 +218,7 @@ class MessageTooLargeError(ProduceError):
 
 
 class RecordListTooLargeError(ProduceError):
-    """An append is larger than a segment may be."""
+    """A batch is larger than a whole segment may be (``segment.bytes``)."""
 
     code = ErrorCode.RECORD_LIST_TOO_LARGE
 
@@ -230,19 +230,19 @@ class InvalidTimestampError(ProduceError):
 
 
 class OutOfOrderSequenceError(ProduceError):
-    """A batch's sequence does not follow the one before it (Kafka: OUT_OF_ORDER_SEQUENCE_NUMBER)."""
+    """The sequence of a batch does not follow the previous one (Kafka: OUT_OF_ORDER_SEQUENCE_NUMBER)."""
 
     code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 class InvalidProducerEpochError(ProduceError):
-    """A newer incarnation of the producer has written or was fenced off by its coordinator."""
+    """The producer's epoch is old: a newer one has written, or the coordinator has fenced this producer."""
 
     code = ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 class InvalidTxnStateError(ProduceError):
-    """A batch does not belong to the transaction that the coordinator knows of."""
+    """A batch does not belong to the transaction that the coordinator has for its producer."""
 
     code = ErrorCode.INVALID_TXN_STATE
 
@@ -254,20 +254,20 @@ class TransactionCoordinatorFencedError(ProduceError):
 
 
 class InvalidRecordError(ProduceError):
-    """A batch breaks a rule that is no matter of its checksum."""
+    """A batch violates a rule, although its checksum is right."""
 
     code = ErrorCode.INVALID_RECORD
 
 
 class KafkaStorageError(KafkaError):
-    """Files could not be written or synced. What was acknowledged before is safe; nothing after it is
-    taken until the log was opened again."""
+    """Files could not be written or synced. Records acknowledged before are safe; the log accepts no appends
+    until it is opened again."""
 
     code = ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def class_of(code: int) -> type[KafkaError]:
-    """The class of errors with this code of Kafka; ``KafkaError`` where the code has no class of its own."""
+    """Return the error class for a code of Kafka; ``KafkaError`` for a code without a separate class."""
     return _CLASSES.get(code, KafkaError)
 
 

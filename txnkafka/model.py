@@ -1,4 +1,4 @@
-"""Words that every room uses: topic partitions, producers, isolation levels, Kafka's "no value" numbers."""
+"""Types shared by all packages: topic partitions, producers, isolation levels, Kafka's "no value" numbers."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class TopicPartition(NamedTuple):
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """Identity of one incarnation of a producer."""
+    """The identity of one incarnation of a producer."""
 
     producer_id: int
     producer_epoch: int
 
 
 class ProducerStateEntry(NamedTuple):
-    """What a partition knows of one producer: epochs, open transaction, last batch; -1 for none."""
+    """The state of one producer in a partition: epochs, open transaction, last batch; -1 for none."""
 
     producer_id: int
     producer_epoch: int
@@ -69,19 +69,19 @@ class ProducerStateEntry(NamedTuple):
 
     @property
     def first_sequence(self) -> int:
-        """Sequence of the last batch's first record."""
+        """The sequence of the first record of the last batch."""
         if self.last_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.last_sequence - self.offset_delta) & _LARGEST_SEQUENCE
 
     @property
     def has_open_transaction(self) -> bool:
-        """Whether a transaction had begun and not ended."""
+        """Whether the producer has an open transaction."""
         return self.current_txn_first_offset != NO_OFFSET
 
 
 class CompletedTxn(NamedTuple):
-    """A transaction that ended with the marker at ``last_offset``; aborted, it is a ``.txnindex`` entry."""
+    """A transaction that ended with the marker at ``last_offset``; ``.txnindex`` has the aborted ones."""
 
     producer_id: int
     first_offset: int
@@ -91,14 +91,14 @@ class CompletedTxn(NamedTuple):
 
 
 class IsolationLevel(enum.Enum):
-    """What a reader sees of transactions; the values are Kafka's configuration values."""
+    """The visibility of transactional records to a reader; the values are Kafka's configuration values."""
 
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
 
     @classmethod
     def of(cls, value: str | IsolationLevel) -> IsolationLevel:
-        """Take the name or the member; raises ``ValueError`` that lists the valid names."""
+        """Return the member for a name or a member; raises ``ValueError`` that lists the valid names."""
         if isinstance(value, cls):
             return value
         try:
@@ -109,7 +109,7 @@ class IsolationLevel(enum.Enum):
 
 
 class TimestampType(enum.IntEnum):
-    """Where a record's timestamp comes from (``org.apache.kafka.common.record.TimestampType``)."""
+    """The source of a record's timestamp (``org.apache.kafka.common.record.TimestampType``)."""
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
@@ -117,19 +117,19 @@ class TimestampType(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """Kafka's own spelling: ``CreateTime``, ``LogAppendTime``, ``NoTimestampType``."""
+        """The name in Kafka: ``CreateTime``, ``LogAppendTime``, ``NoTimestampType``."""
         return ("CreateTime", "LogAppendTime", "NoTimestampType")[self]
 
 
 def check_integers(**given: object) -> None:
-    """Raise TypeError that names the first argument which is neither an int nor None."""
+    """Raise TypeError for the first argument that is neither an int nor None."""
     for name, value in given.items():
         if value is not None and not hasattr(value, "__index__"):
             raise TypeError(f"{name} must be an int, not {value!r}")
 
 
 def validate_topic(name: str) -> None:
-    """Raise InvalidTopicError where no topic may have this name (``common.internals.Topic.validate``)."""
+    """Raise InvalidTopicError for a name that no topic may have (``common.internals.Topic.validate``)."""
     if name in ("", ".", ".."):
         fault = "is not allowed"
     elif len(name) > _MAX_TOPIC_NAME_LENGTH:

@@ -129,12 +129,12 @@ cdef inline void read_control(const uint8_t* p, const uint8_t* end, BatchEntry* 
 
 
 cdef inline uint32_t batch_crc(const uint8_t* p, int64_t size) noexcept nogil:
-    """The CRC that a magic 2 batch of these ``size`` bytes must have."""
+    """Compute the CRC of a magic 2 batch of ``size`` bytes."""
     return crc32c_of(p + ATTRIBUTES, <size_t>(size - ATTRIBUTES))
 
 
 cdef inline int32_t last_offset_delta(const BatchEntry* e) noexcept nogil:
-    """The field itself, which may be negative until ``read_header`` has refused that."""
+    """Return the field itself, which may be negative until ``read_header`` has refused that."""
     return <int32_t>(<uint64_t>e.last_offset - <uint64_t>e.base_offset)
 
 

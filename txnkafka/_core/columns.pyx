@@ -5,9 +5,9 @@ offsets, bytes, a validity bitmap only where nulls were seen), so numpy and Arro
 Fresh memory costs more than decoding does (page faults), therefore the memory is kept and `reset()` only
 forgets the records.
 
-Invariant: memory that somebody still looks at is never overwritten or freed. A column is a memoryview, which
-counts from the moment it is handed out until it is released; while one is out, `reset()` and everything that
-fills the arena raise BufferError. While the arena is filled, nobody gets a column of it.
+Invariant: memory with readers is never overwritten or freed. A column is a memoryview, which counts as a
+reader from the moment it is returned until it is released; as long as there is one, `reset()` and all
+functions that fill the arena raise BufferError. While the arena is being filled, no column can be taken.
 """
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from libc.stdint cimport int8_t, int32_t
@@ -24,7 +24,7 @@ cdef str REFILLED = "the memory of this column was filled again since it was rel
 
 
 cdef class ColumnBuffer:
-    """What is behind the memoryview of one column; keeps its arena alive."""
+    """The exporter of the memoryview of one column; keeps its arena alive."""
 
     cdef RecordColumns owner
     cdef Py_ssize_t filling         # of the arena that the column belongs to
@@ -61,8 +61,8 @@ cdef class ColumnBuffer:
 
 
 cdef object column(RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_t itemsize, bytes format):
-    """A memoryview of a column. The caller has locked ``owner`` by ``hold`` while it reads the pointer and
-    the length; that ends here."""
+    """Return a memoryview of a column. The caller has locked ``owner`` by ``hold`` to read the pointer and
+    the length; this function ends that lock."""
     cdef ColumnBuffer self
     try:
         self = ColumnBuffer.__new__(ColumnBuffer)
@@ -78,7 +78,7 @@ cdef object column(RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_
 
 
 cdef object bitmap(RecordColumns owner, uint8_t* data, size_t nulls, size_t count):
-    """A memoryview of a validity bitmap; None without nulls."""
+    """Return a memoryview of a validity bitmap; None without nulls."""
     if nulls == 0:
         drop(&owner.users)
         return None
@@ -96,8 +96,8 @@ cdef int grow(void** memory, Py_ssize_t size) except -1:
 cdef class RecordColumns:
     """Columns of decoded records.
 
-    ``headers=True`` also decodes record headers. ``views=True`` stores where keys and values lie in the
-    decoded bytes (``key_positions``, ``key_lengths``, …; length -1 is null) instead of copying them.
+    ``headers=True`` also decodes record headers. ``views=True`` stores the positions of keys and values in
+    the decoded bytes (``key_positions``, ``key_lengths``, …; length -1 is null) instead of copying them.
     """
 
     def __cinit__(self, *, bint headers=False, bint views=False):
@@ -130,7 +130,7 @@ cdef class RecordColumns:
         free(self.runs.timestamp_types)
 
     cdef int reserve(self, Py_ssize_t records, Py_ssize_t data_bytes, Py_ssize_t batches) except -1:
-        """Make room for that much on top of what is there. ``data_bytes`` bounds keys, values and headers
+        """Reserve memory for more records, bytes and batches. ``data_bytes`` bounds keys, values and headers
         together."""
         cdef Py_ssize_t used = 0
         # a header takes two bytes at least
@@ -238,8 +238,8 @@ cdef class RecordColumns:
             self.runs.count += 1
 
     def reset(self):
-        """Forget all records and keep the memory; ``BufferError`` while a buffer of these columns is still
-        looked at."""
+        """Remove all records and keep the memory. Raises ``BufferError`` while a buffer of these columns is
+        in use."""
         self.acquire()
         self.sink.count = 0
         self.sink.header_count = 0

@@ -1,9 +1,9 @@
-"""Compaction of one batch: which keys it has, which of its records survive, and the batch of those.
+"""Compacts one batch: collects its keys, selects the records to keep, and builds the batch of those.
 
-A batch comes as its header, the 61 bytes of magic 2, and its records, decompressed. What comes out is, byte
-for byte, what Kafka's cleaner writes for the same records without compression: offsets, sequences and
-producer stay, the last offset too; the largest timestamp is that of the survivors; times are told relative to
-the first survivor's, or to the delete horizon where there is one (KIP-534).
+A batch is passed as its header, the 61 bytes of magic 2, and its decompressed records. The output is, byte
+for byte, what Kafka's cleaner writes for the same records without compression: offsets, sequences, producer
+and last offset stay; the largest timestamp is that of the kept records; times are relative to the first kept
+record, or to the delete horizon if there is one (KIP-534).
 Source: ``MemoryRecords.filterTo``, ``Cleaner.shouldRetainRecord``.
 """
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_Resize
@@ -47,7 +47,7 @@ cdef enum:
 
 
 cdef class Batch:
-    """A header and its records, whose memory belongs to another object."""
+    """A header and its records, in memory that belongs to another object."""
 
     cdef const uint8_t[::1] header, records
     cdef int64_t base_offset, base_timestamp, max_timestamp
@@ -69,7 +69,7 @@ cdef class Batch:
         return &self.records[0] if self.records.shape[0] else NULL
 
     cdef const uint8_t* next(self, const uint8_t* p, record_fields* r, int32_t number) except NULL:
-        """Behind record ``number`` at p, its fields in r."""
+        """Read record ``number`` at p into r; returns the position after it."""
         cdef const uint8_t* end = self.begin() + self.records.shape[0]
         cdef int error = RECORD_COUNT
         cdef const uint8_t* stop = NULL
@@ -97,8 +97,9 @@ cdef class Batch:
 
 
 def note_keys(OffsetMap keys not None, header not None, records not None, *, int64_t start_offset=0):
-    """Note the offsets of a batch's keyed records from ``start_offset`` on, and in ``latest_offset`` how far
-    that went; False when there was no room for another key. CorruptRecordError."""
+    """Add the offsets of a batch's keyed records from ``start_offset`` on to ``keys``, whose
+    ``latest_offset`` is moved to the last one added; False when there was no room for another key. Raises
+    CorruptRecordError."""
     cdef Batch batch = Batch(header, records)
     cdef const uint8_t* p = batch.begin()
     cdef record_fields r
@@ -115,8 +116,8 @@ def note_keys(OffsetMap keys not None, header not None, records not None, *, int
 
 
 cdef class Survivors:
-    """The records of one batch that are kept, and how many; ``first_offset`` and ``last_offset`` are -1
-    without any. Only good as long as the batch's memory."""
+    """The records of one batch to keep, and their number; ``first_offset`` and ``last_offset`` are -1 without
+    any. Valid as long as the batch's memory."""
 
     cdef Batch batch
     cdef bytearray mask
@@ -156,8 +157,8 @@ cdef class Survivors:
         self.kept += 1
 
     def build(self, *, delete_horizon=None, base_offset=None, last_offset=None):
-        """The batch of the survivors, uncompressed. ``base_offset`` and ``last_offset`` are the batch's own,
-        if they are not given; ``delete_horizon`` in milliseconds."""
+        """Build the uncompressed batch of the kept records. ``base_offset`` and ``last_offset`` default to
+        those of the original batch; ``delete_horizon`` is in milliseconds."""
         cdef Batch batch = self.batch
         cdef int64_t base = batch.base_offset if base_offset is None else base_offset
         cdef int64_t timestamp = self.first_timestamp if delete_horizon is None else delete_horizon
@@ -215,7 +216,8 @@ cdef class Survivors:
 
 
 cdef bint survives(OffsetMap keys, int64_t offset, const record_fields* r, bint keep_tombstones) except -1:
-    """Records that the map does not reach are kept; those without a key are not; else a key's last one."""
+    """Whether a record is kept: above the offsets of the map always, without a key never, else if it is the
+    last one of its key."""
     if offset > keys.latest_offset:
         return True
     if r.key_length < 0 or offset < keys.find(r.key, r.key_length):
@@ -224,7 +226,8 @@ cdef bint survives(OffsetMap keys, int64_t offset, const record_fields* r, bint 
 
 
 def survivors(header not None, records not None, OffsetMap keys=None, *, bint keep_tombstones=True):
-    """The records of a batch that compaction keeps; without ``keys`` all of them. CorruptRecordError."""
+    """Select the records of a batch that compaction keeps; without ``keys`` all of them. Raises
+    CorruptRecordError."""
     cdef Survivors chosen = Survivors.__new__(Survivors)
     chosen.batch = Batch(header, records)
     chosen.choose(keys, keep_tombstones)

@@ -1,7 +1,7 @@
-"""CRC-32C of bytes, as Kafka uses it for record batches and producer snapshots.
+"""Computes CRC-32C, which Kafka uses for record batches and producer snapshots.
 
-The decoders do not call this module: they share ``crc32c.h``. It serves the few checksums outside hot
-loops and lets tests compare the implementations this machine can run.
+The decoders do not call this module: they share ``crc32c.h``. It is used for the few checksums outside of hot
+loops, and by tests that compare the implementations which this machine supports.
 """
 from libc.stdint cimport uint8_t, uint32_t
 
@@ -20,17 +20,18 @@ crc_initialize()
 
 
 def implementations():
-    """Names of the implementations this machine can run, the one in use first."""
+    """Return the names of the implementations that this machine supports, the one in use first."""
     return [crc_name(i).decode() for i in range(crc_implementation_count)]
 
 
 def crc32c(const uint8_t[::1] data not None, uint32_t value=0):
-    """CRC-32C of ``data``; ``value`` is the CRC of what came before it."""
+    """Return the CRC-32C of ``data``; ``value`` is the CRC of the bytes before it."""
     return _run(crc_function(0), data, value)
 
 
 def crc32c_with(str name, const uint8_t[::1] data not None, uint32_t value=0):
-    """The same through one implementation; raises ``ValueError`` where this machine cannot run it."""
+    """Return the same as ``crc32c``, by one implementation; raises ``ValueError`` if this machine does not
+    support it."""
     for i in range(crc_implementation_count):
         if crc_name(i).decode() == name:
             return _run(crc_function(i), data, value)

@@ -1,8 +1,8 @@
-"""Magic 2 batches into columns: CRC, then one walk over the records, for a whole chunk of batches with the
-GIL released.
+"""Decodes magic 2 batches into columns: CRC, then one walk over the records, for a whole chunk of batches
+with the GIL released.
 
-Batches come from a BatchIndex, what to do with each from a selection made by ``read_committed.select``:
-SKIP, WHOLE or BOUNDED (only records inside the wanted offsets). Records lie either in the segment itself
+Batches come from a BatchIndex, and the treatment of each from a selection by ``read_committed.select``:
+SKIP, WHOLE or BOUNDED (only records inside the wanted offsets). Records are either in the segment itself
 (``decode_batches``) or, for compressed batches, in a buffer into which the caller has decompressed them
 (``decode_regions``); the walk is the same (``record.h``).
 
@@ -123,7 +123,7 @@ def decode_batches(
     """Decode the selected ones of batches ``start`` to ``stop`` out of ``source``, whose first byte is
     byte ``position`` of the file.
 
-    They must be uncompressed and of magic 2. Returns the number of the batch to go on with, which is less
+    They must be uncompressed and of magic 2. Returns the number of the batch to continue with, which is less
     than ``stop`` when a damaged batch comes next; raises CorruptRecordError when that is the first
     selected one.
     """
@@ -158,8 +158,8 @@ def decode_regions(
     int64_t start_offset=0,
     int64_t end_offset=0x7FFFFFFFFFFFFFFF,
 ):
-    """The same for batches whose records were decompressed: those of batch ``start + k`` are
-    ``source[regions[2 * k]:regions[2 * k + 1]]``. CRCs are the caller's business (``check_crcs``)."""
+    """Decode batches whose records were decompressed, like ``decode_batches``: those of batch ``start + k``
+    are ``source[regions[2 * k]:regions[2 * k + 1]]``. The caller checks the CRCs (``check_crcs``)."""
     cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     cdef int error = RECORD_OK
@@ -272,8 +272,8 @@ def check_crcs(
     *,
     int64_t position=0,
 ):
-    """Number of the first batch of ``start`` to ``stop`` (of the selected ones, if a selection is given)
-    whose CRC is wrong; ``stop`` when all are right. Batches of magic 0 and 1 are passed over."""
+    """Return the number of the first batch of ``start`` to ``stop`` (of the selected ones, if a selection is
+    given) whose CRC is wrong; ``stop`` when all are right. Batches of magic 0 and 1 are skipped."""
     cdef IndexHold _held = index.hold()
     cdef Chunk chunk
     cdef Py_ssize_t i
@@ -291,7 +291,7 @@ def check_crcs(
 
 
 def corrupt_batch(BatchIndex index not None, Py_ssize_t i, str reason=None):
-    """The CorruptRecordError of batch ``i``, to raise; without a reason, that of a CRC mismatch. Raises
+    """Return the CorruptRecordError for batch ``i``; without a reason, the one for a CRC mismatch. Raises
     IndexError when the index has no such batch."""
     cdef IndexHold _held = index.hold()
     if not 0 <= i < index.count:
@@ -308,7 +308,7 @@ ctypedef fused numbers:
 
 
 cdef bytes own_copy(numbers[::1] given, Py_ssize_t count):
-    """A copy of the first ``count`` of them, which no other thread can change between a check and a use
+    """Copy the first ``count`` numbers, so that no other thread can change them between a check and their use
     without the GIL."""
     if count == 0:
         return b""
@@ -337,8 +337,8 @@ cdef int check_range(
 
 
 cdef int64_t plausible_count(BatchEntry* e, int64_t size) noexcept nogil:
-    """Room to make for a batch: a count that its bytes cannot hold is an error the walk will find, not a
-    reason to allocate."""
+    """Return the number of records to reserve for a batch: for a count that its bytes cannot contain nothing
+    is allocated, since the walk will report the error."""
     if e.count < 0:
         return 0
     return min(<int64_t>e.count, size // MIN_RECORD_SIZE + 1)
@@ -417,7 +417,7 @@ cdef int decode_one(
 
 
 cdef Py_ssize_t next_selected(Chunk* chunk, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
-    """The batch that is decoded after number ``i``; ``i`` itself when there is none."""
+    """Return the batch that is decoded after number ``i``; ``i`` itself when there is none."""
     cdef Py_ssize_t following = i + 1
     while following < stop:
         if chunk.selection[following] != SKIP:

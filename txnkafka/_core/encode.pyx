@@ -1,10 +1,10 @@
-"""Record batches of magic 2 to bytes: whole ones out of records, and changes to finished ones in place.
+"""Encodes record batches of magic 2 from records, and changes the headers of finished batches in place.
 
-What comes out is, byte for byte, what Kafka's MemoryRecordsBuilder writes for the same records without
+The output is, byte for byte, what Kafka's MemoryRecordsBuilder writes for the same records without
 compression. The base timestamp is that of the first record (or the delete horizon), the largest timestamp
-that of any. Sizes are computed before memory is taken, so that a batch is allocated once.
+the maximum of all records. Sizes are computed first, so that a batch is allocated once.
 
-Changes in place are those of ``header_change.pxd``, which corrects the CRC without reading the payload.
+Changes in place use ``header_change.pxd``, which corrects the CRC without reading the payload.
 Source: org.apache.kafka.common.record.internal.DefaultRecordBatch, MemoryRecordsBuilder.
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
@@ -97,7 +97,7 @@ cdef struct Header:                 # without length, magic and CRC
 
 
 cdef void put_header(uint8_t* p, const Header* header, int32_t size) noexcept nogil:
-    """The header of a batch of ``size`` bytes whose records lie behind it already."""
+    """Write the header of a batch of ``size`` bytes, whose records are already after it."""
     store_i64(p + BASE_OFFSET, header.base_offset)
     store_i32(p + BATCH_LENGTH, size - LOG_OVERHEAD)
     store_i32(p + PARTITION_LEADER_EPOCH, header.partition_leader_epoch)
@@ -127,7 +127,7 @@ cdef int16_t flags(object log_append_time, bint transactional, bint control, obj
 
 
 cdef int check_producer(const Header* header) except -1:
-    """What Kafka's builder checks of a producer's fields."""
+    """Check a producer's fields like Kafka's builder. Raises ValueError."""
     if header.producer_id < 0:
         if header.attributes & ATTRIBUTE_TRANSACTIONAL:
             raise ValueError("a transactional batch needs a producer id")
@@ -155,15 +155,15 @@ def encode_batch(
     delete_horizon=None,
     last_offset=None,
 ):
-    """One uncompressed batch of records ``start`` to ``stop``; its records begin at byte 61.
+    """Encode one uncompressed batch of records ``start`` to ``stop``; its records begin at byte 61.
 
-    ``records`` are InputColumns (the interpreter's lock is released), or an iterable of tuples as
-    InputRecords takes them. No records give no bytes. ``log_append_time`` makes that the time of all
-    records; ``delete_horizon`` stands in the place of the base timestamp. ``last_offset`` is the batch's
-    where that of its last record is not it, as after compaction.
+    ``records`` are InputColumns (the interpreter's lock is released), or an iterable of tuples for
+    InputRecords. Without records the result is empty. ``log_append_time`` is the time of all records;
+    ``delete_horizon`` replaces the base timestamp. ``last_offset`` is the last offset of the batch if it
+    differs from that of the last record, as after compaction.
 
-    Raises ValueError for what Kafka's builder refuses, MessageTooLargeError for more bytes than a batch can
-    hold.
+    Raises ValueError for input that Kafka's builder refuses, MessageTooLargeError for more bytes than a batch
+    can have.
     """
     cdef RecordInput source = records if isinstance(records, RecordInput) else InputRecords(records)
     cdef encode_input input = source.input
@@ -246,7 +246,7 @@ cdef int write(
 
 
 def replace_payload(batch not None, payload not None, *, int codec):
-    """A batch with the header of ``batch`` and other bytes behind it: its records, compressed by ``codec``
+    """Build a batch with the header of ``batch`` and another payload: its records, compressed by ``codec``
     (0 to 4)."""
     cdef Py_buffer old, new
     cdef bytearray result
@@ -274,7 +274,7 @@ def replace_payload(batch not None, payload not None, *, int codec):
 
 
 cdef uint8_t* open_batch(Py_buffer* view, object batch, Py_ssize_t position, int kind) except NULL:
-    """The first byte of the whole magic 2 batch at ``position``; the caller releases the view."""
+    """Return the first byte of the whole magic 2 batch at ``position``; the caller releases the view."""
     cdef uint8_t* p
     PyObject_GetBuffer(batch, view, kind)
     if 0 <= position <= view.len - HEADER_SIZE:
@@ -287,10 +287,10 @@ cdef uint8_t* open_batch(Py_buffer* view, object batch, Py_ssize_t position, int
 
 
 def assign(batch not None, Py_ssize_t position=0, *, int64_t base_offset, int32_t partition_leader_epoch):
-    """Give the batch at ``position`` its place in a log: neither field is under the CRC.
+    """Set the offset and the leader epoch of the batch at ``position``; the CRC covers neither field.
 
-    As everything that changes a batch in place: ``batch`` is a writable buffer; InvalidRecordError when
-    there is no whole magic 2 batch.
+    ``batch`` is a writable buffer. Raises InvalidRecordError when there is no whole magic 2 batch, like all
+    functions that change a batch in place.
     """
     cdef Py_buffer view
     cdef uint8_t* p = open_batch(&view, batch, position, PyBUF_WRITABLE)
@@ -307,9 +307,9 @@ def set_producer(
     int32_t base_sequence,
     transactional=None,
 ):
-    """Change who has written the batch at ``position``, and whether in a transaction (None: as it is).
+    """Change the producer of the batch at ``position``, and whether it is transactional (None: unchanged).
 
-    ValueError for what Kafka's builder refuses.
+    Raises ValueError for fields that Kafka's builder refuses.
     """
     cdef Py_buffer view
     cdef Header header
@@ -336,8 +336,8 @@ def set_producer(
 def set_max_timestamp(batch not None, Py_ssize_t position=0, *, int timestamp_type, int64_t max_timestamp):
     """Set the timestamp type (0 CreateTime, 1 LogAppendTime) and the largest timestamp of the batch.
 
-    With LogAppendTime that is the time of all its records. As in Kafka, attribute bits without a meaning
-    are cleared where anything changes.
+    With LogAppendTime, that is the time of all its records. As in Kafka, any change clears undefined
+    attribute bits.
     """
     cdef Py_buffer view
     if timestamp_type != 0 and timestamp_type != 1:
@@ -357,7 +357,7 @@ def end_txn_marker(
     bint commit,
     int32_t partition_leader_epoch=-1,
 ):
-    """The batch of 78 bytes that commits or aborts a transaction of that producer."""
+    """Return the batch of 78 bytes that commits or aborts a transaction of a producer."""
     cdef Header header
     cdef uint8_t[MARKER_SIZE] batch
     cdef uint8_t* record = batch + HEADER_SIZE
@@ -390,8 +390,8 @@ def empty_batch(
     bint transactional=False,
     bint control=False,
 ):
-    """The 61 bytes that compaction keeps of a batch without records, so that the last sequence of its
-    producer stays known."""
+    """Return the 61 bytes that compaction keeps of a batch without records, so that the last sequence of its
+    producer remains known."""
     cdef Header header
     cdef uint8_t[HEADER_SIZE] batch
     if not 0 <= last_offset - base_offset <= 0x7FFFFFFF:

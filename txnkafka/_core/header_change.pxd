@@ -44,7 +44,7 @@ cdef inline void put_place(uint8_t* p, int64_t base_offset, int32_t partition_le
 
 
 cdef inline void correct_crc(uint8_t* p, const uint8_t* before) noexcept nogil:
-    """Make the CRC that of the header at ``p``; it still is that of ``before``, the same header unchanged."""
+    """Correct the CRC for the changes of the header at ``p``; ``before`` is the header without them."""
     cdef uint8_t[RECORDS_COUNT - ATTRIBUTES] change
     cdef Py_ssize_t i
     cdef uint32_t behind = <uint32_t>(batch_size(p) - RECORDS_COUNT)
@@ -54,8 +54,7 @@ cdef inline void correct_crc(uint8_t* p, const uint8_t* before) noexcept nogil:
 
 
 cdef inline void put_max_timestamp(uint8_t* p, bint log_append_time, int64_t max_timestamp) noexcept nogil:
-    """Set timestamp type and largest timestamp. As in Kafka, attribute bits without a meaning are cleared
-    where anything changes."""
+    """Set timestamp type and largest timestamp. As in Kafka, any change clears undefined attribute bits."""
     cdef uint8_t[HEADER_SIZE] before
     cdef int16_t old = load_i16(p + ATTRIBUTES)
     cdef int16_t wanted = ATTRIBUTE_LOG_APPEND_TIME if log_append_time else 0

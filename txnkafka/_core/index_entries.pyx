@@ -1,5 +1,5 @@
-"""Entries of the two sparse indexes of a segment for many batches at once: what ``LogSegment.note`` does for
-one of them.
+"""Computes the entries of the two sparse indexes of a segment for many batches at once, like
+``LogSegment.note`` for a single batch.
 
 Source: ``LogSegment.append``, ``OffsetIndex``, ``TimeIndex``.
 """
@@ -25,12 +25,12 @@ def index_entries(
     int64_t max_timestamp_offset,
     int64_t newest_entry,
 ):
-    """The new entries, as the files have them, and what to go on with behind these batches:
-    (offset index, time index, bytes since entry, max timestamp, its offset).
+    """Return the new entries in the format of the files, and the state after these batches: (offset index,
+    time index, bytes since entry, max timestamp, its offset).
 
-    ``bytes_since_entry`` of log lie between the last batch with an entry and the first of these,
-    ``newest_entry`` is the last timestamp of the time index, -1 when it is empty. Raises OverflowError for a
-    batch whose last offset lies below the segment's base or too far above it, with an entry or without.
+    ``bytes_since_entry`` is the size of the log between the last batch with an entry and the first of these,
+    ``newest_entry`` the last timestamp of the time index, -1 when it is empty. Raises OverflowError for a
+    batch whose last offset is below the segment's base or too far above it, also for one without an entry.
     """
     cdef IndexHold _held = batches.hold()
     cdef bytearray offsets = bytearray(batches.count * OFFSET_ENTRY)
@@ -66,9 +66,9 @@ def index_entries(
 
 
 def count_not_above(entries, *, Py_ssize_t count, Py_ssize_t entry_size, int64_t value, bint second=False):
-    """How many of the first ``count`` entries of an index have a first field, or the ``second`` one, of at
-    most ``value``, if they are in order of it. Entries of 8 bytes have two fields of 4, those of 12 bytes one
-    of 8 and one of 4. Raises ValueError when ``entries`` has fewer."""
+    """Count the entries, among the first ``count`` of an index, whose first field (or ``second`` field) is at
+    most ``value``; they must be sorted by it. Entries of 8 bytes have two fields of 4, those of 12 bytes one
+    of 8 and one of 4. Raises ValueError when ``entries`` has fewer than ``count``."""
     cdef Py_buffer view
     check_entry_size(entry_size)
     PyObject_GetBuffer(entries, &view, PyBUF_SIMPLE)
@@ -80,8 +80,8 @@ def count_not_above(entries, *, Py_ssize_t count, Py_ssize_t entry_size, int64_t
 
 
 def last_not_above(entries, *, Py_ssize_t count, Py_ssize_t entry_size, int64_t value):
-    """Both fields of the last entry whose first field is at most ``value``; None when there is none. As
-    ``count_not_above`` otherwise."""
+    """Return both fields of the last entry whose first field is at most ``value``; None when there is none.
+    Parameters and errors are those of ``count_not_above``."""
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Py_ssize_t found

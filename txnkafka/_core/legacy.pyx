@@ -8,9 +8,9 @@ wrapper, whose value is a compressed row of entries. The wrapper has the offset 
 inner offsets are absolute with magic 0 and count from any base with magic 1. A wrapper with LogAppendTime
 gives its timestamp to all inner entries.
 
-A wrapper is delivered whole or not at all, as a magic 2 batch is; errors come as from ``decode_batches``.
-Two cases that Kafka passes over are CorruptRecordError here, because bytes would be lost without a word or
-the format be guessed: an inner row that breaks off, and inner entries of another magic than the wrapper's.
+A wrapper is delivered whole or not at all, like a magic 2 batch; errors are those of ``decode_batches``. Two
+cases that Kafka ignores are CorruptRecordError here, because bytes would be lost silently, or the format
+would be a guess: a truncated inner row, and inner entries of another magic than the wrapper's.
 Sources: org.apache.kafka.common.record.internal.LegacyRecord and AbstractLegacyRecordBatch.
 """
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -138,10 +138,10 @@ def decode_legacy(
     With columns of views, positions are relative to ``decompressor.buffer`` for all records. Only records in
     [start_offset, end_offset) count, and none below those of the selected batch before ``start``.
 
-    Returns the number of the entry to go on with: less than ``stop`` when much was decompressed, or when a
+    Returns the number of the entry to continue with: less than ``stop`` when much was decompressed, or when a
     damaged entry comes next; raises CorruptRecordError when that is the first selected one. With a list
-    ``large``, a wrapper that becomes more than ``piece_bytes`` is checked and added to the list as
-    ``WrapperPieces``, whose records follow those in the columns, and the call ends behind it.
+    ``large``, a wrapper that decompresses to more than ``piece_bytes`` is checked and added to the list as
+    ``WrapperPieces``, whose records follow those in the columns, and the call ends after it.
     """
     cdef IndexHold _held = index.hold()
     cdef Chunk chunk
@@ -189,7 +189,7 @@ cdef Py_ssize_t decode_entries(Chunk* chunk, BatchIndex index, const uint8_t[::1
 
 
 cdef int64_t offset_behind(BatchIndex index, const uint8_t[::1] selection, Py_ssize_t start):
-    """The offset behind the selected batch before ``start``, the position of a consumer."""
+    """Return the offset after the selected batch before ``start``, the position of a consumer."""
     while start > 0:
         start -= 1
         if selection[start]:
@@ -199,7 +199,7 @@ cdef int64_t offset_behind(BatchIndex index, const uint8_t[::1] selection, Py_ss
 
 cdef WrapperPieces decode_entry(Chunk* chunk, BatchEntry* e, RecordColumns columns,
                                 const uint8_t[::1] source, decompressor):
-    """Decode one entry; what is returned is to be decoded in pieces instead."""
+    """Decode one entry; a large one is returned instead, to be decoded in pieces."""
     cdef WrapperPieces pieces = None
     cdef Entry entry
     cdef int64_t at = e.position - chunk.position
@@ -289,7 +289,7 @@ cdef WrapperPieces wrapper_pieces(Chunk* chunk, const Row* row, const Entry* wra
 
 
 cdef void cut_row(Row* row, Py_ssize_t piece_bytes) noexcept nogil:
-    """Make ``row`` end behind about that many bytes; its entries were checked."""
+    """Shorten ``row`` to about ``piece_bytes``; its entries were checked."""
     cdef Entry entry
     cdef const uint8_t* p = row.begin
     row.count = 0
@@ -305,8 +305,8 @@ cdef inline int8_t timestamp_type_of(const Entry* entry) noexcept nogil:
 
 cdef int decode_copied(Chunk* chunk, Entry* entry, Py_ssize_t at, RecordColumns columns,
                        const uint8_t[::1] source, decompressor) except -1:
-    """View form: an uncompressed entry is copied to the decompressor's buffer too, since all positions are
-    relative to it."""
+    """Copy an uncompressed entry to the decompressor's buffer: in view form all positions are relative to
+    it."""
     cdef Py_ssize_t begin, end
     cdef const uint8_t[::1] inner
     cdef const uint8_t* buffer
@@ -331,7 +331,8 @@ cdef int check(Fault fault) except -1:
 
 
 cdef Fault read_entry(const uint8_t* p, const uint8_t* end, bint check_crc, Entry* entry) noexcept nogil:
-    """The entry at ``p``, which must lie before ``end``; bytes behind its value are ignored, as by Kafka."""
+    """Read the entry at ``p``, which must be before ``end``; bytes after its value are ignored, as by
+    Kafka."""
     cdef int64_t size
     if end - p < LOG_OVERHEAD + MIN_SIZE_0:
         return BAD_SIZE
@@ -356,7 +357,8 @@ cdef Fault read_entry(const uint8_t* p, const uint8_t* end, bint check_crc, Entr
 
 cdef const uint8_t* read_bytes(const uint8_t* p, const uint8_t* end, const uint8_t** data,
                                int32_t* length) noexcept nogil:
-    """A length (negative: null) and as many bytes; returns what is behind, or NULL if they do not fit."""
+    """Read a length (negative: null) and that many bytes; returns the position after them, or NULL if they do
+    not fit."""
     if end - p < 4:
         return NULL
     length[0] = max(load_i32(p), <int32_t>-1)
@@ -367,7 +369,7 @@ cdef const uint8_t* read_bytes(const uint8_t* p, const uint8_t* end, const uint8
 
 
 cdef Fault check_row(Row* row, const Entry* wrapper, bint check_crc) noexcept nogil:
-    """Checks all entries of a wrapper before one is delivered; finds their number and their base offset."""
+    """Check all entries of a wrapper before one is delivered; compute their number and base offset."""
     cdef Entry entry
     cdef Fault fault
     cdef const uint8_t* p = row.begin

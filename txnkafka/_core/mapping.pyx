@@ -1,8 +1,8 @@
-"""Mapping: the beginning of a file as memory, which may be read whatever happens to the file.
+"""Mapping: the beginning of a file as memory, which can be read safely even if the file changes.
 
-Bytes that are no longer in the file, or that the disk does not give, read as zero instead of ending the
-process (mapping.h says how). So ``changed()`` is to be asked after a read and before what was read is
-believed; when it is true, the file is to be read again.
+Bytes that are no longer in the file, or that the disk cannot deliver, read as zero instead of ending the
+process (see mapping.h). So the caller checks ``changed()`` after a read, before it trusts the bytes; when it
+is true, the file must be read again.
 """
 from libc.errno cimport errno
 from libc.stdint cimport int64_t, uintptr_t
@@ -40,10 +40,10 @@ cdef object failure():
 
 
 cdef class Mapping:
-    """The first ``size`` bytes (at least one) of the file that ``descriptor`` is open for, read only.
+    """The first ``size`` bytes (at least one) of the open file ``descriptor``, read only.
 
     Memory and file stay as long as a view of the mapping exists; ``descriptor`` may be closed at once. Raises
-    OSError where the file cannot be mapped, or SIGBUS cannot be handled.
+    OSError when the file cannot be mapped, or SIGBUS cannot be handled.
     """
 
     cdef mapped_region* region
@@ -79,15 +79,15 @@ cdef class Mapping:
         return self.size
 
     def read(self, Py_ssize_t position, Py_ssize_t length):
-        """A view of ``length`` bytes from ``position`` on, fewer at the end. Raises OSError when something
-        else in the process has taken SIGBUS over and does not give it back."""
+        """Return a view of ``length`` bytes from ``position`` on, fewer at the end. Raises OSError when other
+        code in the process has replaced the SIGBUS handler."""
         if guard_mappings() != 0:
             raise failure()
         return memoryview(self)[position:position + length]
 
     def changed(self):
-        """True when anything about the file has changed since it was mapped (bytes, size, names), or when
-        bytes of it could not be had."""
+        """Whether the file has changed since it was mapped (bytes, size, names), or some of its bytes could
+        not be read."""
         cdef stat_t status
         if self.region.lost or fstat(self.region.descriptor, &status) != 0:
             return True

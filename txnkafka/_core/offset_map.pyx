@@ -1,11 +1,11 @@
-"""The offset of each key's last record, in bounded memory: what compaction knows of a log.
+"""The offset of each key's last record, in bounded memory, for compaction.
 
-A slot has 40 bytes. A key of up to 31 bytes stands in it as it is, of a longer one the first 31 bytes of its
-SHA-256: two keys are never taken for one, short ones by comparison, long ones because nobody can make two of
-the same digest. (Kafka keeps 16 bytes of MD5, for which people can.) Slots are found by a hash that is
-another one in every process, so that nobody can choose keys that fall on each other.
+A slot has 40 bytes. It contains a key of up to 31 bytes itself, and of a longer one the first 31 bytes of its
+SHA-256. So two keys are never confused: short ones are compared, and two long ones with the same digest
+cannot be constructed. (Kafka keeps 16 bytes of MD5, for which they can.) The hash that finds slots is seeded
+at random in every process, so that colliding keys cannot be chosen either.
 
-Memory is taken as keys come. Source: ``SkimpyOffsetMap``.
+Memory is allocated as keys are added. Source: ``SkimpyOffsetMap``.
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -39,7 +39,7 @@ SEEDS[0], SEEDS[1], SEEDS[2], SEEDS[3] = [
 
 
 cdef int take_key(uint64_t* to, const uint8_t* key, int32_t length) except -1:
-    """The content of a slot for a key."""
+    """Write the content of the slot for a key."""
     cdef uint8_t* p = <uint8_t*>to
     if length <= LONGEST:
         memset(p, 0, 32)
@@ -53,7 +53,7 @@ cdef int take_key(uint64_t* to, const uint8_t* key, int32_t length) except -1:
 
 
 cdef size_t place_of(const Slot* slots, size_t room, const uint64_t* key) noexcept nogil:
-    """The slot of a key, or the free one where it would go."""
+    """Return the slot of a key, or the free slot for it."""
     cdef uint64_t hash = folded_product(
         folded_product(key[0] ^ SEEDS[0], key[1] ^ SEEDS[1]) ^ SEEDS[3],
         folded_product(key[2] ^ SEEDS[2], key[3] ^ SEEDS[3]) ^ SEEDS[0],
@@ -107,7 +107,7 @@ cdef class OffsetMap:
 
     @property
     def capacity(self):
-        """How many keys there may be."""
+        """The maximum number of keys."""
         return self.most
 
     cdef int64_t find(self, const uint8_t* key, int32_t length) except -2:
@@ -116,7 +116,7 @@ cdef class OffsetMap:
         return self.slots[place_of(self.slots, self.room, wanted)].offset
 
     cdef int put_key(self, const uint8_t* key, int32_t length, int64_t offset) except -1:
-        """0 when there is no room for another key."""
+        """Put the offset of a key; returns 0 when there is no room for another key."""
         cdef uint64_t[4] wanted
         take_key(wanted, key, length)
         cdef size_t i = place_of(self.slots, self.room, wanted)
@@ -142,7 +142,7 @@ cdef class OffsetMap:
         return 0
 
     def get(self, key not None):
-        """The offset of a key; -1 for one that was not put."""
+        """Return the offset of a key; -1 for an unknown key."""
         cdef Py_buffer view
         PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
         try:
@@ -151,7 +151,7 @@ cdef class OffsetMap:
             PyBuffer_Release(&view)
 
     def put(self, key not None, int64_t offset):
-        """Note an offset, which is not negative, for a key; False when there is no room for another one."""
+        """Set the offset (not negative) of a key; False when there is no room for another key."""
         cdef Py_buffer view
         if offset < 0:
             raise ValueError(f"{offset} is no offset")

@@ -84,8 +84,8 @@ cdef inline int apply_marker(
 cdef inline int apply(
     producer_table* t, uint32_t place, const BatchEntry* e, ended_txn* ended
 ) noexcept nogil:
-    """Take in a batch of the producer at ``place``. -1 without memory, which changes nothing; 1 when a
-    transaction ended, which ``ended`` says; else 0."""
+    """Update the producer at ``place`` for a batch. Returns -1 if memory is missing, without a change; 1 when
+    a transaction ended, which is in ``ended``; else 0."""
     if e.producer_id < 0:
         return 0
     if e.attributes & ATTRIBUTE_CONTROL and (
@@ -105,7 +105,7 @@ cdef inline int apply(
 
 
 cdef inline void tell(producer_table* t, const BatchEntry* e, Ended* ended) noexcept nogil:
-    """Complete what ``apply`` said of a transaction that ended just now."""
+    """Complete the facts about a transaction that ``apply`` has just ended."""
     ended.producer_id = e.producer_id
     ended.is_aborted = e.control_type == CONTROL_ABORT
     ended.last_stable_offset = e.last_offset + 1
@@ -114,8 +114,8 @@ cdef inline void tell(producer_table* t, const BatchEntry* e, Ended* ended) noex
 
 
 cdef inline void remember(producer* p, const BatchEntry* e) noexcept nogil:
-    """Put a batch before those known, unless it is one of them or of another epoch, before which nothing
-    counts."""
+    """Add an older batch to the known ones, unless it is one of them or of another epoch: batches before an
+    epoch change do not count."""
     cdef known_batch batch = known_at(p, 0)
     if e.last_offset > batch.last_offset - batch.offset_delta - 1:
         return
@@ -132,7 +132,7 @@ cdef inline void remember(producer* p, const BatchEntry* e) noexcept nogil:
 cdef inline int replay_block(
     producer_table* t, const BatchEntry* entries, Py_ssize_t count, int64_t start_offset, Ended* ended
 ) noexcept nogil:
-    """At most BLOCK batches. The number of transactions that ended, or -1 without memory."""
+    """Replay at most BLOCK batches; returns the number of ended transactions, or -1 if memory is missing."""
     cdef uint32_t[BLOCK] hashes
     cdef uint32_t place
     cdef int found = 0, outcome

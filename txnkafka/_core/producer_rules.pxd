@@ -68,7 +68,7 @@ cdef tuple anomaly(Anomaly found, Py_ssize_t number, const producer* p, const Ba
 
 
 cdef inline int32_t last_sequence_of(const BatchEntry* e) noexcept nogil:
-    """Sequences wrap around to 0."""
+    """Return the last sequence of a batch; sequences wrap around to 0."""
     cdef int64_t last
     if e.base_sequence < 0:
         return -1
@@ -81,7 +81,7 @@ cdef inline int32_t first_sequence_of(const known_batch batch) noexcept nogil:
 
 
 cdef inline int find_duplicate(const producer* p, const BatchEntry* e) noexcept nogil:
-    """Number of the batch known that this one repeats, or -1."""
+    """Return the number of the known batch that this one repeats, or -1."""
     if p.epoch != e.producer_epoch or e.base_sequence < 0:
         return -1
     return find_batch(p, last_sequence_of(e), <int32_t>(e.last_offset - e.base_offset))
@@ -139,7 +139,7 @@ cdef inline Verdict judge_marker(producer* p, const BatchEntry* e, const Request
 
 
 cdef inline Verdict judge(producer* p, const BatchEntry* e, const Request* r) noexcept nogil:
-    """The rules for a batch that is no duplicate; ``p`` is NULL for an unknown producer."""
+    """Apply the rules to a batch that is no duplicate; ``p`` is NULL for an unknown producer."""
     cdef bint control = e.attributes & ATTRIBUTE_CONTROL
     if r.origin != FROM_REPLICATION and e.attributes & ATTRIBUTE_TRANSACTIONAL:
         if p == NULL or p.txn_first_offset < 0 or p.epoch != e.producer_epoch:
@@ -189,10 +189,10 @@ cdef inline int data_anomalies(
 cdef inline int find_anomalies(
     const producer* p, const BatchEntry* e, int64_t hole, Anomaly* found
 ) noexcept nogil:
-    """What the log should not say in this batch; how many. A leader refuses such batches, a broker that
-    replays its log mentions some of them (``ProducerAppendInfo``). ``p`` is NULL for an unknown producer.
-    A sequence may jump where offsets are missing between the producer's two batches, since compaction leaves
-    holes: ``hole`` is the first offset behind the last of them, -1 for none."""
+    """Find the anomalies of a batch in the log; returns their number. A leader refuses such batches, a broker
+    that replays its log reports some of them (``ProducerAppendInfo``). ``p`` is NULL for an unknown producer.
+    A sequence may jump if offsets are missing between two batches of the producer, since compaction leaves
+    holes: ``hole`` is the first offset after the last hole, -1 for none."""
     cdef int count = 0
     if not e.attributes & ATTRIBUTE_CONTROL:
         return 0 if p == NULL else data_anomalies(p, e, hole, found)

@@ -1,4 +1,4 @@
-"""What came of checking a batch, in Kafka's codes and in words; the rules themselves are in the .pxd file."""
+"""The result of checking a batch, as Kafka's code and as text; the rules themselves are in the .pxd file."""
 cimport cython
 
 from txnkafka._core.producer_table cimport known_at
@@ -58,11 +58,11 @@ _ANOMALIES = (
 
 @cython.final
 cdef class Checked:
-    """What ``check`` says of a batch: ``code`` is Kafka's error code, 0 when the batch may be written.
+    """The result of ``check`` for a batch: ``code`` is Kafka's error code, 0 when the batch may be written.
 
-    A duplicate has code 0 too: it is not written, ``first_offset``, ``last_offset`` and ``timestamp`` are
-    those of the batch in the log. ``text`` is what to say of an error. With ``search_below`` not -1, the
-    batch may be a duplicate of one that lies below that offset, where a snapshot does not remember it.
+    A duplicate has code 0, too: it is not written, and ``first_offset``, ``last_offset`` and ``timestamp``
+    are those of the batch in the log. ``text`` is the message of an error. If ``search_below`` is not -1, the
+    batch may be a duplicate of one below that offset, which is not in the snapshot.
     """
 
     def __cinit__(self):
@@ -108,7 +108,7 @@ cdef Checked refusal(Verdict verdict, producer* p, const BatchEntry* e):
 
 
 cdef tuple anomaly(Anomaly found, Py_ssize_t number, const producer* p, const BatchEntry* e):
-    """Name, number of the batch, and text."""
+    """Return name, number of the batch, and text of an anomaly."""
     name, text = _ANOMALIES[<int>found]
     if p != NULL:
         text = text.format(
@@ -130,8 +130,9 @@ cdef object state_entry(producer* p):
 
 
 cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept:
-    """Below which offset a batch like this one may lie in the log, or -1: it is of the producer's epoch, its
-    sequence lies behind those known, and there may have been more of them than a snapshot holds."""
+    """Return the offset below which the log may contain a duplicate of a batch, or -1. There may be one if
+    the batch has the producer's epoch and a sequence below the known ones, and the producer may have written
+    more batches than a snapshot contains."""
     cdef known_batch oldest
     if p == NULL or not p.partial or e.producer_epoch != p.epoch or e.base_sequence < 0:
         return -1

@@ -1,19 +1,19 @@
-"""What a partition knows of its producers: duplicates, sequences, epochs, transactions, unstable offset.
+"""The state of the producers of a partition: duplicates, sequences, epochs, transactions, unstable offset.
 
 ``check`` a batch, write it, ``append`` it, all under the lock of the log: a batch that is written but not
 yet flushed counts as appended, so a retry of it is a duplicate, whose answer waits for the same flush.
-``check`` changes nothing and takes the memory that ``append`` will need, so that nothing can fail behind the
-write.
+``check`` changes nothing and reserves the memory that ``append`` will need, so that nothing can fail after
+the write.
 
-The rules are those of a leading broker, in its order. Two things are better. The cleaner works below the
-last stable offset, so transactional batches that it emptied open no transaction. And a snapshot holds one
-batch of each producer: where older ones decide, ``Checked.search_below`` says so, and ``remember_older``
-takes them from the log.
+The rules are those of a leading broker, in its order, with two improvements. The cleaner works below the last
+stable offset, so transactional batches that it has emptied open no transaction. And a snapshot contains only
+one batch of each producer: if older ones decide, ``Checked.search_below`` says so, and ``remember_older``
+reads them from the log.
 
 Source: ``ProducerStateManager``, ``ProducerAppendInfo``, ``ProducerStateEntry``,
 ``UnifiedLog.analyzeAndValidateProducerState``; KIP-98, KIP-360, KIP-890.
 
-Which file has what:
+Files:
 
     producer_table.pyx     ProducerTable, which is Kafka's ProducerStateManager
     producer_table.h       its memory: ProducerStateEntry, open and ended transactions (unreplicatedTxns)
@@ -94,7 +94,7 @@ cdef object completed_txn(const Ended* ended):
 
 
 cdef class ProducerTable:
-    """The producers of one partition. ``len(table)`` of them; see the module for the way of a batch."""
+    """The producers of one partition; ``len(table)`` is their number. The module describes their use."""
 
     cdef producer_table t
     cdef int64_t end_offset         # of replay_checked: where the log goes on,
@@ -115,7 +115,7 @@ cdef class ProducerTable:
         return object.__sizeof__(self) + table_bytes(&self.t)
 
     def clear(self):
-        """Forget everything but the counters."""
+        """Remove everything but the counters."""
         cdef uint64_t expired = self.t.expired, evicted = self.t.evicted
         table_free(&self.t)
         table_start(&self.t, SEED)
@@ -125,11 +125,11 @@ cdef class ProducerTable:
         self, IncomingBatch batch not None, int origin, int transaction_version=-1, bint verified=True,
         lowest_sequence=None, bint supports_epoch_bump=False,
     ):
-        """What the log may do with a batch, whose offsets do not matter yet.
+        """Decide whether the log may append a batch, whose offsets are not set yet.
 
-        ``transaction_version`` is that of a request for markers. ``verified`` says that the request's guard
-        is that of its producer's verification, or that verification is off; ``lowest_sequence`` and
-        ``supports_epoch_bump`` are those of a pending verification (``storage.log.verification``).
+        ``transaction_version`` comes from a request for markers. ``verified`` says that the request's guard
+        matches the verification of its producer, or that verification is off; ``lowest_sequence`` and
+        ``supports_epoch_bump`` come from a pending verification (``storage.log.verification``).
         """
         cdef const BatchEntry* e = &batch.entry
         cdef Request r
@@ -160,7 +160,7 @@ cdef class ProducerTable:
         return may_be_written()
 
     def reserve(self, uint32_t batches):
-        """Reserve the memory that so many appends can need. Raises MemoryError without changing anything."""
+        """Reserve memory for a number of appends. Raises MemoryError without changing anything."""
         if not (
             table_reserve(&self.t, batches)
             and open_reserve(&self.t, batches)
@@ -169,7 +169,7 @@ cdef class ProducerTable:
             raise MemoryError("no memory for the producers of a partition")
 
     def append(self, IncomingBatch batch not None):
-        """Take in a batch that was written, with its offsets; the transaction that it ended, or None."""
+        """Update the state for a written batch; returns the transaction that it ended, or None."""
         cdef Ended ended
         cdef int outcome
         if not batch.is_readable:
@@ -183,7 +183,7 @@ cdef class ProducerTable:
         return completed_txn(&ended)
 
     def adopt(self, ProducerTable other not None, int64_t producer_id):
-        """Copy what ``other`` knows of a producer that is unknown here, its open transaction included."""
+        """Copy the state of a producer from ``other``, with its open transaction, unless it is known here."""
         cdef producer* known = table_find(&other.t, producer_id)
         if known == NULL or table_find(&self.t, producer_id) != NULL:
             return
@@ -194,10 +194,11 @@ cdef class ProducerTable:
             txn_open(&self.t, self.t.count - 1, copied.txn_first_offset)
 
     def replay(self, BatchIndex batches not None, int64_t start_offset, list completed not None):
-        """Take in the next batches of the log as they are, but for those that end below ``start_offset``.
+        """Update the state for the next batches of the log without checks, except for those that end below
+        ``start_offset``.
 
-        That is the snapshot's offset, or the log start offset, which may lie inside a transaction: then the
-        first batch that is left counts as its beginning. Transactions that end are added to ``completed``.
+        That is the snapshot's offset, or the log start offset, which may be inside a transaction: then the
+        first remaining batch counts as its beginning. Transactions that end are added to ``completed``.
         """
         cdef IndexHold _held = batches.hold()
         cdef Ended[BLOCK] ended
@@ -219,14 +220,14 @@ cdef class ProducerTable:
         self, BatchIndex batches not None, Py_ssize_t start, Py_ssize_t stop, list completed not None,
         list anomalies not None,
     ):
-        """As ``replay``, of the batches number ``start`` to ``stop`` - 1. What the log should not say is
-        added to ``anomalies``, as (name, number of the batch, text), and changes nothing.
+        """Replay the batches number ``start`` to ``stop`` - 1 like ``replay``. Contradictions in the log are
+        added to ``anomalies``, as (name, number of the batch, text), and have no other effect.
 
         ``sequence_gap``: records of the producer are missing before this batch. ``sequence_back``: it
-        repeats sequences or goes back behind them. ``producer_epoch_back``, ``marker_epoch_back``: data, or
-        an end marker, of an incarnation that was fenced before. ``coordinator_epoch_back``: a marker of a
-        coordinator that was replaced before. ``non_transactional_in_transaction``: plain data of a producer
-        whose transaction is open. ``unknown_control_type``: a control batch that is no readable end marker.
+        repeats earlier sequences. ``producer_epoch_back``, ``marker_epoch_back``: data, or an end marker, of
+        an incarnation that was fenced before. ``coordinator_epoch_back``: a marker of a coordinator that was
+        replaced before. ``non_transactional_in_transaction``: plain data of a producer whose transaction is
+        open. ``unknown_control_type``: a control batch that is not a readable end marker.
         """
         cdef IndexHold _held = batches.hold()
         cdef Anomaly[MOST_ANOMALIES] found
@@ -255,10 +256,10 @@ cdef class ProducerTable:
                 completed.append(completed_txn(&ended))
 
     def remember_older(self, BatchIndex batches not None, int64_t producer_id):
-        """Fill up what is known of a producer that was loaded, from headers that lie below.
+        """Add older batches, from headers below the known ones, to a producer loaded from a snapshot.
 
-        Call it with one part of the log after the other, from ``Checked.search_below`` downwards: for another
-        producer something might lie in between.
+        Call it with one part of the log after the other, from ``Checked.search_below`` downwards, without
+        gaps.
         """
         cdef IndexHold _held = batches.hold()
         cdef Py_ssize_t i
@@ -271,29 +272,29 @@ cdef class ProducerTable:
                     remember(p, &batches.entries[i])
 
     def misses_older(self, int64_t producer_id):
-        """Whether older batches of the producer's epoch may lie in the log than are known."""
+        """Whether the log may contain older batches of the producer's epoch than the known ones."""
         cdef producer* p = table_find(&self.t, producer_id)
         return p != NULL and p.partial
 
     def end_search(self, int64_t producer_id):
-        """No older batches of this producer will be looked for."""
+        """End the search for older batches of a producer."""
         cdef producer* p = table_find(&self.t, producer_id)
         if p != NULL:
             p.partial = 0
 
     def on_high_watermark(self, int64_t high_watermark):
-        """Transactions whose markers lie below are decided for every reader."""
+        """Remove ended transactions whose markers are below the high watermark: all readers see these."""
         ended_drop(&self.t, high_watermark)
 
     @property
     def first_undecided_offset(self):
-        """Where the oldest open transaction begins; None when none is open."""
+        """The first offset of the oldest open transaction; None when none is open."""
         return oldest_open(&self.t).txn_first_offset if self.t.open_count else None
 
     @property
     def first_unstable_offset(self):
-        """Where the oldest transaction begins that is open, or whose marker the high watermark has not
-        passed; None when there is none."""
+        """The first offset of the oldest transaction that is open, or whose marker is not below the high
+        watermark; None when there is none."""
         cdef int64_t offset = INT64_MAX
         if self.t.open_count:
             offset = oldest_open(&self.t).txn_first_offset
@@ -303,7 +304,7 @@ cdef class ProducerTable:
 
     @property
     def oldest_transaction_timestamp(self):
-        """Last timestamp of the producer whose open transaction is the oldest; -1 when none is open."""
+        """The last timestamp of the producer with the oldest open transaction; -1 when none is open."""
         return oldest_open(&self.t).last_timestamp if self.t.open_count else -1
 
     @property
@@ -313,53 +314,54 @@ cdef class ProducerTable:
 
     @property
     def expired(self):
-        """Number of producers that were forgotten because they wrote nothing for too long."""
+        """The number of producers that were removed because they were idle for too long."""
         return self.t.expired
 
     @property
     def evicted(self):
-        """Number of producers that were forgotten because there were too many."""
+        """The number of producers that were removed because there were too many."""
         return self.t.evicted
 
     def is_active(self, int64_t producer_id):
-        """Whether something is known of the producer."""
+        """Whether the table has the producer."""
         return table_place(&self.t, producer_id) != NO_PLACE
 
     def entry(self, int64_t producer_id):
-        """What is known of a producer, or None."""
+        """Return the state of a producer, or None."""
         cdef producer* p = table_find(&self.t, producer_id)
         return None if p == NULL else state_entry(p)
 
     def known_batches(self, int64_t producer_id):
-        """The batches by which retries of a producer are recognised, the oldest first."""
+        """Return the batches by which retries of a producer are recognised, the oldest first."""
         cdef producer* p = table_find(&self.t, producer_id)
         return [] if p == NULL else [as_known_batch(known_at(p, i)) for i in range(p.known)]
 
     def last_data_offset(self, int64_t producer_id):
-        """Last offset of the producer's last batch in its epoch; -1 when there is none."""
+        """Return the last offset of the producer's last batch in its epoch; -1 when there is none."""
         cdef producer* p = table_find(&self.t, producer_id)
         return newest_batch(p).last_offset if p != NULL and p.known else -1
 
     def entries(self):
-        """Every producer, by id."""
+        """Return the states of all producers, sorted by id."""
         return sorted([state_entry(table_at(&self.t, place)) for place in range(self.t.count)])
 
     def open_transactions(self):
-        """The producers whose transactions are open, the oldest transaction first."""
+        """Return the producers with open transactions, the oldest transaction first."""
         cdef uint32_t i
         found = [state_entry(table_at(&self.t, self.t.open[i].place)) for i in range(self.t.open_count)]
         return sorted(found, key=_first_offset)
 
     def expire(self, int64_t now_ms, int64_t expiration_ms):
-        """Forget producers without an open transaction whose last timestamp is that old; returns how many."""
+        """Remove producers without an open transaction whose last timestamp is older than
+        ``expiration_ms``; returns their number."""
         cdef uint32_t before = self.t.count
         with nogil:
             remove_expired(&self.t, now_ms, expiration_ms)
         return before - self.t.count
 
     def evict(self, uint32_t most):
-        """Keep at most so many producers without an open transaction, those with the latest timestamps;
-        returns how many were forgotten."""
+        """Keep at most ``most`` producers without an open transaction, those with the latest timestamps;
+        returns the number of removed ones."""
         cdef uint32_t idle = self.t.count - self.t.open_count
         cdef sort_key* keys
         if idle <= most:
@@ -371,7 +373,7 @@ cdef class ProducerTable:
         return idle - most
 
     def snapshot(self):
-        """The content of a ``.snapshot`` file, producers by id."""
+        """Return the content of a ``.snapshot`` file, with producers sorted by id."""
         cdef Py_ssize_t size = SNAPSHOT_HEAD + <Py_ssize_t>self.t.count * SNAPSHOT_ENTRY
         cdef bytes content = PyBytes_FromStringAndSize(NULL, size)
         cdef uint8_t* to = <uint8_t*>PyBytes_AS_STRING(content)
@@ -385,7 +387,7 @@ cdef class ProducerTable:
         return content
 
     def load(self, snapshot, *, int64_t now_ms, int64_t expiration_ms):
-        """Start from the content of a ``.snapshot`` file, without the producers that are expired by now.
+        """Load the content of a ``.snapshot`` file, without the producers that are expired by now.
 
         Raises CorruptFileError, and leaves the table unchanged, when the content is damaged; see
         ``storage.formats.producer_snapshot``.
@@ -420,7 +422,7 @@ cdef sort_key* new_keys(uint32_t count) except NULL:
 
 
 cdef int check_snapshot(const uint8_t* p, Py_ssize_t size) except -1:
-    """Check the checksum before anything else is trusted; then the count must fill the file."""
+    """Check the checksum before anything else; then the number of entries must match the size of the file."""
     cdef uint32_t computed
     if size < SNAPSHOT_HEAD:
         raise CorruptFileError(f"{size} bytes are no producer snapshot", position=0)

@@ -1,4 +1,4 @@
-"""What of a log is visible: transactions found on batch headers, and the selection of batches to decode.
+"""Determines the visible part of a log: finds transactions by batch headers, and selects batches to decode.
 
 Kafka's consumer hides aborted data with a list from the broker's ``.txnindex``
 (org.apache.kafka.clients.consumer.internals.
@@ -56,7 +56,7 @@ cdef class CountedTransaction:
     cdef bint across_hole
 
     cdef object end(self, int64_t producer_id, str outcome, BatchEntry* marker):
-        """``marker`` is NULL where there is none."""
+        """Return the ended transaction; ``marker`` is NULL if there is none."""
         return TransactionRange(
             producer_id, self.producer_epoch, self.first_offset,
             self.last_offset if marker == NULL else marker.last_offset,
@@ -108,28 +108,28 @@ cdef class TransactionScan:
         self.next_offset = next_offset
 
     def hole(self):
-        """Segments are missing here: a marker behind it may belong to a transaction that began inside the
-        hole."""
+        """Record that segments are missing here: a later marker may belong to a transaction that began inside
+        the hole."""
         cdef CountedTransaction transaction
         for transaction in self.current.values():
             transaction.across_hole = True
 
     def open_transactions(self):
-        """The transactions without an end marker so far, oldest first."""
+        """Return the transactions without an end marker so far, oldest first."""
         cdef CountedTransaction transaction
         ranges = [transaction.end(producer_id, "open", NULL)
                   for producer_id, transaction in self.current.items()]
         return sorted(ranges, key=lambda open_range: open_range.first_offset)
 
     def open_ranges(self):
-        """The same transactions as another scan takes them, in the order in which they began."""
+        """Return the open transactions as input for another scan, in the order in which they began."""
         cdef CountedTransaction transaction
         ranges = [transaction.state(producer_id) for producer_id, transaction in self.current.items()]
         return tuple(sorted(ranges, key=lambda open_range: open_range.first_offset))
 
     def feed(self, BatchIndex index not None, Py_ssize_t start=0, stop=None):
-        """Take the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen
-        is passed over."""
+        """Scan the batches ``start`` to ``stop`` of ``index``. A batch that repeats offsets already seen is
+        skipped."""
         cdef IndexHold _held = index.hold()
         cdef Py_ssize_t i, end = index.count if stop is None else stop
         cdef BatchEntry* e
@@ -188,8 +188,8 @@ cdef class TransactionScan:
 
 
 cdef int64_t first_timestamp(BatchEntry* e) noexcept:
-    """The base timestamp is the first record's, unless the log appended the time or the cleaner put its
-    horizon there."""
+    """Return the timestamp of the first record: the base timestamp, unless the batch has LogAppendTime or a
+    delete horizon."""
     if e.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_DELETE_HORIZON):
         return e.max_timestamp
     return e.base_timestamp
@@ -202,9 +202,9 @@ cdef struct Hidden:
 
 
 cdef class HiddenRanges:
-    """Ranges of offsets whose transactional batches are left out, ready to be looked up.
+    """Ranges of offsets whose transactional batches are hidden, prepared for lookups.
 
-    Made of HiddenRange tuples. Make it once where many pieces of a log are selected.
+    Built from HiddenRange tuples; build it once to select many pieces of a log.
     """
 
     cdef Hidden* ranges
@@ -241,13 +241,13 @@ def select(
     Py_ssize_t start=0,
     stop=None,
 ):
-    """One byte per batch of ``index``: SKIP it, decode it WHOLE, or BOUNDED: decode it and keep offsets in
-    [start_offset, end_offset).
+    """Return one byte per batch of ``index``: SKIP it, decode it WHOLE, or BOUNDED: decode it and keep
+    offsets in [start_offset, end_offset).
 
     ``hidden`` are ranges (with producer_id, first_offset, last_offset) whose transactional batches are
-    left out: the aborted ones for read_committed, none for read_uncommitted. Batches outside ``start`` to
-    ``stop`` are skipped, and so is a batch whose offsets were all seen before (the consumer would drop its
-    records as well).
+    hidden: the aborted ones for read_committed, none for read_uncommitted. Batches outside ``start`` to
+    ``stop`` are skipped, and so is a batch whose offsets were all seen before (a consumer also drops its
+    records).
     """
     cdef IndexHold _held = index.hold()
     cdef Py_ssize_t end = index.count if stop is None else stop
@@ -279,8 +279,8 @@ def contained(BatchIndex index not None, HiddenRanges ranges not None):
 
 
 def merged(ranges):
-    """(producer_id, first_offset, last_offset) sorted, overlapping ranges of one producer joined into
-    one."""
+    """Return (producer_id, first_offset, last_offset) tuples, sorted, with overlapping ranges of one producer
+    joined."""
     result = []
     current = None
     for producer_id, first_offset, last_offset in sorted(ranges):
@@ -332,7 +332,7 @@ cdef void choose(
 cdef bint is_hidden(
     Hidden* ranges, Py_ssize_t count, int64_t producer_id, int64_t offset
 ) noexcept nogil:
-    """Binary search for the last range of this producer that begins at or before the offset."""
+    """Find the last range of a producer that begins at or before the offset, by binary search."""
     cdef Py_ssize_t low = 0, high = count, middle
     while low < high:
         middle = (low + high) // 2

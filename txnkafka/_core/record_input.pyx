@@ -1,7 +1,7 @@
 """The input of encoding: InputColumns, views of a caller's columns, and InputRecords, Python tuples.
 
-Nothing is copied: both note where keys, values and headers lie, and keep what they lie in alive. Columns are
-looked at once, however many batches are made of them.
+Nothing is copied: both store pointers to keys, values and headers, and keep their memory alive. Columns are
+examined once, for any number of batches.
 """
 from operator import index
 
@@ -60,7 +60,8 @@ cdef Py_buffer* looked_at(list kept, object buffer, str name) except NULL:
 
 
 cdef const void* integers(list kept, object buffer, str name, Py_ssize_t least, int* wide) except? NULL:
-    """Signed numbers of 8 bytes, or of 4 where ``wide`` can say so."""
+    """Return a column of signed numbers of 8 bytes; if ``wide`` is given, it may also have 4, and
+    ``wide`` says which. Raises TypeError and ValueError."""
     cdef Py_buffer* view = looked_at(kept, buffer, name)
     cdef bytes format = b"B" if view.format == NULL else view.format
     if format.lstrip(b"@=<") not in (b"i", b"l", b"q", b"n") or view.itemsize not in (4, 8):
@@ -98,14 +99,14 @@ cdef int fill(
 cdef class InputColumns(RecordInput):
     """Columns of records, in Arrow's layout; the names are those of RecordColumns.
 
-    ``timestamps`` (int64, milliseconds, -1 for none) say how many records there are. Keys, values and the
-    parts of headers are offsets (int32 or int64, one more than records or headers), bytes, and where there
-    are nulls a bitmap (least significant bit first, 0 for null). A column without offsets is null
-    throughout. ``header_offsets`` say which headers belong to which record. ``offsets`` (int64) are needed
-    only where records do not follow each other without gaps.
+    ``timestamps`` (int64, milliseconds, -1 for none) determine the number of records. Keys, values and the
+    parts of headers are offsets (int32 or int64, one more than records or headers), bytes, and a bitmap if
+    there are nulls (least significant bit first, 0 for null). A column without offsets contains only nulls.
+    ``header_offsets`` assign headers to records. ``offsets`` (int64) are needed only for records with gaps
+    between their offsets.
 
-    Buffers without a format (Arrow's) must be cast: ``memoryview(buffer).cast("i")``. They must not be
-    changed meanwhile; whoever does gets an error or any mixture of records, never a crash.
+    Buffers without a format (Arrow's) must be cast: ``memoryview(buffer).cast("i")``. They must not change
+    meanwhile; a change leads to an error or to any mixture of records, never to a crash.
     """
 
     def __cinit__(
@@ -153,7 +154,7 @@ cdef class InputColumns(RecordInput):
 
 
 cdef class InputRecords(RecordInput):
-    """Tuples (key, value, timestamp, headers), out of any iterable; the headers may be left out.
+    """Tuples (key, value, timestamp, headers) from any iterable; the headers are optional.
 
     Key and value are bytes-like or None, headers are pairs of a name (str, or UTF-8 bytes) and a value
     (bytes-like or None).

@@ -1,4 +1,4 @@
-"""Runs of selected batches: which can be decoded in one call, being of one kind and small enough."""
+"""Finds runs of selected batches that can be decoded in one call: of one kind and small enough."""
 from libc.stdint cimport int64_t, uint8_t
 
 from txnkafka._core.batch_entry cimport BatchEntry
@@ -17,12 +17,12 @@ def next_run(
     Py_ssize_t stop,
     int64_t max_bytes,
 ):
-    """(first, end, kind) of the next selected batches that can be decoded in one call, within ``start`` to
-    ``stop``.
+    """Return (first, end, kind) of the next selected batches that can be decoded in one call, within
+    ``start`` to ``stop``.
 
     Kind 0: uncompressed, for ``decode_batches``; 1: compressed, for ``decode_regions``; 2: magic 0 or 1.
     The run has at most ``max_bytes`` of selected batches, or a quarter of that in compressed ones, but at
-    least one batch; (stop, stop, 0) when nothing is selected any more.
+    least one batch; (stop, stop, 0) when no more batch is selected.
     """
     cdef IndexHold _held = index.hold()
     cdef Py_ssize_t i = start, first = -1

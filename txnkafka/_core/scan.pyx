@@ -4,10 +4,10 @@ A segment is batches one after another, each with its own length; there is nothi
 org.apache.kafka.common.record.internal.FileLogInputStream). The walk goes from length to length and never
 searches for the next batch, because record bytes may look like anything.
 
-It ends where the bytes end, or before bytes that are not a whole batch, and says which of these they are:
-``torn`` (a batch that goes on behind the end), ``zeros`` (nothing but zeros to the end, as a preallocated
-file has) or ``garbage``.
-CRCs are checked here for control batches only, which nobody decodes; the others when they are decoded.
+It ends at the end of the bytes, or before bytes that are not a whole batch, and classifies these: ``torn``
+(a batch that continues after the end), ``zeros`` (only zeros up to the end, as in a preallocated file) or
+``garbage``.
+CRCs are checked here only for control batches, which are never decoded; those of the others at decoding.
 """
 from collections import namedtuple
 
@@ -68,8 +68,8 @@ cdef str GROWING = "batches are being added to this index by another thread"
 
 
 cdef class EntryColumn:
-    """One field of all entries, as a read-only strided buffer; keeps the index alive, and unchanged while it
-    is looked at."""
+    """One field of all entries, as a read-only strided buffer; keeps the index alive, and unchanged while
+    there are readers."""
 
     cdef BatchIndex owner
     cdef Py_ssize_t field           # where it begins in an entry
@@ -112,7 +112,7 @@ cdef object entry_column(BatchIndex owner, void* field, bytes format, Py_ssize_t
 
 @freelist(4)
 cdef class IndexHold:
-    """Keeps a batch index as it is."""
+    """Prevents changes of a batch index."""
 
     def __dealloc__(self):
         if self.owner is not None:
@@ -122,10 +122,10 @@ cdef class IndexHold:
 cdef class BatchIndex:
     """The batches of one segment, or of a part of one, in file order.
 
-    ``len(index)`` batches; ``index[i]`` is a BatchHeader; each field is also a column over all batches (a
-    memoryview, for example ``index.base_offset``). ``end_position`` is the byte behind the last whole
-    batch, ``stop`` says what is there (``end``, ``torn``, ``zeros``, ``garbage``) and ``stop_reason`` says
-    it in words.
+    ``len(index)`` is the number of batches; ``index[i]`` is a BatchHeader; each field is also a column over
+    all batches (a memoryview, for example ``index.base_offset``). ``end_position`` is the position after the
+    last whole batch, ``stop`` classifies the bytes there (``end``, ``torn``, ``zeros``, ``garbage``), and
+    ``stop_reason`` is a text for it.
     """
 
     def __cinit__(self):
@@ -176,8 +176,8 @@ cdef class BatchIndex:
             yield self[i]
 
     def find(self, int64_t offset):
-        """Index of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when there is
-        none."""
+        """Return the number of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when
+        there is none."""
         cdef IndexHold _held = self.hold()
         cdef Py_ssize_t low = 0, high = self.count, middle
         while low < high:
@@ -189,8 +189,8 @@ cdef class BatchIndex:
         return low
 
     def latest_timestamp(self, Py_ssize_t start, Py_ssize_t stop):
-        """The latest timestamp that the headers of batches ``start`` to ``stop`` name, which no record is
-        beyond; the largest possible when one is of magic 0 or 1, whose headers promise nothing."""
+        """Return the latest timestamp in the headers of batches ``start`` to ``stop``, an upper bound for
+        their records; the largest possible number if one is of magic 0 or 1, whose headers give no bound."""
         cdef IndexHold _held = self.hold()
         cdef int64_t latest = INT64_MIN
         cdef Py_ssize_t i
@@ -203,8 +203,7 @@ cdef class BatchIndex:
         return latest
 
     def extend(self, BatchIndex other not None):
-        """Add the batches of ``other``, which follow these in the same file; where it stopped is where
-        this one stops now."""
+        """Add the batches of ``other``, which follow these in the same file, and take over its stop."""
         cdef IndexHold _held = other.hold()
         self.acquire()
         try:
@@ -218,10 +217,10 @@ cdef class BatchIndex:
             filled(&self.users, 0)
 
     def disorder(self, int64_t next_offset, Py_ssize_t start=0):
-        """First batch from number ``start`` on that begins below the end of the one before it;
+        """Return the first batch from number ``start`` on that begins below the end of the previous one;
         ``len(index)`` when all are in order.
 
-        ``next_offset`` is the end of what came before batch ``start``.
+        ``next_offset`` is the end of the batch before ``start``.
         """
         cdef IndexHold _held = self.hold()
         cdef Py_ssize_t i
@@ -233,8 +232,8 @@ cdef class BatchIndex:
         return self.count
 
     def has_gaps(self, int64_t next_offset):
-        """Whether offsets from ``next_offset`` on are missing before or in a batch, or may be: how many a
-        compressed wrapper of magic 0 or 1 has, its header does not tell."""
+        """Whether offsets from ``next_offset`` on are missing before or in a batch, or may be missing: the
+        header of a compressed wrapper of magic 0 or 1 does not contain its number of records."""
         cdef IndexHold _held = self.hold()
         cdef Py_ssize_t i
         for i in range(self.count):
@@ -244,8 +243,7 @@ cdef class BatchIndex:
         return False
 
     def truncate(self, Py_ssize_t count, str stop, str stop_reason):
-        """Forget the batches from number ``count`` on: somebody who looked closer says the log ends
-        there."""
+        """Remove the batches from number ``count`` on, because a closer check has found the log end there."""
         self.acquire()
         try:
             if not 0 <= count <= self.count:
@@ -340,8 +338,8 @@ cdef bint reserve_entries(BatchEntry** entries, Py_ssize_t* capacity, Py_ssize_t
 def scan(const uint8_t[::1] data not None, *, int64_t position=0, BatchIndex index=None):
     """Index the batches in ``data``, which begins at byte ``position`` of its file and on a batch boundary.
 
-    Returns a BatchIndex; with ``index`` the batches are added to that one. Damage never raises: the walk
-    stops in front of it.
+    Returns a BatchIndex; with ``index`` the batches are added to that one. Damage raises no error: the walk
+    stops before it.
     """
     cdef BatchIndex result = BatchIndex() if index is None else index
     cdef const uint8_t* begin = &data[0] if data.shape[0] else NULL
@@ -364,12 +362,12 @@ def scan(const uint8_t[::1] data not None, *, int64_t position=0, BatchIndex ind
 
 
 def find_batch(bytearray data not None, *, Py_ssize_t length, int64_t position, int64_t end, int64_t offset):
-    """Walk from header to header to the first batch that ends at ``offset`` or behind it.
+    """Walk from header to header to the first batch that ends at or after ``offset``.
 
     The first ``length`` bytes of ``data`` are those of a file from byte ``position`` on, where a batch
-    begins; the last batch of the file ends at ``end``. Only headers need to be in ``data``. Returns a
-    BatchPosition. With size 0 the batch is not found, and the position is where the walk stopped: at ``end``,
-    in front of a header that is not in ``data``, or in front of bytes that are no batch of magic 0, 1 or 2.
+    begins; the last batch of the file ends at ``end``. ``data`` needs to contain only headers. Returns a
+    BatchPosition. Size 0 means that no batch was found, and the position is that where the walk stopped: at
+    ``end``, before a header that is not in ``data``, or before bytes that are no batch of magic 0, 1 or 2.
     """
     cdef const uint8_t* begin = <const uint8_t*>PyByteArray_AS_STRING(data)
     cdef Py_ssize_t at = 0
@@ -389,8 +387,8 @@ def find_batch(bytearray data not None, *, Py_ssize_t length, int64_t position, 
 cdef int64_t frame_size(
     const uint8_t* p, Py_ssize_t readable, int64_t whole, int64_t* last_offset
 ) noexcept nogil:
-    """Size and last offset of the batch at ``p``, of which ``readable`` bytes may be looked at and which has
-    at most ``whole`` bytes; 0 when its header is not there, or is none."""
+    """Read size and last offset of the batch at ``p``, of which ``readable`` bytes are in memory and which
+    has at most ``whole`` bytes; 0 when there is no complete or valid header."""
     cdef int64_t size
     cdef int32_t last_offset_delta = 0
     if readable < MIN_FRAME:

@@ -1,13 +1,13 @@
-"""TextWriter: record columns to JSON lines, CSV or base64 lines, without a Python object a record.
+"""TextWriter: converts record columns to JSON lines, CSV or base64 lines, without Python objects per record.
 
     {"topic":…,"partition":…,"offset":…,"timestamp":…,"timestamp_type":"CreateTime","key":…,"value":…,
      "headers":[[name,value],…],"leader_epoch":…}
 
-Text is made in pieces of a few hundred KiB. Two buffers are used in turn, so memory stays bounded and in
-cache whatever the columns hold; the interpreter's lock is released for the whole piece.
+Text is written in pieces of a few hundred KiB. Two buffers are used in turn, so that memory is bounded and in
+cache for any content of the columns; the interpreter's lock is released for the whole piece.
 
-Invariant: before a record is written, the buffer has room for the longest text its bytes can become (text.h
-says how long), so nothing is checked while writing. A piece that somebody looks at is never written again.
+Invariant: before a record is written, the buffer has room for the longest text of its bytes (text.h has the
+bounds), so that nothing is checked while writing. A piece that has readers is never overwritten.
 
 Sources: org.apache.kafka.common.header.internals.RecordHeader for header names; RFC 4180.
 """
@@ -108,15 +108,15 @@ cdef class Piece:
 cdef class TextWriter:
     """Turns the records of one partition into text.
 
-    ``encoding`` is about keys, values and header values. ``"base64"``: all of them. ``"utf8"``: as text
-    where the bytes are UTF-8, else base64, marked by ``"key_encoding":"base64"`` behind the key
+    ``encoding`` applies to keys, values and header values. ``"base64"`` encodes all of them. ``"utf8"``
+    writes UTF-8 bytes as text, others as base64, marked by ``"key_encoding":"base64"`` after the key
     (``value_encoding``; header values become ``{"base64":…}``). Header names are always text, with U+FFFD
-    for bytes that are no UTF-8, as Java shows them. JSON escapes C1 controls and what changes the direction
-    of writing; CSV has the text as it is, but with ``terminal`` all controls but tab and line feed become
-    a backslash, ``u`` and four digits. Surrogates in the topic become ``\\x`` and two digits.
+    for bytes that are not UTF-8, as in Java. JSON escapes C1 and bidirectional controls; CSV contains the
+    text unchanged, but with ``terminal`` all controls except tab and line feed become a backslash, ``u`` and
+    four digits. Surrogates in the topic become ``\\x`` and two digits.
 
     The methods return iterators of pieces (read-only memoryviews of whole lines), which any number of threads
-    may use. The columns cannot be reset before an iterator is at its end or closed.
+    may use. The columns cannot be reset before an iterator is exhausted or closed.
     """
 
     cdef readonly str topic
@@ -149,12 +149,12 @@ cdef class TextWriter:
         return names + (b",key_encoding,value_encoding\r\n" if self.utf8 else b"\r\n")
 
     def json_lines(self, RecordColumns columns not None, Py_ssize_t start=0, stop=None):
-        """One JSON object and a line feed for each of the records ``start`` to ``stop``."""
+        """Write one JSON object and a line feed for each of the records ``start`` to ``stop``."""
         columns.need(columns.with_headers, NO_HEADERS)
         return self.start(columns, JSON_LINES, start, stop)
 
     def csv_rows(self, RecordColumns columns not None, Py_ssize_t start=0, stop=None):
-        """One CSV row for each of the records ``start`` to ``stop``, without the header line
+        """Write one CSV row for each of the records ``start`` to ``stop``, without the header line
         (``csv_header``).
 
         Null is an empty field without quotes, an empty value is ``""``. Headers are a JSON array. With
@@ -164,7 +164,7 @@ cdef class TextWriter:
         return self.start(columns, CSV_ROWS, start, stop)
 
     def base64_lines(self, RecordColumns columns not None, str column="value"):
-        r"""Keys or values alone: one line of base64 a record, ``\N`` for null."""
+        r"""Write only keys or values: one line of base64 per record, ``\N`` for null."""
         if column not in ("key", "value"):
             raise ValueError(f"column must be key or value, not {column!r}")
         return self.start(columns, KEY_LINES if column == "key" else VALUE_LINES, 0, None)
@@ -280,8 +280,8 @@ cdef inline Py_ssize_t line_bound(const record_sink* c, const Line* line, Py_ssi
 
 cdef Py_ssize_t fill_lines(const record_sink* c, const RunColumns* runs, Form form, const Line* line,
                            Py_ssize_t i, Py_ssize_t stop, uint8_t* out, Py_ssize_t* capacity) noexcept nogil:
-    """As many lines of the records ``i`` to ``stop`` as surely fit, one at least; ``capacity`` becomes their
-    size."""
+    """Write as many lines of the records ``i`` to ``stop`` as certainly fit, at least one; ``capacity``
+    becomes their size."""
     cdef const uint8_t* begin = out
     cdef Py_ssize_t first = i
     cdef Run run
@@ -343,7 +343,7 @@ cdef uint8_t* put_json_line(const record_sink* c, const Line* line, const Run* r
 
 cdef inline uint8_t* put_json_value(const Line* line, Field field, uint8_t* out,
                                     bint* encoded) noexcept nogil:
-    """``encoded`` becomes true where base64 was the way out."""
+    """Write a key or value; ``encoded`` becomes true if it had to be base64."""
     cdef uint8_t* end = NULL
     encoded[0] = False
     if field.size < 0:

@@ -1,8 +1,7 @@
-"""One batch that is to be appended: header, CRC and every record read in one pass, judged in Kafka's order.
+"""Checks one batch before an append: reads header, CRC and every record in one pass, in Kafka's order.
 
-``IncomingBatch`` has the facts, ``BatchRules`` the limits of one log. A fault is a number; its error and its
-words are in ``storage/log/log_validator.py``. The rules of a record are those of the full reader
-(``record.h``).
+``IncomingBatch`` has the facts, ``BatchRules`` the limits of one log. A fault is a number; its error and text
+are in ``storage/log/log_validator.py``. The rules for a record are those of the full reader (``record.h``).
 
 Source: ``UnifiedLog.analyzeAndValidateRecords``, ``LogValidator``, ``DefaultRecordBatch``.
 """
@@ -97,13 +96,13 @@ _REASONS = {
 cdef class IncomingBatch:
     """A magic 2 batch: the facts of its header and its records, and the bytes for the log.
 
-    ``received`` bytes came, of which the batch claims ``size``. Of the records, after a walk: the number of
-    the first that cannot be read (``bad_record``, with ``record_problem``), of the first without a key
-    (``keyless``) and of the first whose offset delta is not its number (``out_of_order``), -1 for none;
-    ``earliest_timestamp`` (-1s left out, -1 when there are no others) and ``latest_timestamp``.
+    ``received`` is the number of bytes passed, ``size`` the size in the header. A walk over the records sets
+    the number of the first unreadable record (``bad_record``, with ``record_problem``), of the first without
+    a key (``keyless``) and of the first whose offset delta is not its number (``out_of_order``), -1 for none;
+    ``earliest_timestamp`` (ignoring -1, unless there are no others) and ``latest_timestamp``.
 
-    ``stamp``, ``replace_records`` and ``place`` change what will be written, not the caller's bytes. Until
-    they are written the caller must not change them either: ``parts`` refers to them.
+    ``stamp``, ``replace_records`` and ``place`` change the output, not the caller's bytes. The caller must
+    not change these before they are written, either: ``parts`` refers to them.
     """
 
     cdef int read(self, object source) except -1:
@@ -185,7 +184,7 @@ cdef class IncomingBatch:
 
     @property
     def codec(self):
-        """Number of the codec of the records."""
+        """The number of the records' codec."""
         return self.entry.attributes & ATTRIBUTE_CODEC
 
     @property
@@ -222,17 +221,17 @@ cdef class IncomingBatch:
 
     @property
     def record_problem(self):
-        """What is wrong with ``bad_record``; empty when all records can be read."""
+        """The fault of ``bad_record``; empty when all records can be read."""
         return _REASONS[self.record_error]
 
     @property
     def payload(self):
-        """The bytes behind the header."""
+        """The bytes after the header."""
         cdef Py_ssize_t end = self.records_at + self.size - HEADER_SIZE
         return PyMemoryView_FromObject(self.records)[self.records_at:end]
 
     def walk_decompressed(self, records not None):
-        """Read the records of a compressed batch, decompressed."""
+        """Read the decompressed records of a compressed batch."""
         cdef Py_buffer view
         PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
         try:
@@ -245,7 +244,7 @@ cdef class IncomingBatch:
             PyBuffer_Release(&view)
 
     def replace_records(self, bytes records not None, int codec):
-        """Store other bytes behind the header: the records, compressed by ``codec`` (0 to 4)."""
+        """Replace the bytes after the header by the records, compressed with ``codec`` (0 to 4)."""
         self.records, self.records_at = records, 0
         self.size = HEADER_SIZE + len(records)
         self.entry.size = <int32_t>self.size
@@ -272,15 +271,15 @@ cdef class IncomingBatch:
         self.entry.max_timestamp = latest
 
     def place(self, int64_t base_offset, int32_t partition_leader_epoch):
-        """Give the batch its place in the log."""
+        """Set the base offset and the leader epoch of the batch."""
         put_place(self.header, base_offset, partition_leader_epoch)
         self.base_offset = self.entry.base_offset = base_offset
         self.entry.last_offset = base_offset + self.last_offset_delta
         self.entry.partition_leader_epoch = partition_leader_epoch
 
     def parts(self):
-        """What is to be written: header and records, as buffers that follow each other. Raises BufferError
-        when the caller's buffer was cut meanwhile."""
+        """Return the output, header and records, as consecutive buffers. Raises BufferError when the caller's
+        buffer was shortened meanwhile."""
         cdef Py_buffer view
         cdef bytes content
         cdef uint8_t* to
@@ -300,7 +299,7 @@ cdef class IncomingBatch:
 
 
 cdef class BatchRules:
-    """What one log takes; see ``LogConfig``. Times in milliseconds."""
+    """The limits of one log for batches; see ``LogConfig``. Times in milliseconds."""
 
     cdef readonly Py_ssize_t max_message_bytes
     cdef readonly bint log_append_time, compact
@@ -315,7 +314,7 @@ cdef class BatchRules:
         self.before_max_ms, self.after_max_ms = before_max_ms, after_max_ms
 
     def frame_fault(self, IncomingBatch batch not None, int origin):
-        """Number of what is wrong with the batch as a whole, before its records are decompressed."""
+        """Return the fault number of the batch as a whole, before its records are decompressed."""
         if batch.frame_fault != FINE:
             return batch.frame_fault
         if origin == FROM_CLIENT and batch.base_offset != 0:
@@ -329,7 +328,7 @@ cdef class BatchRules:
         return FINE
 
     def content_fault(self, IncomingBatch batch not None, int origin, int64_t now_ms):
-        """Number of what is wrong with header or records."""
+        """Return the fault number of header and records."""
         if batch.last_offset_delta < 0:
             return LAST_BEFORE_FIRST
         if origin != FROM_CLIENT:
@@ -359,8 +358,8 @@ cdef class BatchRules:
         return NO_KEY if self.compact and batch.keyless >= 0 else FINE
 
     cdef bint allows(self, int64_t timestamp, int64_t now_ms) noexcept:
-        """``message.timestamp.before.max.ms`` and ``after.max.ms``; a limit beyond 64 bits allows everything
-        on its side."""
+        """Check a timestamp by ``message.timestamp.before.max.ms`` and ``after.max.ms``; a limit beyond 64
+        bits allows all values on its side."""
         cdef int64_t oldest = INT64_MIN, newest = INT64_MAX
         if timestamp == -1:
             return True
@@ -371,8 +370,8 @@ cdef class BatchRules:
         return oldest <= timestamp <= newest
 
     def bad_records(self, IncomingBatch batch not None, records not None, int64_t now_ms, int most):
-        """The first ``most`` records that the log refuses, as (number, number of the fault, timestamp); all
-        of them can be read."""
+        """Return the first ``most`` records that the log refuses, as (number, fault number, timestamp). All
+        records must be readable."""
         cdef Py_buffer view
         cdef record_fields r
         cdef const uint8_t* p
@@ -406,8 +405,8 @@ cdef class BatchRules:
 
 
 def read_batch(batch not None):
-    """The batch that a buffer of bytes begins with, its CRC computed, and its records read when they are not
-    compressed. Nothing of it is copied but the header."""
+    """Read the batch at the beginning of a buffer: compute its CRC, and read its records unless they are
+    compressed. Only the header is copied."""
     cdef IncomingBatch incoming = IncomingBatch.__new__(IncomingBatch)
     incoming.read(batch)
     return incoming

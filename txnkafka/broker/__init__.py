@@ -1,4 +1,4 @@
-"""The owner of the logs of a data directory: flush tickets, maintenance, compaction."""
+"""Owns the logs of a data directory: flush tickets, maintenance, compaction."""
 
 from txnkafka.broker.flush import Flush, FlushTickets, Released
 from txnkafka.broker.log_manager import LogManager

@@ -1,16 +1,16 @@
-"""Flush tickets: many appends to many partitions wait for one flush, and are told in order.
+"""Flush tickets: many appends to many partitions wait for one flush, and are released in order.
 
-Nothing here waits for the disk. ``begin`` says what has to be synced, somebody does it (``Flush.run``,
-outside of any lock), ``finish`` says which tickets are durable. The bytes appended meanwhile belong to the
-next flush; so do those in a segment that was begun since the last one, which gets its name in between.
+Nothing here waits for the disk. ``begin`` returns the files to sync, the host syncs them (``Flush.run``,
+outside of any lock), ``finish`` returns the tickets that are durable. Bytes appended meanwhile belong to the
+next flush, and so do those in a segment created since the last one, which gets its final name in between.
 
-Every ticket is handed back exactly once, as ``Released``, whatever decided it: a flush of the host, one that
-the data directory made itself (``maintain``, ``flush``, ``close``), the deletion or truncation of its log.
-``finish`` and ``poll`` return all that were released since the last call of either; a host calls ``poll``
-after everything else that it does with the data directory.
+Every ticket is returned exactly once, as ``Released``: after a flush of the host, after a flush by the data
+directory (``maintain``, ``flush``, ``close``), or after the deletion or truncation of its log. ``finish`` and
+``poll`` return all tickets released since the last call of either; a host calls ``poll`` after every other
+operation on the data directory.
 
-A log whose flush fails is fenced: nothing appended to it after the last good flush is ever acknowledged,
-because nobody knows what a failed fsync has left in the page cache.
+A log whose flush fails is fenced: no append after the last successful flush is ever acknowledged, because the
+state of the page cache after a failed fsync is not known.
 
 Source: design of group commit; ``UnifiedLog.flush``, KAFKA-10778.
 """
@@ -31,13 +31,13 @@ __all__ = ["Flush", "FlushTickets", "Released"]
 
 
 class Flush(NamedTuple):
-    """One group: everything that was appended to ``logs`` before it began, up to ``ticket``."""
+    """One group flush: it covers all appends to ``logs`` before it began, up to ``ticket``."""
 
     ticket: int
     logs: Sequence[tuple[PartitionLog, LogFlush]]
 
     def run(self) -> dict[PartitionLog, OSError]:
-        """Sync all of it; returns the logs for which that failed."""
+        """Sync all files; returns the logs whose sync failed, with the errors."""
         failed: dict[PartitionLog, OSError] = {}
         for log, flush in self.logs:
             try:
@@ -48,7 +48,7 @@ class Flush(NamedTuple):
 
 
 class Released(NamedTuple):
-    """A ticket whose append is durable, or, with an error, will never be acknowledged: OSError when the log
+    """A ticket whose append is durable or, with an error, will never be acknowledged: OSError when the log
     failed, KafkaError when it was deleted or truncated below the append."""
 
     ticket: int
@@ -57,11 +57,11 @@ class Released(NamedTuple):
 
 
 class FlushTickets:
-    """Tickets of all logs of one data directory; for one thread at a time."""
+    """The tickets of all logs of one data directory. Only one thread at a time may use it."""
 
     def __init__(self) -> None:
         self._last_ticket = 0
-        # ticket, log, and where the log ended then
+        # ticket, log, and the log end when the ticket was taken
         self._waiting: deque[tuple[int, PartitionLog, int]] = deque()
         self._released: list[Released] = []
         self._dirty: dict[PartitionLog, None] = {}  # in the order of their first append
@@ -72,23 +72,24 @@ class FlushTickets:
 
     @property
     def is_flushing(self) -> bool:
-        """Whether a group is under way: it was begun and ``finish`` has not been called."""
+        """Whether a group flush is under way: ``begin`` was called, and ``finish`` was not."""
         return self._running is not None
 
     def take(self, log: PartitionLog) -> int:
-        """A ticket for everything appended to ``log`` so far."""
+        """Return a new ticket for all appends to ``log`` so far."""
         self._last_ticket += 1
         self._waiting.append((self._last_ticket, log, log.log_end_offset))
         self._dirty[log] = None
         return self._last_ticket
 
     def want(self, log: PartitionLog) -> None:
-        """Let the next group flush ``log`` although nobody waits for it."""
+        """Include ``log`` in the next group flush, without a ticket."""
         self._dirty[log] = None
 
     def begin(self) -> Flush | None:
-        """The next group; None when nothing waits or a group is under way, which ``finish`` ends. A log whose
-        files cannot be opened is fenced, and its tickets fail with this group."""
+        """Begin a group flush; None when there is nothing to flush, or a group flush is under way, which
+        ``finish`` ends. A log whose files cannot be opened is fenced, and its tickets fail with this
+        group."""
         if self._running is not None or not self._dirty:
             return None
         logs = [(log, log.begin_flush()) for log in self._dirty]
@@ -97,16 +98,16 @@ class FlushTickets:
         return self._running
 
     def finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> list[Released]:
-        """The group was synced, but for the logs in ``failed``; returns its tickets in order, behind those
-        that were released before and not handed back yet."""
+        """End a group flush, which has synced all logs except those in ``failed``; returns its tickets in
+        order, after tickets that were released before and not returned yet."""
         self._finish(flush, failed)
         return self.poll()
 
     def run(self) -> None:
-        """Flush here and now until every log that waits is durable; ``poll`` has the tickets. Nothing when a
-        group is under way."""
+        """Flush now until all waiting logs are durable; ``poll`` returns the tickets. Does nothing while a
+        group flush is under way."""
         while (flush := self.begin()) is not None:
-            # a signal may end it: nobody knows what was synced by then
+            # after an interruption by a signal it is not known what was synced
             failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
             try:
                 failed = flush.run()
@@ -114,18 +115,18 @@ class FlushTickets:
                 self._finish(flush, failed)
 
     def poll(self) -> list[Released]:
-        """The tickets that were released since the last call of ``poll`` or ``finish``."""
+        """Return the tickets that were released since the last call of ``poll`` or ``finish``."""
         released, self._released = self._released, []
         return released
 
     def fail(self, log: PartitionLog, error: KafkaError, *, above: int) -> None:
-        """The log was truncated at the offset ``above``: tickets for what was appended there fail. A group
-        that is under way says nothing about them any more."""
+        """Release the tickets of a log that was truncated at the offset ``above``, for appends there, with
+        an error. A group flush under way does not affect them any more."""
         self._hand_back(lambda waits, end_offset: waits is log and end_offset > above, error)
 
     def forget(self, log: PartitionLog, error: OSError | KafkaError | None) -> None:
-        """The log was deleted or closed: all of its tickets are released, with an error unless what they are
-        for is durable."""
+        """Release all tickets of a log that was deleted or closed: with ``error``, or None when their
+        appends are durable."""
         self._dirty.pop(log, None)
         self._hand_back(lambda waits, _: waits is log, error)
 
@@ -133,12 +134,12 @@ class FlushTickets:
         self, is_decided: Callable[[PartitionLog, int], bool], error: OSError | KafkaError | None
     ) -> None:
         waiting, self._waiting = self._waiting, deque()
-        for each in waiting:
-            ticket, log, end_offset = each
+        for entry in waiting:
+            ticket, log, end_offset = entry
             if is_decided(log, end_offset):
                 self._released.append(Released(ticket, log, error))
             else:
-                self._waiting.append(each)
+                self._waiting.append(entry)
 
     def _finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> None:
         if flush is not self._running:
@@ -147,7 +148,7 @@ class FlushTickets:
         for log, done in flush.logs:
             log.finish_flush(done, failed.get(log))
             if log.has_unsynced_names and log.fenced is None:
-                self._dirty[log] = None  # a new segment has got its name, and may have tickets
+                self._dirty[log] = None  # a new segment was renamed, and may have tickets
         waiting, self._waiting = self._waiting, deque()
         for entry in waiting:
             ticket, log, end_offset = entry

@@ -1,8 +1,8 @@
-"""All logs of a data directory and who waits for them: flush tickets, maintenance, compaction.
+"""Manages all logs of a data directory: their flush tickets, maintenance, compaction.
 
-Whatever ends the wait for an append releases its ticket here: a flush of the host or of this manager, the
-deletion or the truncation of its log, the close. ``tickets.poll``, called after any other call here, returns
-the tickets that were released.
+A ticket is released by everything that ends the wait for its append: a flush of the host or of this manager,
+the deletion or truncation of its log, the close. ``tickets.poll``, called after any other call here, returns
+the released tickets.
 
 Source: ``LogManager``.
 """
@@ -36,8 +36,9 @@ __all__ = ["LogManager", "flush_is_due"]
 
 
 class LogManager:
-    """The owner of the logs in ``data``, an open data directory; for one thread at a time. ``uncleanable``
-    has the compacted logs that are damaged, with the error: they are not compacted again."""
+    """The owner of the logs in ``data``, an open data directory. Only one thread at a time may use it.
+    ``uncleanable`` has the damaged logs among the compacted ones, with the error: they are not compacted
+    again."""
 
     def __init__(self, directory: DataDirectory) -> None:
         self.data = directory
@@ -46,13 +47,13 @@ class LogManager:
 
     @property
     def logs(self) -> dict[TopicPartition, PartitionLog]:
-        """The logs of the partitions that are open."""
+        """The logs of the open partitions."""
         return self.data.logs
 
     # Partitions
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
-        """Create one partition; see ``DataDirectory.creation``. Raises what that and its work raise."""
+        """Create one partition. Raises the errors of ``DataDirectory.creation`` and of its work."""
         left_over = self.logs.get(partition)
         log = self.data.create(partition, topic_id, now_ms=now_ms)
         if left_over is not None:
@@ -64,9 +65,9 @@ class LogManager:
         perform(self.deletion(partition))
 
     def deletion(self, partition: TopicPartition) -> Deletion:
-        """Take a partition out of service: tickets of its log fail with UnknownTopicOrPartitionError. Returns
-        the work that deletes its files. Raises OSError when its directory cannot be renamed; then the
-        partition is still there."""
+        """Remove a partition: tickets of its log fail with UnknownTopicOrPartitionError. Returns the work
+        that deletes its files. Raises OSError when its directory cannot be renamed; then the partition still
+        exists."""
         log = self.logs.get(partition)
         work = self.data.deletion(partition)
         self.uncleanable.pop(partition, None)
@@ -75,7 +76,7 @@ class LogManager:
         return work
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
-        """Truncate a log; see ``DataDirectory.truncate``. Tickets of what was truncated fail."""
+        """Truncate a log; see ``DataDirectory.truncate``. Tickets of truncated appends fail."""
         was_cut = self.data.truncate(partition, offset, now_ms=now_ms)
         if was_cut:
             log = self.logs[partition]
@@ -90,10 +91,10 @@ class LogManager:
     # Maintenance
 
     def flush(self) -> None:
-        """Make everything appended durable, of all logs at once. A log that fails is fenced.
+        """Flush all appends of all logs at once. A log whose flush fails is fenced.
 
-        Raises FlushUnderWayError, and does nothing, while a group of ``tickets`` is begun and not finished;
-        after all logs, KafkaStorageError when something appended to one of them is not durable.
+        Raises FlushUnderWayError, and does nothing, while a group flush of ``tickets`` is under way; after
+        the flush of all logs, KafkaStorageError when an append to one of them is not durable.
         """
         self.data.check_owner()
         if self.tickets.is_flushing:
@@ -111,11 +112,11 @@ class LogManager:
         self.tickets.run()
 
     def maintain(self, now_ms: int) -> None:
-        """Do what is due, here and now: flushes that ``flush.messages`` and ``flush.ms`` want, ``upkeep`` of
-        all logs, checkpoints. While a group of ``tickets`` is under way, flushes are left to the next one.
+        """Do all maintenance that is due now: flushes by ``flush.messages`` and ``flush.ms``, ``upkeep`` of
+        all logs, checkpoints. While a group flush of ``tickets`` is under way, flushes wait for the next one.
 
-        Raises, after all of it, the first KafkaStorageError or OSError of a log; that log is fenced unless
-        only its deleted files could not be removed.
+        Raises, at the end, the first KafkaStorageError or OSError of a log; that log is fenced unless only
+        its deleted files could not be removed.
         """
         self.data.check_owner()
         self._flush([log for log in self.logs.values() if flush_is_due(log, now_ms)])
@@ -133,9 +134,9 @@ class LogManager:
             raise failed
 
     def upkeep(self, log: PartitionLog, now_ms: int) -> Iterator[Work]:
-        """Let a log forget idle producers, and give out the work that deletes its old segments and removes
-        files that were deleted before. A host with a lock does this for one log after the other, and runs the
-        work without its lock. Raises KafkaStorageError and OSError."""
+        """Expire idle producers of a log, and yield the work that deletes its old segments and removes files
+        deleted before. A host with a lock does this for one log after the other, and runs the work without
+        its lock. Raises KafkaStorageError and OSError."""
         if log.fenced is not None:
             return
         log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
@@ -144,7 +145,7 @@ class LogManager:
         active = log.active
         deletion = retention(log, now_ms)
         if log.active is not active:
-            self.tickets.want(log)  # the segment that was active goes when the new one has its name
+            self.tickets.want(log)  # the old active segment is deleted once the new one has its final name
         if deletion is not None:
             yield deletion
         removal = log.local.removal(now_ms)
@@ -153,7 +154,7 @@ class LogManager:
 
     def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
         """Compact the log with the largest dirty share among those that are due; None when none is. A damaged
-        one joins ``uncleanable``. Raises KafkaStorageError and OSError."""
+        log is added to ``uncleanable``. Raises KafkaStorageError and OSError."""
         self.data.check_owner()
         checkpoints = self.data.checkpoints
         cleaned = clean_dirtiest(
@@ -170,7 +171,7 @@ class LogManager:
 
     def close(self) -> None:
         """Stop cleanly; see ``DataDirectory.close``. All tickets are released. Raises FlushUnderWayError, and
-        changes nothing, while a group of ``tickets`` is begun and not finished."""
+        changes nothing, while a group flush of ``tickets`` is under way."""
         if self.tickets.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it, then close")
         self.data.check_idle()
@@ -182,7 +183,7 @@ class LogManager:
 
 
 def flush_is_due(log: PartitionLog, now_ms: int) -> bool:
-    """Whether ``flush.messages`` or ``flush.ms`` want a flush that nobody waits for."""
+    """Whether a flush is due by ``flush.messages`` or ``flush.ms``."""
     age_ms = log.local.flushing.age_ms(now_ms)
     records = log.log_end_offset - log.recovery_point
     return age_ms is not None and (records >= log.config.flush_messages or age_ms >= log.config.flush_ms)

@@ -1,9 +1,9 @@
-"""What the coordinators of transactions and groups know and decide.
+"""The state of transaction and group coordinators, built by a replay of their logs, and their decisions.
 
-Nothing here knows files, clocks or sockets. State is what a replay of the coordinators' logs makes; each kind
-has one method that changes it, ``replay``, which the owner of a log and a reader of its files call alike.
-A reader finds here what it needs. ``txn_coordinator`` is the owner of transactional ids, and is imported from
-its own module, so that a reader does not load it.
+No module here uses files, clocks or sockets. Each state is changed only by its method ``replay``; the owner of
+a coordinator's log and a reader of its files call the same method. A reader finds here what it needs:
+``txn_coordinator``, the owner of transactional ids, is imported from its own module, so that a reader does not
+load it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``LogEvent``: a record or an end marker of a coordinator's log, in offset order.
 
-A record does not say whose transaction it belongs to; the header of its batch does. ``log_events`` joins
+A record does not name the producer of its transaction; the header of its batch does. ``log_events`` joins
 headers and decoded records by their offsets.
-Invariant: an event's producer id is that of the batch that contains the record, even across skipped damage.
+Invariant: an event has the producer id of the batch that contains the record, even across skipped damage.
 Source: TransactionStateManager.loadTransactionMetadata, CoordinatorLoaderImpl.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT_RECORD", "LogEvent", "log_events"]
 
-KEPT_RECORD = 64  # bytes of a record that is kept, beside its key and value
+KEPT_RECORD = 64  # bytes in memory per record, in addition to key and value
 
 
 class LogEvent(NamedTuple):
@@ -37,7 +37,7 @@ class LogEvent(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of key and value, and about what their objects take."""
+        """Bytes of key and value, plus the approximate size of their objects."""
         return KEPT_RECORD + len(self.key or b"") + len(self.value or b"")
 
 

@@ -1,8 +1,8 @@
-"""Offsets that groups committed: the state of one partition of ``__consumer_offsets``.
+"""The offsets committed by groups: the state of one partition of ``__consumer_offsets``.
 
 An offset committed in a transaction is pending until the end marker of its producer: COMMIT makes it the
-committed one unless a later record committed another meanwhile, ABORT drops it. A tombstone removes the
-committed and all pending offsets of its key. What is open at the end of the log stays pending.
+committed one unless a later record has committed another, ABORT drops it. A tombstone removes the committed
+and all pending offsets of its key. Offsets of transactions open at the end of the log stay pending.
 Source: OffsetMetadataManager.replay and replayEndTransactionMarker.
 """
 
@@ -22,7 +22,7 @@ OFFSET_COMMIT_KEYS = (b"\0\0", b"\0\1")  # two versions of one key, with the sam
 
 
 class CommittedOffset(NamedTuple):
-    """A record that committed an offset, not decoded yet."""
+    """A record that commits an offset, not decoded yet."""
 
     record_offset: int
     key: bytes
@@ -32,7 +32,7 @@ class CommittedOffset(NamedTuple):
 class Offsets:
     """Committed offsets, and the pending ones of each producer id; keys are raw, without their version.
 
-    ``replay`` alone changes them.
+    Only ``replay`` changes them.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Which partition of a coordinator's topic an id belongs to, and by that which broker coordinates it.
+"""Computes the partition of a coordinator's topic for an id; the leader of that partition coordinates it.
 
 Source: TransactionStateManager.partitionFor, GroupCoordinatorService.partitionFor, ``Utils.abs``.
 """
@@ -23,8 +23,8 @@ DEFAULT_PARTITIONS: Final = 50  # transaction.state.log.num.partitions, offsets.
 
 
 def string_hash(text: str) -> int:
-    """``Utils.abs(text.hashCode())`` of Java: over UTF-16 code units, 32 bits, the smallest number becomes
-    0."""
+    """Return ``Utils.abs(text.hashCode())`` of Java: over UTF-16 code units, in 32 bits, with 0 for the
+    smallest number."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for i in range(0, len(units), 2):
@@ -35,6 +35,6 @@ def string_hash(text: str) -> int:
 
 @lru_cache(REMEMBERED_IDS)
 def partition_for(text: str, partitions: int) -> int:
-    """The partition of ``__transaction_state`` (or of ``__consumer_offsets``) for a transactional id (or a
-    group id) in a topic of so many partitions."""
+    """Return the partition of ``__transaction_state`` (or ``__consumer_offsets``) for a transactional id (or
+    group id), when the topic has this number of partitions."""
     return string_hash(text) % partitions

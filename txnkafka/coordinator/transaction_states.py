@@ -1,7 +1,7 @@
-"""States of transactional ids: one partition of ``__transaction_state``.
+"""The states of transactional ids: one partition of ``__transaction_state``.
 
-The last record of a transactional id is its state; a tombstone forgets it. Only last records are decoded, so
-that loading a large log costs one pass.
+The last record of a transactional id is its state; a tombstone removes it. Only the last records are decoded,
+so that loading a large log costs one pass.
 Source: TransactionStateManager.loadTransactionMetadata.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["TransactionStates"]
 
 
 class TransactionStates:
-    """The last record of each key, not decoded yet; ``replay`` alone changes it."""
+    """The last record of each key, not decoded yet; only ``replay`` changes it."""
 
     def __init__(self) -> None:
         self.last: dict[bytes, bytes | None] = {}
@@ -32,12 +32,13 @@ class TransactionStates:
         return sum(KEPT_RECORD + len(key) + len(value or b"") for key, value in self.last.items())
 
     def replay(self, event: LogEvent) -> None:
-        """Apply the next event of the log; what has no key, such as an end marker, changes nothing."""
+        """Apply the next event of the log; events without a key, such as end markers, change nothing."""
         if event.key is not None:
             self.last[event.key] = event.value
 
     def decoded(self) -> Iterator[tuple[LogRecord, TransactionMetadata | None]]:
-        """Each last record, and the state it gives: None for tombstones and for what cannot be read."""
+        """Yield each last record with its state: None for tombstones and for records that cannot be
+        decoded."""
         for key, value in self.last.items():
             record = decode_transaction_log(key, value)
             yield record, TransactionMetadata.of(record)

@@ -1,9 +1,8 @@
-"""A data directory that one process owns: its lock, its identity, its checkpoints, the logs of all
-partitions.
+"""Opens and owns a data directory: its lock, identity, checkpoints, and the logs of all partitions.
 
-Everything that Kafka keeps in a log directory is kept, so that Kafka takes it over where this stopped, and
-the other way round. The marker of a clean shutdown is taken away, durably, before anything is changed, and
-put back when everything that follows from the logs is on the disk.
+All files that Kafka keeps in a log directory are maintained, so that Kafka can continue with the directory,
+and the other way round. The marker of a clean shutdown is removed, durably, before the first change, and
+written again when all derived files are on the disk.
 
 Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, ``MetaProperties``.
 """
@@ -54,20 +53,20 @@ if TYPE_CHECKING:
 __all__ = ["DataDirectory"]
 
 LOG = logging.getLogger("txnkafka.storage")
-_METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has an owner of its own
+_METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has another owner
 _NO_EPOCH = -1
 
 
 class DataDirectory:
-    """An open data directory. ``logs`` are its partitions, ``refused`` those that are damaged where they must
-    not be, cannot be read, or lead elsewhere, with the error; ``repairs`` says what opening had to put right,
-    ``was_clean`` whether the last owner had stopped cleanly. For one thread at a time, but for ``run`` of the
-    work that it gives out, for which a host drops its lock.
+    """An open data directory. ``logs`` are its partitions; ``refused`` has the error for each partition that
+    cannot be opened: it is damaged below its recovery point, unreadable, or a link. ``repairs`` lists the
+    repairs made by opening, ``was_clean`` says whether the last owner stopped cleanly. Only one thread at a
+    time may use it, except for ``run`` of the returned work, for which a host releases its lock.
 
-    ``config`` gives the settings of a topic's logs. For a ``repair`` of ``only`` some partitions the others
-    stay as they are, and a directory without an identity gets none. ``on_locked`` is called when the lock is
-    taken and the identity is known, before a log is opened. Raises LogDirError when somebody else
-    holds the directory, or it belongs to another cluster or node; OSError.
+    ``config`` gives the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
+    others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
+    is opened. Raises LogDirError when another owner has locked the directory, or it belongs to another
+    cluster or node; OSError.
     """
 
     def __init__(
@@ -89,13 +88,13 @@ class DataDirectory:
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
-        self.repairs_of_directory: list[RepairStep] = []  # those that concern no partition
+        self.repairs_of_directory: list[RepairStep] = []  # repairs of files outside of partitions
         self._in_creation: dict[TopicPartition, str] = {}
         self._deletions: set[str] = set()
         self.broker_epoch = _NO_EPOCH
         self._config, self._repair, self._only = config, repair, only
         self._resources = LogResources()
-        self._owner = this_process()  # a child of a fork may read here, and change nothing
+        self._owner = this_process()  # a forked child may read, but not change anything
         self._lock = self._take_lock()
         try:
             self.identity = self._identify(cluster_id, node_id)
@@ -114,7 +113,7 @@ class DataDirectory:
             self.files.sync_directory(self.files.split(self.path)[0])
         lock = self.files.lock(self._file(LOCK_FILE))
         if lock is None:
-            raise LogDirError(f"{self.path} is held by somebody else: stop the broker that uses it first")
+            raise LogDirError(f"{self.path} is locked by another owner: stop the broker that uses it first")
         return lock
 
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
@@ -125,7 +124,7 @@ class DataDirectory:
 
     def _open_all(self, now_ms: int) -> None:
         found = list(named_partitions(self.files.list(self.path)))
-        there = {each.parsed.topic_partition for each in found}
+        there = {named.parsed.topic_partition for named in found}
         self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note)
         self.was_clean = self._take_clean_marker()
         self._untouched: set[TopicPartition] = set()
@@ -145,14 +144,14 @@ class DataDirectory:
         self.checkpoint()
 
     def _note(self, step: RepairStep) -> None:
-        """Something that concerns no partition was not as it should be, and is now."""
+        """Log and record a repair that concerns no single partition."""
         LOG.warning("%s", step)
         self.repairs.append(str(step))
         self.repairs_of_directory.append(step)
 
     def _partitions(self, there: Iterable[NamedPartition]) -> Iterator[tuple[TopicPartition, str]]:
-        """The partitions that are there, with what keeps them from being opened; what is left of those that
-        were deleted goes."""
+        """Yield the partitions in the directory, each with the fault that prevents opening it, or an empty
+        text; remaining files of deleted partitions are removed."""
         for name, found, fault in there:
             path = self._file(name)
             if found.state == "delete" and self._only is None:
@@ -169,7 +168,7 @@ class DataDirectory:
             LOG.warning("%s is left over from a deletion, and cannot be removed: %s", path, error)
 
     def _take_clean_marker(self) -> bool:
-        """Whether the last owner stopped cleanly; it is only true once."""
+        """Remove the marker of a clean shutdown, durably; returns whether there was one."""
         path = self._file(CLEAN_SHUTDOWN_FILE)
         if not self.files.exists(path):
             return False
@@ -179,7 +178,7 @@ class DataDirectory:
         except (CorruptFileError, OSError) as error:
             if not concerns_one_partition(error):
                 raise
-            LOG.warning("%s says no broker epoch: %s", path, error)
+            LOG.warning("%s has no broker epoch: %s", path, error)
         self.files.remove(path)
         self.files.sync_directory(self.path)
         return True
@@ -210,18 +209,18 @@ class DataDirectory:
     # Partitions
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
-        """Create one partition; see ``creation``. Raises OSError and KafkaStorageError, too."""
+        """Create one partition; see ``creation``. Also raises OSError and KafkaStorageError."""
         perform(self.creation({partition: topic_id}, now_ms=now_ms))
         return self.logs[partition]
 
     def creation(self, topic_ids: Mapping[TopicPartition, str], *, now_ms: int) -> Creation:
-        """The work that creates partitions with the topic ids of their topics. When it is finished, the names
-        of all of them are durable; if it failed, no part of any of them stays behind.
+        """Return the work that creates partitions with the topic ids of their topics. When it is finished,
+        all of them exist durably; if it failed, no part of any of them remains.
 
-        A partition that is there, empty and without a topic id, is what a crash has left of a creation: it
-        gets the topic id. Raises LogDirError for any other that is there or being created,
-        InvalidTopicError, ValueError for what is no topic id, FlushUnderWayError while other work is not
-        finished.
+        An existing partition that is empty and has no topic id is the remainder of a creation that a crash
+        has interrupted: it gets the topic id. Raises LogDirError for any other partition that exists or is
+        being created, InvalidTopicError, ValueError for an invalid topic id, FlushUnderWayError while other
+        work is not finished.
         """
         self.check_idle()
         wanted = [self._new(partition, topic_id) for partition, topic_id in topic_ids.items()]
@@ -229,7 +228,7 @@ class DataDirectory:
             log = self.logs.pop(partition, None)
             if log is not None:
                 log.release()
-            self.checkpoints.forget(partition)  # a crash may have left what was said of one of this name
+            self.checkpoints.forget(partition)  # entries of a former partition with this name, after a crash
         stale = any(map(self.checkpoints.mentions, topic_ids))
         first = self.checkpoints.work(self.logs) if stale else None
         self._in_creation = dict(topic_ids)
@@ -244,7 +243,7 @@ class DataDirectory:
         directory, log = self._file(str(partition)), self.logs.get(partition)
         is_left_over = log is not None and partition not in self.topic_ids and not log.log_end_offset
         if not is_left_over and (log is not None or self.files.exists(directory)):
-            raise LogDirError(f"{directory} is there already")
+            raise LogDirError(f"{directory} exists already")
         return NewPartition(partition, directory, metadata, config, is_left_over)
 
     def _created(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
@@ -253,13 +252,13 @@ class DataDirectory:
         self._in_creation = {}
 
     def delete(self, partition: TopicPartition) -> None:
-        """Delete a partition; see ``deletion``. Raises OSError, too."""
+        """Delete a partition; see ``deletion``. Raises OSError."""
         perform(self.deletion(partition))
 
     def deletion(self, partition: TopicPartition) -> Deletion:
-        """Take a partition out of service, and return the work that deletes its files. From now on it is not
-        there, whatever happens. Raises OSError when its directory cannot be renamed; then it is still there,
-        and as it was."""
+        """Remove a partition, and return the work that deletes its files. After this call the partition does
+        not exist, whether the work succeeds or not. Raises OSError when its directory cannot be renamed; then
+        the partition exists unchanged."""
         self._owner.check(self.path)
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
         self.files.rename(self._file(str(partition)), target)
@@ -273,15 +272,15 @@ class DataDirectory:
         return Deletion(self.files, self.path, target, self._deletions.discard)
 
     def check_idle(self) -> None:
-        """Raises FlushUnderWayError while a creation or checkpoints are not finished: what is changed at once
-        would contradict them."""
+        """Raise FlushUnderWayError while a creation or a write of checkpoints is not finished, which an
+        immediate change would contradict."""
         self._owner.check(self.path)
         if self._in_creation or self.checkpoints.is_under_way:
             raise FlushUnderWayError(f"work in {self.path} is under way: finish it first")
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
-        """Cut a log at ``offset``, durably; see ``truncation.truncate_to``. First of all the recovery point
-        goes back, else what is missing after a crash would be taken for damage."""
+        """Truncate a log at ``offset``, durably; see ``truncation.truncate_to``. The recovery point is
+        lowered first: after a crash, data missing below it would be taken for damage."""
         self.check_idle()
         log = self.logs[partition]
         truncation.check_cut(log, offset)
@@ -289,19 +288,19 @@ class DataDirectory:
         if end < log.recovery_point or self.checkpoints.lacks(RECOVERY_POINT_CHECKPOINT):
             log.local.flushing.lower_recovery_point(end)
             self.checkpoint()
-        self.checkpoints.lower_cleaner_offset(partition, offset)  # what is appended there is dirty
+        self.checkpoints.lower_cleaner_offset(partition, offset)  # later appends there are dirty
         before = log.log_start_offset
         was_cut = truncation.truncate_to(log, offset, now_ms=now_ms)
         if log.log_start_offset != before:
             try:
                 perform(self.checkpoints.log_start_work(self.logs))
-            except OSError as error:  # what is appended below the old start would be taken for deleted
+            except OSError as error:  # recovery would take appends below the old log start for deleted
                 log.fence(error)
                 log.check_usable()
         return was_cut
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
-        """Let a log begin at ``offset`` (-1: the high watermark), durably; returns where it begins now."""
+        """Move the start of a log to ``offset`` (-1: the high watermark), durably; returns the new start."""
         start, work = self.records_deletion(partition, offset)
         if work is not None:
             perform(work)
@@ -310,9 +309,9 @@ class DataDirectory:
     def records_deletion(
         self, partition: TopicPartition, offset: int
     ) -> tuple[int, CheckpointWork | None]:
-        """Let a log begin at ``offset`` (-1: the high watermark): returns where it begins now, and the work
-        that makes it durable, None when it is. Raises OffsetOutOfRangeError, FlushUnderWayError and
-        KafkaStorageError."""
+        """Move the start of a log to ``offset`` (-1: the high watermark); returns the new start, and the work
+        that makes it durable, or None when it is already. Raises OffsetOutOfRangeError, FlushUnderWayError
+        and KafkaStorageError."""
         self.check_idle()
         before = self.logs[partition].log_start_offset
         start = truncation.delete_records(self.logs[partition], offset)
@@ -320,7 +319,7 @@ class DataDirectory:
         return start, None if is_durable else self.checkpoints.log_start_work(self.logs)
 
     def checkpoint(self) -> None:
-        """Write where each log is durable, visible, and begins; a host with a lock takes
+        """Write recovery point, high watermark and log start of each log; a host with a lock uses
         ``checkpoints.work``. Raises OSError."""
         self._owner.check(self.path)
         perform(self.checkpoints.work(self.logs))
@@ -328,11 +327,11 @@ class DataDirectory:
     # Closing
 
     def close(self) -> None:
-        """Stop cleanly: everything is durable, and the marker says so; not when a log has failed or was
-        refused, for then the next owner has to look.
+        """Stop cleanly: flush all logs, and write the marker of a clean shutdown. If a log has failed or was
+        refused, no marker is written, so that the next owner runs recovery.
 
-        Raises FlushUnderWayError, and changes nothing, while work is not finished. Whatever else closing one
-        log raises is raised again when all others are closed and recorded.
+        Raises FlushUnderWayError, and changes nothing, while work is not finished. Other errors of closing a
+        log are raised after all other logs are closed and recorded.
         """
         self.check_idle()
         if self._deletions or any(log.is_flushing for log in self.logs.values()):
@@ -366,7 +365,7 @@ class DataDirectory:
         self._lock.close()
 
     def check_owner(self) -> None:
-        """Raises LogDirError when another process opened the directory: a child of a fork owns nothing."""
+        """Raise LogDirError unless this process has opened the directory: a forked child owns nothing."""
         self._owner.check(self.path)
 
     def _file(self, name: str) -> str:

@@ -1,5 +1,5 @@
-"""Whose data directory it is (``meta.properties``), and which topic a partition directory belongs to
-(``partition.metadata``).
+"""Reads and writes the identity of a data directory (``meta.properties``) and the topic id of a partition
+directory (``partition.metadata``).
 
 Source: ``MetaProperties``, ``PartitionMetadataFile``.
 """
@@ -29,8 +29,8 @@ __all__ = ["identify", "make_identity", "random_uuid", "topic_id_of"]
 def identify(
     files: DataFiles, path: str, cluster_id: str | None, node_id: int | None
 ) -> MetaProperties | None:
-    """The identity of the directory at ``path``; None when it has none. Raises LogDirError when the file is
-    damaged, or names another cluster or node; OSError."""
+    """Read the identity of the directory at ``path``; None when it has none. Raises LogDirError when the file
+    is damaged, or names another cluster or node; OSError."""
     path = files.join(path, META_PROPERTIES)
     if not files.exists(path):
         return None
@@ -43,21 +43,23 @@ def identify(
         ("node.id", node_id, found.node_id),
     ):
         if wanted is not None and there is not None and wanted != there:
-            raise LogDirError(f"{path} says {name}={there}, not {wanted}: this is somebody else's")
+            raise LogDirError(
+                f"{path} says {name}={there}, not {wanted}: the directory belongs to another cluster or node"
+            )
     return found
 
 
 def make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: int | None) -> MetaProperties:
-    """A new identity, durably. Raises OSError."""
+    """Create and write an identity, durably. Raises OSError."""
     made = MetaProperties(1, cluster_id or random_uuid(), 1 if node_id is None else node_id, random_uuid())
     write_durably(files, files.join(path, META_PROPERTIES), format_meta_properties(made))
     return made
 
 
 def topic_id_of(files: DataFiles, directory: str, *, may_be_torn: bool = False) -> str | None:
-    """The topic id of a partition directory; None for one of a broker before 2.8, which wrote none, and for
-    one that a crash left half created (``may_be_torn``), whose file is removed. Raises CorruptFileError
-    and OSError."""
+    """Read the topic id of a partition directory. None if a broker before 2.8 has created it, which wrote no
+    ids, or if a crash has interrupted the creation (``may_be_torn``); in that case the file is removed.
+    Raises CorruptFileError and OSError."""
     path = files.join(directory, PARTITION_METADATA)
     if not files.exists(path):
         return None
@@ -66,15 +68,15 @@ def topic_id_of(files: DataFiles, directory: str, *, may_be_torn: bool = False) 
     except CorruptFileError as error:
         if may_be_torn:
             files.remove(path)
-            files.sync_directory(directory)  # else it is back, and refused, when the log has batches
+            files.sync_directory(directory)  # else the file may return, and is refused once there are batches
             return None
         error.locate(file=path)
         raise
 
 
 def random_uuid() -> str:
-    """A new id for a topic, a cluster or a directory: 22 characters. It does not begin with ``-``, which
-    Kafka's tools would take for an option (``Uuid.randomUuid``)."""
+    """Return a new id for a topic, a cluster or a directory: 22 characters. It does not begin with ``-``,
+    which Kafka's tools would take for an option (``Uuid.randomUuid``)."""
     while (found := topic_id_from_bytes(bytes.fromhex(unique_name()))).startswith("-"):
         pass
     return found

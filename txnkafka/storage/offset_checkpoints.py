@@ -1,7 +1,8 @@
-"""The offset checkpoints of a data directory: where each log is durable, visible, begins, and is clean.
+"""The offset checkpoints of a data directory: recovery point, high watermark, log start and clean offset of
+each log.
 
-What the files say of a partition that is not open (refused, or left alone by a repair of others) is written
-back as it was read: its log start above all, without which deleted records would come back.
+The entries of a partition that is not open (refused, or not part of a repair) are written back as they were
+read: without its log start, above all, deleted records would become visible again.
 
 Source: ``OffsetCheckpointFile``, ``LogManager.checkpointLogRecoveryOffsets``,
 ``LogManager.checkpointLogStartOffsets``, ``ReplicaManager.checkpointHighWatermarks``.
@@ -36,9 +37,9 @@ __all__ = ["CheckpointWork", "OffsetCheckpoints"]
 
 
 class OffsetCheckpoints:
-    """The checkpoints below ``path``, as they were read when the directory was opened and as they are written
-    since, of the partitions that are ``there``: a file may name any number of others. ``on_damage`` is
-    called for each file that cannot be read. Methods raise OSError."""
+    """The checkpoints in ``path``, as read when the directory was opened and as written since. Only entries
+    of the partitions that are ``there`` are kept: a file may name any number of others. ``on_damage`` is
+    called for each unreadable file. Methods raise OSError."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class OffsetCheckpoints:
         self._owner = this_process()
         self._unwritten: set[str] = set()
         self._under_way = False
-        # the partitions that each file names; None when it may name any
+        # the partitions named by each file; None when these are not known
         self._on_disk: dict[str, set[TopicPartition] | None] = {}
         points = self._read(RECOVERY_POINT_CHECKPOINT, on_damage)
         self._knows_points = points is not None
@@ -64,33 +65,34 @@ class OffsetCheckpoints:
         self._keeps_damaged_points = False
 
     def lacks(self, name: str) -> bool:
-        """True when the file of a checkpoint was damaged when it was read, or its last write failed."""
+        """Whether a checkpoint file was damaged when it was read, or its last write failed."""
         return name in self._unwritten
 
     def recovery_point(self, partition: TopicPartition) -> int | None:
-        """Where a log was durable; None when the file was damaged: then nobody knows."""
+        """Return the recovery point of a log that was read; None when the file was damaged."""
         return self._points.get(partition, 0) if self._knows_points else None
 
     def log_start(self, partition: TopicPartition) -> int:
-        """Where a log began, 0 when the file does not say."""
+        """Return the start of a log that was read; 0 when the file does not name it."""
         return self._starts.get(partition, 0)
 
     def keep_only(self, closed: Iterable[TopicPartition]) -> None:
-        """The other partitions are open: of these alone, what was read is written again."""
-        kept = {each for each in closed if fits_checkpoint(each.topic)}
-        self._points = {each: self._points.get(each, 0) for each in kept}
-        self._starts = {each: self._starts[each] for each in kept & self._starts.keys()}
-        self._marks = {each: self._marks[each] for each in kept & self._marks.keys()}
-        # nothing else says that damage in what is not open lies below what was durable
+        """Keep the entries that were read only for ``closed`` partitions: those of the others come from their
+        open logs."""
+        kept = {partition for partition in closed if fits_checkpoint(partition.topic)}
+        self._points = {partition: self._points.get(partition, 0) for partition in kept}
+        self._starts = {partition: self._starts[partition] for partition in kept & self._starts.keys()}
+        self._marks = {partition: self._marks[partition] for partition in kept & self._marks.keys()}
+        # only the damaged file shows that damage in the closed partitions may be below the recovery point
         self._keeps_damaged_points = not self._knows_points and bool(kept)
 
     def forget(self, partition: TopicPartition) -> None:
-        """A partition is deleted: nothing that was read of it is for the next one of its name."""
+        """Remove all entries of a deleted partition, so that the next one with its name gets none."""
         for read in (self._points, self._starts, self._marks, self.cleaner_offsets):
             read.pop(partition, None)
 
     def mentions(self, partition: TopicPartition) -> bool:
-        """Whether a file may name the partition: one that is new must not begin where it says."""
+        """Whether a file may name the partition. A new partition must not get offsets from such an entry."""
         return any(names is None or partition in names for names in self._on_disk.values())
 
     @property
@@ -99,7 +101,7 @@ class OffsetCheckpoints:
         return self._under_way
 
     def lower_cleaner_offset(self, partition: TopicPartition, offset: int) -> None:
-        """The log is cut at ``offset``: what is appended there is dirty."""
+        """Lower the clean offset of a log that is truncated at ``offset``: later appends there are dirty."""
         if offset < self.cleaner_offsets.get(partition, 0):
             self.cleaner_offsets[partition] = offset
         elif not self.lacks(CLEANER_OFFSET_CHECKPOINT):
@@ -107,8 +109,9 @@ class OffsetCheckpoints:
         self.write_cleaner_offsets()
 
     def work(self, logs: Mapping[TopicPartition, PartitionLog]) -> CheckpointWork:
-        """The work that writes where each log is durable, visible, and begins, as they are now. Nothing else
-        may be written until it is finished. Raises FlushUnderWayError when another one is not."""
+        """Return the work that writes the current recovery point, high watermark and start of each log. No
+        other checkpoint may be written until it is finished. Raises FlushUnderWayError while other work is
+        not finished."""
         contents = {}
         if not self._keeps_damaged_points:
             points = {partition: log.recovery_point for partition, log in logs.items()}
@@ -121,11 +124,11 @@ class OffsetCheckpoints:
         return self._work(contents)
 
     def log_start_work(self, logs: Mapping[TopicPartition, PartitionLog]) -> CheckpointWork:
-        """The work that writes where each log begins, if that is not where its first segment does."""
+        """Return the work that writes the start of each log that does not begin with its first segment."""
         return self._work({LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)})
 
     def write_cleaner_offsets(self) -> None:
-        """Write where the cleaner goes on in each compacted log."""
+        """Write the offset from which the cleaner continues in each compacted log."""
         perform(self._work({CLEANER_OFFSET_CHECKPOINT: self.cleaner_offsets}))
 
     def _log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
@@ -171,7 +174,7 @@ class OffsetCheckpoints:
 
 
 class CheckpointWork:
-    """Work that writes checkpoints: ``contents`` by file name. ``on_written`` gets the names that were."""
+    """Work that writes checkpoints: ``contents`` by file name. ``on_written`` gets the written names."""
 
     def __init__(
         self,
@@ -187,11 +190,11 @@ class CheckpointWork:
         self._done: list[str] = []
 
     def run(self) -> None:
-        """Write them, each durably. Raises OSError; then those that follow are not written."""
+        """Write the files, each durably. Raises OSError; then the following files are not written."""
         for name, content in self._contents.items():
             write_durably(self._files, self._files.join(self._path, name), content)
             self._done.append(name)
 
     def finish(self, error: Exception | None) -> None:
-        """Note which of them the disk has; the others are lacking (``OffsetCheckpoints.lacks``)."""
+        """Report the written files; ``OffsetCheckpoints.lacks`` stays true for the others."""
         self._on_written(self._done)

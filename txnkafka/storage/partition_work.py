@@ -1,4 +1,4 @@
-"""Partitions that are created and deleted: the part that waits for the disk.
+"""Creates and deletes partitions: the part that waits for the disk.
 
 Source: ``LogManager.getOrCreateLog``, ``LogManager.asyncDelete``.
 """
@@ -26,7 +26,7 @@ __all__ = ["Creation", "Deletion", "NewPartition"]
 
 
 class NewPartition(NamedTuple):
-    """A partition to create in ``directory``, which ``is_there`` when a crash has left it."""
+    """A partition to create in ``directory``; ``is_there`` says that a crash has left the directory."""
 
     topic_partition: TopicPartition
     directory: str
@@ -36,8 +36,8 @@ class NewPartition(NamedTuple):
 
 
 class Creation:
-    """Work that creates partitions in the data directory ``path``, after ``first``, all of them or none.
-    ``on_finished`` gets their logs, which share ``resources``, none when it failed."""
+    """Work that runs ``first``, then creates partitions in the data directory ``path``, all or none of them.
+    ``on_finished`` gets their logs, which share ``resources``, or no logs after a failure."""
 
     def __init__(
         self,
@@ -60,18 +60,18 @@ class Creation:
         self._logs: dict[TopicPartition, PartitionLog] = {}
 
     def run(self) -> None:
-        """Create the directories, the empty logs and the files with the topic ids, and make all of it durable
-        at once. Raises OSError and KafkaStorageError; then everything that was created has been removed, as
-        far as that is possible."""
+        """Create the directories, the empty logs and the files with the topic ids, and sync all of them
+        together. Raises OSError and KafkaStorageError; then all created files have been removed, as far as
+        that is possible."""
         if self._first is not None:
             self._first.run()
         try:
             for partition in self._partitions:
                 self._logs[partition.topic_partition] = self._create(partition)
-            sync_new_directories(self._files, self._path, [each.directory for each in self._partitions])
+            sync_new_directories(self._files, self._path, [new.directory for new in self._partitions])
         except BaseException:
             for partition in self._partitions:
-                with contextlib.suppress(OSError):  # the caller has an error already
+                with contextlib.suppress(OSError):  # the first error is raised
                     remove_tree(self._files, partition.directory)
             raise
 
@@ -87,7 +87,7 @@ class Creation:
         return log
 
     def finish(self, error: Exception | None) -> None:
-        """Put the logs into service, or none of them after an error."""
+        """Report the new logs, or release all of them after an error."""
         if self._first is not None:
             self._first.finish(error)
         if error is not None:
@@ -97,8 +97,7 @@ class Creation:
 
 
 class Deletion:
-    """Work that removes the directory ``doomed`` of a partition, which has left ``path`` under another
-    name."""
+    """Work that removes the directory ``doomed`` of a deleted partition, which was renamed in ``path``."""
 
     def __init__(self, files: DataFiles, path: str, doomed: str, on_finished: Callable[[str], None]) -> None:
         self._files = files
@@ -112,5 +111,5 @@ class Deletion:
         remove_tree(self._files, self._doomed)
 
     def finish(self, error: Exception | None) -> None:
-        """The partition is gone: after an error it is gone for this owner."""
+        """Report the end of the deletion; also after an error the partition does not exist for this owner."""
         self._on_finished(self._doomed)

@@ -1,7 +1,7 @@
-"""Work for the host: what waits for the disk is done outside of the lock under which the logs are used.
+"""Work for the host: operations that wait for the disk run outside of the lock that protects the logs.
 
-Whoever owns the logs asks for a piece of work under its lock, calls ``run`` without it, and ``finish`` under
-it again. What the work needs is in it: ``run`` looks at nothing that others may change meanwhile.
+The owner of the logs requests a piece of work under its lock, calls ``run`` without the lock, and ``finish``
+under it again. The work contains all data that it needs: ``run`` reads no state that may change meanwhile.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ __all__ = ["Work", "perform"]
 
 
 class Work(Protocol):
-    """One piece; ``run`` and ``finish`` are called once each, in this order."""
+    """One piece of work; ``run`` and ``finish`` are called once each, in this order."""
 
     def run(self) -> None:
         """Change the disk, and wait for it. Raises OSError and KafkaStorageError."""
         ...
 
     def finish(self, error: Exception | None) -> None:
-        """Take over what ``run`` has done, or that it raised ``error``."""
+        """Update the state for the result of ``run``, or for the ``error`` that it raised."""
         ...
 
 
 def perform(work: Work) -> None:
-    """Run and finish a piece of work here and now, for a host without a lock. Raises what ``run`` raises."""
-    error: Exception | None = OSError("the work was interrupted")  # by a signal: nobody knows what was done
+    """Run and finish a piece of work now, for a host without a lock. Raises the errors of ``run``."""
+    error: Exception | None = OSError("the work was interrupted")  # by a signal: its effect is not known
     try:
         work.run()
         error = None

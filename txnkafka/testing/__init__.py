@@ -1,1 +1,1 @@
-"""What tests put in the place of the outside world: files in memory, faults, what a power cut leaves."""
+"""Test doubles for the outside world: files in memory, faults, disks after a power cut."""

@@ -1,7 +1,7 @@
-"""What a power cut may leave on a disk, state by state, for every moment of what was done to it.
+"""Enumerates the states that a power cut may leave on a disk, at every moment of a sequence of changes.
 
-A state has a name by which it can be made again: ``17/25 torn 14 61, names first 2`` is the one behind 17 of
-25 changes in which change 14 ends after 61 bytes and of the unsynced changes of names the first two are made.
+A state can be created again by its name: in ``17/25 torn 14 61, names first 2``, 17 of 25 changes were made,
+change 14 ends after 61 bytes, and of the unsynced changes of names only the first two are on the disk.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ GOLDEN_RATIO = 0.6180339887498949
 
 
 class CrashState(NamedTuple):
-    """A disk after a power cut behind the first ``changes`` changes. ``kind`` is what it lost, in general.
+    """A disk after a power cut that follows the first ``changes`` changes. ``kind`` is the kind of loss.
 
-    ``MemoryFiles(clock, state.disk)`` are its files; what recovery does to them can be cut off again.
+    ``MemoryFiles(clock, state.disk)`` are its files; recovery on these can be interrupted in the same way.
     """
 
     name: str
@@ -40,13 +40,13 @@ def crash_states(
     begin: int = 0,
     news: Collection[int] = (),
 ) -> Iterator[CrashState]:
-    """The states that a power cut may leave during what was done to ``files``, from change number ``begin``
-    on; those that look alike once.
+    """Yield the states that a power cut may leave after any of the changes to ``files``, from change number
+    ``begin`` on; equal disks are yielded once.
 
-    At most ``limit`` of them, spread over all; another ``seed`` takes others. Most states end in the middle
-    of one write: of the others, in which whole writes and names are missing, up to two thirds of the limit
-    are taken. ``news`` are numbers of changes behind which more is expected of a disk: from there on, what
-    was seen before counts anew.
+    At most ``limit`` states are taken, spread over all; another ``seed`` takes others. Most states end in the
+    middle of one write; up to two thirds of the limit are reserved for the others, in which whole writes and
+    names are missing. ``news`` are numbers of changes after which more is expected of a disk: from there on,
+    a disk equal to an earlier one is yielded again.
     """
     taken = _Taken(files, limit, seed, begin)
     at = -1
@@ -64,7 +64,7 @@ def crash_states(
 
 
 class _Taken:
-    """Which of the choices are taken, asked in their order."""
+    """Selects the choices to take, which are passed in their order."""
 
     def __init__(self, files: MemoryFiles, limit: int | None, seed: int, begin: int) -> None:
         self._wanted: list[Iterator[int]] = [iter(range(1 << 62)), iter(range(1 << 62))]
@@ -75,7 +75,7 @@ class _Taken:
                 _spread(total, share, seed) if share < total else iter(range(total))
                 for total, share in ((totals[False], whole), (totals[True], limit - whole))
             ]
-        self._following = [next(each, -1) for each in self._wanted]
+        self._following = [next(numbers, -1) for numbers in self._wanted]
         self._asked = [0, 0]
 
     def takes(self, writes: Choice) -> bool:
@@ -93,7 +93,7 @@ def _is_torn(writes: Choice) -> bool:
 
 
 def crash_state(files: MemoryFiles, name: str) -> CrashState:
-    """The state of this name, of the same changes. Raises ValueError when there is none."""
+    """Return the state with this name, for the same changes. Raises ValueError when there is none."""
     for changes, losses, writes, names in _choices(files):
         if _name(files, changes, writes, names) == name:
             disk, _ = losses.disk(writes, names)
@@ -102,7 +102,7 @@ def crash_state(files: MemoryFiles, name: str) -> CrashState:
 
 
 def _choices(files: MemoryFiles, begin: int = 0) -> Iterator[tuple[int, Losses, Choice, Choice]]:
-    """Every choice of what is missing, behind every number of changes from ``begin`` on."""
+    """Yield every choice of losses after every number of changes from ``begin`` on."""
     unsynced = Unsynced(files.base)
     for number in range(len(files.journal) + 1):
         if number > 0:
@@ -119,11 +119,12 @@ def _name(files: MemoryFiles, changes: int, writes: Choice, names: Choice) -> st
 
 
 def _words(choice: Choice) -> str:
-    return " ".join(str(each) for each in choice if each != -1)
+    return " ".join(str(part) for part in choice if part != -1)
 
 
 def _spread(total: int, limit: int, seed: int) -> Iterator[int]:
-    """Some ``limit`` of ``total`` numbers in order, one at a random place of each stretch; repeatable."""
+    """Yield about ``limit`` of ``total`` numbers in order, one at a random place of each stretch; the same
+    ones for the same seed."""
     last = -1
     for stretch in range(limit):
         number = int((stretch + (seed + stretch) * GOLDEN_RATIO % 1) * total / limit)

@@ -1,5 +1,5 @@
-"""What is on a disk, by inode, and the changes that were made to it. A file or a directory is an inode, a
-number; names lead to it."""
+"""The content of a disk, by inode, and the changes made to it. A file or a directory is an inode, a number,
+to which names refer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOWHERE = (-1, "")  # no directory, no name
 
 
 class Disk(NamedTuple):
-    """A disk at one moment, all of it durable. Disks share what is in them, so it is never changed."""
+    """A disk at one moment, all of it durable. Disks share their contents, which are never changed."""
 
     contents: Mapping[int, bytes]
     names: Mapping[int, Mapping[str, int]]
@@ -25,12 +25,12 @@ EMPTY_DISK = Disk({}, {ROOT: {}}, {ROOT: 0}, ROOT + 1)
 
 
 class Change(NamedTuple):
-    """One call that changed the disk, or made something on it durable.
+    """One call that changed the disk, or made a change durable.
 
     ``kind`` is the name of the call: of a file (``inode``) write, truncate, sync, failed_sync,
     set_modified_ms; of a name in ``directory`` create, make_directory, rename (from ``source``, a directory
-    and a name), remove; of a directory (``inode``) sync_directory. ``position`` is that of the first byte
-    written, or the size to which a file was truncated.
+    and a name), remove; of a directory (``inode``) sync_directory. ``position`` is the position of the first
+    written byte, or the size to which a file was truncated.
     """
 
     kind: str

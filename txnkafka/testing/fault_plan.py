@@ -1,4 +1,4 @@
-"""Files whose N-th call fails, as a plan says; and a count of all calls, by which plans are made."""
+"""Files whose N-th call fails, by a plan; and a count of all calls, from which plans are derived."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = {
 
 
 class CallSite(NamedTuple):
-    """A call by its name and the kind of file: its suffix, or the name of a file that has none."""
+    """A call by its name and the kind of file: its suffix, or the name of a file without suffix."""
 
     call: str
     suffix: str
@@ -34,12 +34,12 @@ class CallSite(NamedTuple):
 
 @dataclass(slots=True)
 class FaultPlan:
-    """Call number ``fails`` (from 1 on; 0: none) raises the OSError ``error``; every later one too when
-    ``for_ever``.
+    """Call number ``fails`` (from 1 on; 0: none) raises the OSError ``error``; with ``for_ever``, so do all
+    later ones.
 
-    Counted are the calls named ``call``, or all calls. With ``short`` the first half of what should be
-    written arrives. ``calls`` counts what was called, ``counted`` is the number of the last call, ``failed``
-    says what has failed.
+    Only calls named ``call`` are numbered, or all calls. With ``short`` a failing write writes the first half
+    of its bytes. ``calls`` counts all calls, ``counted`` is the number of the last call, ``failed`` lists the
+    failed ones.
     """
 
     fails: int = 0
@@ -52,7 +52,7 @@ class FaultPlan:
     counted: int = 0
 
     def check(self, call: str, path: str) -> None:
-        """Somebody calls. Raises OSError when this call is to fail."""
+        """Count a call. Raises OSError when the plan lets this call fail."""
         name = posixpath.basename(path)
         site = CallSite(call, posixpath.splitext(name)[1] or name)
         self.calls[site] += 1
@@ -65,7 +65,7 @@ class FaultPlan:
 
 
 class FaultyFiles:
-    """The files of somebody else, who are not asked when a call is to fail."""
+    """Wraps other files; a call that the plan lets fail does not reach them."""
 
     def __init__(self, files: DataFiles, plan: FaultPlan) -> None:
         self.window_bytes = files.window_bytes
@@ -199,6 +199,6 @@ class FaultyFile(FaultyReadableFile):
         self._data_file.sync()
 
     def fail_sync(self) -> None:
-        """Files in memory note that a sync has failed."""
+        """Report a failed sync to files in memory."""
         if isinstance(self._data_file, (MemoryFile, FaultyFile)):
             self._data_file.fail_sync()

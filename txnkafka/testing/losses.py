@@ -1,5 +1,5 @@
-"""What may be missing of a disk at one moment: every choice among the unsynced writes with every choice among
-the unsynced changes of names, as far as they can matter."""
+"""Enumerates possible losses of a disk at one moment: every choice among the unsynced writes, combined with
+every choice among the unsynced changes of names, as far as they make a difference."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from txnkafka.testing.unsynced import Names, Numbered, Unsynced
 
 __all__ = ["Choice", "Losses"]
 
-SECTOR_BYTES = 512  # what a disk writes whole
+SECTOR_BYTES = 512  # the unit that a disk writes as a whole
 HEADER_BYTES = HEADER_SIZE + 17  # of a batch and the first record: torn at every byte
 
 Choice = tuple[str, int, int]
-"""What is missing, of what, and where it ends; -1 where that is not asked."""
+"""The kind of loss, the number of a change or inode, and the end of a torn write; -1 where not applicable."""
 ALL_KEPT: Choice = ("kept", -1, -1)
 ALL_LOST: Choice = ("lost", -1, -1)
 
 
 class _Tree(NamedTuple):
-    """The names by one choice, the files that they lead to, and a number that differs when they differ."""
+    """The names after one choice, the files that they refer to, and a hash of both."""
 
     names: Names
     files: list[int]
@@ -32,7 +32,7 @@ class _Tree(NamedTuple):
 
 
 class Losses:
-    """The choices at one moment; good until ``unsynced`` goes on."""
+    """The choices at one moment; valid until the next change of ``unsynced``."""
 
     def __init__(self, unsynced: Unsynced) -> None:
         self._unsynced = unsynced
@@ -42,13 +42,13 @@ class Losses:
         self._trees: dict[Choice, _Tree] = {}
 
     def choices(self) -> Iterator[tuple[Choice, Choice]]:
-        """Every choice of writes, with a choice of names."""
+        """Yield every choice of writes with a choice of names."""
         names = list(self._choices_of_names())
         yield from product(self._choices_of_files(), names)
         yield from product(self._choices_of_writes(), names[:2])
 
     def disk(self, writes: Choice, names: Choice) -> tuple[Disk, int]:
-        """The disk by a choice, and a number that differs when what can be seen of it differs."""
+        """Return the disk after a choice, and a hash of its visible content."""
         contents = self._contents_by(writes)
         if names not in self._trees:
             self._trees[names] = self._tree(names)
@@ -64,7 +64,7 @@ class Losses:
         return {inode: writes for inode, writes in found.items() if writes}
 
     def _choices_of_files(self) -> Iterator[Choice]:
-        """All that was written to some files is missing, or has become zeros."""
+        """Yield choices in which all writes to some files are missing, or have become zeros."""
         yield ALL_KEPT
         if self._uncertain:
             yield ALL_LOST
@@ -73,7 +73,8 @@ class Losses:
             yield from product(("only file", "without file", "zeros in file"), self._uncertain, (-1,))
 
     def _choices_of_writes(self) -> Iterator[Choice]:
-        """One write is missing, or has become zeros, as a whole or from a place on, or ends too early."""
+        """Yield choices in which one write is missing, ends early, or is replaced by zeros, as a whole or
+        from a position on."""
         for writes in self._uncertain.values():
             for number, change in writes:
                 yield "without", number, -1
@@ -122,7 +123,8 @@ class Losses:
     # Names
 
     def _choices_of_names(self) -> Iterator[Choice]:
-        """None of the changes is missing, all are, or all behind one, or one, or those of one directory."""
+        """Yield choices in which no change of names is missing, or all are, or all after one, or only one, or
+        those of one directory."""
         renamed = self._unsynced.renamed
         yield ALL_KEPT
         if renamed:
@@ -140,7 +142,7 @@ class Losses:
         for directory in directories:
             for inode in names[directory].values():
                 (directories if inode in names else files).append(inode)
-        mark = hash(frozenset((each, frozenset(names[each].items())) for each in directories))
+        mark = hash(frozenset((inode, frozenset(names[inode].items())) for inode in directories))
         return _Tree(names, files, mark)
 
     def _renamed_by(self, choice: Choice) -> list[Numbered]:
@@ -153,15 +155,15 @@ class Losses:
         if what == "first":
             return renamed[:of]
         if what == "without":
-            return [each for each in renamed if each[0] != of]
-        return [each for each in renamed if (each[1].directory == of) == (what == "only in")]
+            return [numbered for numbered in renamed if numbered[0] != of]
+        return [numbered for numbered in renamed if (numbered[1].directory == of) == (what == "only in")]
 
 
 def _header(change: Change) -> range:
-    """After how many bytes a write may have stopped that is a batch, or an entry."""
+    """Return the numbers of bytes after which the write of a batch or an entry may have stopped."""
     return range(1, min(len(change.content), HEADER_BYTES + 1))
 
 
 def _sectors(change: Change) -> range:
-    """After how many bytes a write may have stopped that goes over several sectors."""
+    """Return the numbers of bytes after which a write over several sectors may have stopped."""
     return range(SECTOR_BYTES - change.position % SECTOR_BYTES, len(change.content), SECTOR_BYTES)

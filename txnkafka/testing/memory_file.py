@@ -32,7 +32,7 @@ class MemoryFile:
         return len(part)
 
     def read_ahead(self, position: int, length: int) -> None:
-        """All is here."""
+        """Do nothing: all bytes are in memory."""
 
     def map(self, size: int) -> None:
         return None
@@ -51,7 +51,7 @@ class MemoryFile:
         self._open(to_write=True).sync(self)
 
     def fail_sync(self) -> None:
-        """A sync that the system said has failed."""
+        """Record a sync for which the system has reported a failure."""
         self._open(to_write=True).sync(self, failed=True)
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class MemoryFile:
 
 
 class MemoryLock:
-    """A lock on a file; ``locked`` are all files that are."""
+    """A lock on a file; ``locked`` has the inodes of all locked files."""
 
     def __init__(self, locked: set[int], inode: int) -> None:
         self._locked: set[int] | None = locked

@@ -1,7 +1,7 @@
-"""Files in memory that remember every change in order, and so know what is synced and what is not.
+"""Files in memory with a journal of all changes, so that it is known which of them are synced.
 
-``base`` is what was there, durably, in the beginning, ``journal`` what was changed since. ``crash_states.py``
-makes of both what a power cut may leave.
+``base`` is the durable content at the beginning, ``journal`` lists the changes since. ``crash_states.py``
+derives the possible disks after a power cut from both.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ __all__ = ["MemoryFiles"]
 
 
 class MemoryFiles:
-    """A file system in memory that begins with what ``base`` holds; the clock, where one is given, says when
-    files are written. Another process, or the same after a crash, is another MemoryFiles."""
+    """A file system in memory that begins with the content of ``base``; ``clock``, if given, sets the
+    modification times. Another process, or the same after a crash, is another MemoryFiles."""
 
     window_bytes = 1 << 20
     maps_files = False
@@ -35,7 +35,7 @@ class MemoryFiles:
         self._locked: set[int] = set()
 
     def disk(self) -> Disk:
-        """Everything as it is now."""
+        """The current content."""
         contents = {inode: bytes(content) for inode, content in self._contents.items()}
         names = {inode: dict(names) for inode, names in self._names.items()}
         return Disk(contents, names, dict(self._modified_ms), self._next_inode)
@@ -43,7 +43,7 @@ class MemoryFiles:
     # What a reader calls
 
     def load(self, path: str, names: Iterable[str]) -> None:
-        """All is here."""
+        """Do nothing: all files are in memory."""
 
     def list(self, path: str) -> list[DirectoryEntry]:
         names = self._names.get(self._find(path))
@@ -121,7 +121,7 @@ class MemoryFiles:
         self._note("sync_directory", path, inode)
 
     def sync_file_system(self, path: str) -> bool:
-        """False: each file and directory is synced by itself, so that a crash may come in between."""
+        """Return False: each file and directory is synced separately, so that a crash may come in between."""
         return False
 
     def lock(self, path: str) -> MemoryLock | None:
@@ -141,7 +141,7 @@ class MemoryFiles:
     # What an open file calls
 
     def content(self, inode: int) -> bytes | bytearray:
-        """What is in a file now."""
+        """Return the current content of a file."""
         return self._contents[inode]
 
     def write(self, file: MemoryFile, position: int, written: bytes) -> None:
@@ -153,7 +153,7 @@ class MemoryFiles:
         self._note("write", file.path, file.inode, position, written)
 
     def truncate(self, file: MemoryFile, size: int) -> None:
-        """Cut a file or fill it up with zeros."""
+        """Truncate a file, or extend it with zeros."""
         content = self._changed(file)
         if size < len(content):
             del content[size:]
@@ -162,13 +162,13 @@ class MemoryFiles:
         self._note("truncate", file.path, file.inode, size)
 
     def sync(self, file: MemoryFile, failed: bool = False) -> None:
-        """Content and size are durable; or, when it failed, what was not yet may be lost even if a later
+        """Make content and size durable; if the sync ``failed``, unsynced writes may be lost even if a later
         sync succeeds."""
         self._note("failed_sync" if failed else "sync", file.path, file.inode)
 
     def _changed(self, file: MemoryFile) -> bytearray:
         content = self._contents[file.inode]
-        if isinstance(content, bytes):  # which other disks may share
+        if isinstance(content, bytes):  # other disks may share it
             content = self._contents[file.inode] = bytearray(content)
         self._touch(file.inode)
         return content
@@ -189,7 +189,7 @@ class MemoryFiles:
         return inode
 
     def _place(self, path: str) -> tuple[int, str]:
-        """The directory that a name is in, and the name."""
+        """Return the directory of a path, and the name in it."""
         parent, name = posixpath.split(posixpath.normpath(path))
         directory = self._find(parent)
         if directory not in self._names or not name:
@@ -213,7 +213,7 @@ class MemoryFiles:
 
     def _is_above(self, inode: int, directory: int) -> bool:
         below = self._names.get(inode, {}).values()
-        return inode == directory or any(self._is_above(each, directory) for each in below)
+        return inode == directory or any(self._is_above(child, directory) for child in below)
 
     def _check_replacement(self, inode: int, replaced: int, target: str) -> None:
         if inode in self._names and replaced not in self._names:

@@ -1,10 +1,10 @@
-"""Which changes of a disk are durable after some calls, and which a power cut may still take away.
+"""Tracks which changes of a disk are durable after some calls, and which a power cut may still undo.
 
-The rules are those of POSIX where it promises least. The content and the size of a file are durable after a
-sync of that file; a name, its disappearance or its move after a sync of the directory that has it. The one
-does not follow from the other. A rename is one step, the old name or the new one, unless it leads from one
-directory to another and only the first is synced: then the file may be lost. A sync that failed may have
-lost what it was to write, for ever: the system takes it for written, and a later sync has nothing to do.
+The rules are the weakest that POSIX allows. The content and the size of a file are durable after a sync of
+that file; creating, removing or renaming a name after a sync of its directory. Neither sync implies the
+other. A rename is atomic, the old name or the new one, unless it moves a file to another directory and only
+the old directory is synced: then the file may be lost. A failed sync may lose its writes for ever: the system
+marks them as written, and a later sync has nothing to do.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = ["Names", "Unsynced", "after"]
 
 Names = dict[int, Mapping[str, int]]
 Numbered = tuple[int, Change]
-"""A change and how many changes were before it."""
+"""A change, preceded by the number of changes before it."""
 NOTHING: Mapping[int, bytes | None] = {}
 
 
 class Unsynced:
-    """A disk after some of its changes. ``contents`` and ``names`` are what is durable.
+    """A disk after some of its changes. ``contents`` and ``names`` are durable.
 
-    ``writes`` are by inode the writes and truncations since then, ``kept`` the contents after all of them;
+    ``writes`` has the later writes and truncations by inode, ``kept`` the contents after all of them;
     ``renamed`` are the changes of names that may be missing.
     """
 
@@ -37,11 +37,11 @@ class Unsynced:
         self.renamed: list[Numbered] = []
         self.kept: dict[int, bytes] = dict(base.contents)
         self._doubtful: set[int] = set()
-        self._certain: set[int] = set()  # of those that wait behind a doubtful one
+        self._certain: set[int] = set()  # synced writes that follow one in doubt
         self._number = 0
 
     def make(self, change: Change) -> None:
-        """Go on by one change."""
+        """Apply one change."""
         self.modified_ms[change.inode] = change.modified_ms
         if (act := self._ACTS.get(change.kind)) is not None:
             act(self, change)
@@ -53,7 +53,7 @@ class Unsynced:
         self.kept[change.inode] = after(self.kept[change.inode], [numbered])
 
     def _sync(self, change: Change) -> None:
-        """What is in doubt stays so, and what was written later waits behind it to be made in order."""
+        """Sync a file. Writes in doubt stay in doubt, and later ones are applied after them, in order."""
         writes = self.writes.pop(change.inode, [])
         self._certain.update(number for number, _ in writes if number not in self._doubtful)
         durable = 0
@@ -81,30 +81,30 @@ class Unsynced:
         durable: list[Numbered] = []
         waiting: list[Numbered] = []
         left: set[tuple[int, str]] = set()
-        for number, each in reversed(self.renamed):
-            # what was moved to here durably has left where it was, however it came to be there
-            if each.directory == change.inode or (each.directory, each.name) in left:
-                durable.append((number, each))
-                left.add(each.source)
-            elif each.source[0] == change.inode:
-                # it has left for a directory that may not know it yet
-                gone = each._replace(kind="remove", directory=change.inode, name=each.source[1])
+        for number, rename in reversed(self.renamed):
+            # a file that was moved here durably has left its old name, however it got that name
+            if rename.directory == change.inode or (rename.directory, rename.name) in left:
+                durable.append((number, rename))
+                left.add(rename.source)
+            elif rename.source[0] == change.inode:
+                # the old name is gone, but the new directory may not have the file yet
+                gone = rename._replace(kind="remove", directory=change.inode, name=rename.source[1])
                 durable.append((number, gone))
-                waiting.append((number, each._replace(kind="link", source=NOWHERE)))
+                waiting.append((number, rename._replace(kind="link", source=NOWHERE)))
             else:
-                waiting.append((number, each))
+                waiting.append((number, rename))
         self.names = self.names_after(reversed(durable))
         self.renamed = waiting[::-1]
 
     def names_after(self, changes: Iterable[Numbered]) -> Names:
-        """The names when these changes of them were kept."""
+        """Return the durable names after these changes."""
         names = dict(self.names)
         for _, change in changes:
             if change.kind == "rename":
                 directory, name = change.source
                 old = names[directory]
-                if old.get(name) == change.inode:  # and no newer file, synced under that name
-                    names[directory] = {each: inode for each, inode in old.items() if each != name}
+                if old.get(name) == change.inode:  # else a newer file was synced under that name
+                    names[directory] = {other: inode for other, inode in old.items() if other != name}
             those = dict(names[change.directory])
             if change.kind == "remove":
                 those.pop(change.name, None)
@@ -114,11 +114,11 @@ class Unsynced:
         return names
 
     def uncertain(self, inode: int) -> list[Numbered]:
-        """The writes of a file that may be missing."""
-        return [each for each in self.writes[inode] if each[0] not in self._certain]
+        """Return the writes of a file that may be missing."""
+        return [numbered for numbered in self.writes[inode] if numbered[0] not in self._certain]
 
     def content(self, inode: int, instead: Mapping[int, bytes | None]) -> bytes:
-        """A file when some of its writes put other bytes there, or nothing (None), instead of their own."""
+        """Return the content of a file if some of its writes have other bytes, or are missing (None)."""
         return after(self.contents[inode], self.writes[inode], instead)
 
     _ACTS: Mapping[str, Callable[[Unsynced, Change], None]] = {
@@ -135,7 +135,7 @@ class Unsynced:
 
 
 def after(content: bytes, writes: Iterable[Numbered], instead: Mapping[int, bytes | None] = NOTHING) -> bytes:
-    """A file after some writes."""
+    """Return the content of a file after some writes."""
     changed = bytearray(content)
     for number, change in writes:
         written = instead.get(number, change.content)

@@ -96,8 +96,8 @@ class Node:
         results: dict[Any, ProduceResult] = self.call(self.broker.produce, ProduceRequest(batches, **fields))
         return results
 
-    def append(self, records: memoryview, partition: int = 0, topic: str = "t", **fields: Any) -> ProduceResult:
-        where = TopicPartition(topic, partition)
+    def append(self, records: memoryview, partition: int = 0, **fields: Any) -> ProduceResult:
+        where = TopicPartition("t", partition)
         return self.produce({where: records}, **fields)[where]
 
     def fetch(self, offset: int = 0, partition: int = 0, **fields: Any) -> FetchedPartition:

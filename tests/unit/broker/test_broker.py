@@ -8,8 +8,6 @@ import pytest
 
 from tests.unit.broker.node import COMMITTED, NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker.requests import FetchPartition, FetchRequest, NewTopic, OffsetQuery, ProduceRequest
-from txnkafka.broker.writable_marker import WritableMarker
-from txnkafka.coordinator.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.model import TopicPartition
@@ -137,7 +135,9 @@ def test_the_page_cache_acknowledges_at_once_but_not_what_a_dead_process_would_l
             ErrorCode.INVALID_TOPIC_EXCEPTION,
         ),
         (
-            ProduceRequest({T0: batch_of(b"a", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)}),
+            ProduceRequest(
+                {T0: batch_of(b"a", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)}
+            ),
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ),
     ],
@@ -280,145 +280,15 @@ def test_where_times_are_in_a_log() -> None:
         found[level] = [
             node.broker.list_offsets([OffsetQuery(T0, time)], level)[T0][:3] for time in wanted
         ]
+    nowhere = (NONE, -1, -1)
     assert found[UNCOMMITTED] == [
-        (NONE, -1, 3), (NONE, -1, 0), (NONE, NOW, 0), (NONE, -1, 0), (NONE, -1, -1), (NONE, NOW, 0), (NONE, -1, -1)
+        (NONE, -1, 3), (NONE, -1, 0), (NONE, NOW, 0), (NONE, -1, 0), nowhere, (NONE, NOW, 0), nowhere
     ]  # fmt: skip
     assert found[COMMITTED][0] == (NONE, -1, 2)
     twice = node.broker.list_offsets([OffsetQuery(T0, -1), OffsetQuery(T0, -2)], UNCOMMITTED)
     assert twice[T0].error == ErrorCode.INVALID_REQUEST
     assert node.broker.end_offset_for_epoch(T0, 0) == (NONE, 0, 3)
     assert node.broker.end_offset_for_epoch(T0, 7) == (NONE, -1, -1)
-
-
-# Transactions
-
-
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("commit", [True, False])
-def test_a_transaction_over_two_partitions(version: int, commit: bool) -> None:
-    node = Node()
-    node.create("t", 2)
-    producer = Producer(node, version=version)
-    for turn in (b"1", b"2"):
-        if version == 1:
-            assert producer.add(0, 1) == {NONE}
-        assert producer.send(turn, 0, 1) == [NONE, NONE]
-        assert producer.send(turn + b"more") == [NONE]
-        assert [node.values(0), node.values(1)] == ([[], []] if turn == b"1" or not commit else [
-            [b"1", b"1more"], [b"1"]])  # fmt: skip
-        assert producer.end(commit=commit) == NONE
-    expected = [[b"1", b"1more", b"2", b"2more"], [b"1", b"2"]] if commit else [[], []]
-    assert [node.values(0), node.values(1)] == expected
-    assert [len(node.values(each, UNCOMMITTED)) for each in (0, 1)] == [4, 2]
-    state = node.broker.transactions.describe("x").state
-    assert state == ("CompleteCommit" if commit else "CompleteAbort")
-    node.restart()
-    assert [node.values(0), node.values(1)] == expected
-    assert node.broker.transactions.describe("x").state == state
-
-
-def test_a_second_instance_fences_the_first() -> None:
-    node = Node()
-    node.create()
-    first = Producer(node)
-    assert first.send(b"never") == [NONE]
-    second = Producer(node)
-    assert second.identity.error == NONE
-    assert second.identity.producer_epoch > first.identity.producer_epoch
-    assert first.send(b"zombie") == [ErrorCode.INVALID_PRODUCER_EPOCH]
-    assert first.end() == ErrorCode.PRODUCER_FENCED
-    assert second.send(b"a") == [NONE]
-    assert second.end() == NONE
-    assert node.values() == [b"a"]
-
-
-def test_a_transaction_that_takes_too_long_is_aborted() -> None:
-    node = Node()
-    node.create()
-    producer = Producer(node)
-    producer.send(b"late")
-    node.wait(59_000)
-    assert node.broker.transactions.describe("x").state == "Ongoing"
-    node.wait(12_000)
-    assert node.broker.transactions.describe("x").state == "CompleteAbort"
-    assert producer.send(b"later") == [ErrorCode.INVALID_PRODUCER_EPOCH]
-    assert producer.end() == ErrorCode.INVALID_TXN_STATE
-    assert producer.end(commit=False) == NONE
-    assert producer.send(b"again") == [NONE]
-    assert producer.end() == NONE
-    assert node.values() == [b"again"]
-
-
-def test_a_partition_that_was_not_added() -> None:
-    node = Node()
-    node.create("t", 2)
-    producer = Producer(node, version=1)
-    producer.add(0)
-    assert producer.send(b"a", 0, 1) == [NONE, ErrorCode.TRANSACTION_ABORTABLE]
-    old = node.append(producer.batch(1, b"b"), 1, transactional_id="x", version=10)
-    assert old.error == ErrorCode.INVALID_TXN_STATE
-    assert node.broker.logs[T1].log_end_offset == 0
-
-
-def test_partitions_that_cannot_join_keep_the_others_out() -> None:
-    node = Node()
-    node.create()
-    producer = Producer(node, version=1)
-    transactions = node.broker.transactions
-    unknown, internal = TopicPartition("no", 0), TopicPartition("__consumer_offsets", 0)
-    added = node.call(lambda reply, now_ms: transactions.add_partitions(
-        "x", producer.identity.producer_id, 0, [T0, unknown, internal], reply, now_ms=now_ms))  # fmt: skip
-    assert added == {
-        T0: ErrorCode.OPERATION_NOT_ATTEMPTED,
-        unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        internal: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    }
-    assert transactions.describe("x").state == "Empty"
-
-
-def test_a_deleted_topic_does_not_hold_up_a_transaction() -> None:
-    node = Node()
-    node.create("t")
-    node.create("u")
-    producer = Producer(node)
-    producer.send(b"a")
-    where = TopicPartition("u", 0)
-    records = producer.batch(9, b"b")
-    assert node.produce({where: records}, transactional_id="x")[where].error == NONE
-    node.call(node.broker.topics.delete, ["u"], [])
-    assert producer.end() == NONE
-    assert node.values() == [b"a"]
-    assert node.broker.transactions.describe("x").state == "CompleteCommit"
-
-
-def test_an_administrator_ends_a_transaction_in_one_partition() -> None:
-    node = Node()
-    node.create("t", 2)
-    producer = Producer(node)
-    producer.send(b"a", 0, 1)
-    (entry,) = node.broker.describe_producers(T0)[1]
-    marker = WritableMarker(entry.producer_id, entry.producer_epoch, False, [T0, TopicPartition("no", 0)], 0)
-    (results,) = node.call(node.broker.transactions.write_markers, [marker])
-    assert results == {T0: NONE, TopicPartition("no", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-    assert node.broker.logs[T0].last_stable_offset == 2
-    assert node.broker.logs[T1].last_stable_offset == 0
-    listing = node.broker.transactions.list(Filters(), node.now_ms)
-    assert [each.state for each in listing.transactions] == ["Ongoing"]
-
-
-def test_producer_ids_are_never_given_out_twice() -> None:
-    node = Node()
-    ids = []
-    for _ in range(3):
-        for _ in range(1100):
-            node.broker.transactions.init_producer_id(
-                None, 0, -1, -1, lambda answer: ids.append(answer.producer_id), now_ms=NOW
-            )
-            node.settle()
-        node.restart()
-    given = [each for each in ids if each >= 0]
-    assert len(given) == len(set(given)) >= 3290
-    assert node.broker.image.next_producer_id > max(given)
 
 
 def test_a_broker_with_work_under_way_does_not_close() -> None:

@@ -180,7 +180,7 @@ def test_a_log_that_is_fenced_by_an_append() -> None:
     plan.__init__(1, errno.EIO, "write")
     with pytest.raises(KafkaStorageError):
         host.append()
-    with pytest.raises(KafkaStorageError, match="t-0 takes nothing since"):
+    with pytest.raises(KafkaStorageError, match="t-0 is offline since"):
         host.directory.flush()
     assert list(host.hear()) == [waiting, other]
     assert isinstance(host.told[waiting], OSError)

@@ -51,7 +51,7 @@ def test_the_marker_of_a_clean_stop_is_there_while_nobody_owns_it(files: MemoryF
 
 def test_one_owner(files: MemoryFiles) -> None:
     directory = opened(files)
-    with pytest.raises(LogDirError, match="is held by somebody else"):
+    with pytest.raises(LogDirError, match="is locked by another owner"):
         opened(files)
     directory.close()
     opened(files).close()

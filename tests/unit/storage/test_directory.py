@@ -51,7 +51,7 @@ def checkpoint(files: DataFiles, name: str) -> dict[TopicPartition, int]:
 def test_one_owner_in_a_process() -> None:
     files = MemoryFiles()
     directory = opened(files)
-    with pytest.raises(LogDirError, match="held by somebody else"):
+    with pytest.raises(LogDirError, match="locked by another owner"):
         opened(files)
     directory.close()
     opened(files).close()
@@ -149,7 +149,7 @@ def test_ul_74_the_topic_id_is_there_before_the_first_append_and_loaded_again() 
     directory.close()
     again = opened(files)
     assert again.data.topic_ids == {FIRST: TOPIC_ID}
-    with pytest.raises(LogDirError, match="there already"):
+    with pytest.raises(LogDirError, match="exists already"):
         created(again)
 
 

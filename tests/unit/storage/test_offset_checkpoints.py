@@ -182,7 +182,7 @@ def test_a_partition_that_is_there_is_not_created() -> None:
     files = MemoryFiles()
     directory = opened(files)
     Log(directory.create(SOUND, TOPIC_ID, now_ms=NOW)).plain()
-    with pytest.raises(LogDirError, match="there already"):
+    with pytest.raises(LogDirError, match="exists already"):
         directory.create(SOUND, TOPIC_ID, now_ms=NOW)
     assert directory.logs[SOUND].log_end_offset == 2
     assert files.exists("/data/t-1/partition.metadata")

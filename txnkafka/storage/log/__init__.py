@@ -1,1 +1,1 @@
-"""The log of one partition that is owned: appended to, read, flushed, truncated."""
+"""The open log of one partition: appends, reads, flushes, truncation."""

@@ -1,11 +1,11 @@
-"""Several batches appended to one log in one call, written with one gathered write per segment.
+"""Appends several batches to one log in one call, with one gathered write per segment.
 
-Every batch is validated and checked as if those before it in the call were in the log, and answered as if it
-had been appended alone: a batch that is refused does not take the others with it. Until the write nothing of
-the log is changed but the tail of the active segment, which a failed write restores; what the waiting batches
-change about their producers is kept in a table of its own, as in Kafka's ``ProducerAppendInfo``.
+Every batch is validated and checked as if the earlier batches of the call were in the log, and answered as if
+it had been appended alone: a refused batch does not affect the others. Until the write, only the tail of the
+active segment changes, which a failed write restores. The new producer states of waiting batches are kept in
+a separate table, as in Kafka's ``ProducerAppendInfo``.
 
-A crash leaves what it leaves of single appends: a prefix of the batches, of which the last may be torn.
+After a crash the log contains a prefix of the batches, of which the last may be torn, as with single appends.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = ["append_all"]
 def append_all(
     log: PartitionLog, requests: Iterable[AppendRequest], *, now_ms: int, leader_epoch: int = 0
 ) -> list[AppendInfo | KafkaError]:
-    """Append batches as the leader; returns an answer for each of them, in their order.
+    """Append batches as the leader; returns one answer per batch, in the order of the requests.
 
     An answer is an AppendInfo, or the error that ``PartitionLog.append`` would raise. When a write fails, all
-    batches answered since the write before get its KafkaStorageError, refused ones and duplicates too: their
-    answers may have depended on batches that are not in the log. The callers' buffers must not change until
-    this returns.
+    batches answered since the previous write get its KafkaStorageError, also refused ones and duplicates:
+    their answers may depend on batches that are not in the log. The callers' buffers must not change until
+    this function returns.
     """
     waiting = _WaitingBatches(log, now_ms, leader_epoch)
     try:
@@ -58,7 +58,7 @@ def append_all(
 
 
 class _WaitingBatches:
-    """Batches that have offsets and answers and are not written yet."""
+    """The batches that have offsets and answers, but are not written yet."""
 
     def __init__(self, log: PartitionLog, now_ms: int, leader_epoch: int) -> None:
         self.answers: list[AppendInfo | KafkaError] = []
@@ -73,11 +73,11 @@ class _WaitingBatches:
         self._parts: list[Bytes] = []
         self._tail: SegmentTail | None = None
         self._end_offset = self._log.log_end_offset
-        self._producers = ProducerTable()  # of the batches that wait, as they will be
-        self._verified: set[int] = set()  # producers whose verification ends with a batch that waits
+        self._producers = ProducerTable()  # the state after the waiting batches, of their producers only
+        self._verified: set[int] = set()  # producers whose verification ends with a waiting batch
 
     def append(self, request: AppendRequest) -> None:
-        """Decide about the next batch. What waits is written first where the decision needs it."""
+        """Decide about the next batch. The waiting batches are written first if the decision needs them."""
         try:
             self.answers.append(self._decide(request))
         except (CorruptRecordError, KafkaStorageError, ProduceError) as error:
@@ -105,8 +105,8 @@ class _WaitingBatches:
         return AppendInfo.of_batch(batch, log.log_start_offset, self._leader_epoch)
 
     def _check(self, batch: IncomingBatch, request: AppendRequest) -> Checked | None:
-        """What the producers' state says to the batch; None when older batches of the log must be searched:
-        those that wait are written first."""
+        """Check the batch against the state of its producer. Returns None when older batches of the log must
+        be searched, for which the waiting batches have to be written first."""
         log, producer_id = self._log, batch.producer_id
         if not self._batches:
             return check(log, batch, request.origin, request.transaction_version, request.guard)
@@ -123,10 +123,10 @@ class _WaitingBatches:
         return None if checked.code and checked.search_below != NO_OFFSET else checked
 
     def _must_be_last(self, batch: IncomingBatch) -> bool:
-        """Whether the batches that wait must be in the log before anything is done for this one."""
+        """Whether the waiting batches must be written before this one is handled."""
         log = self._log
         return should_roll(log.active, batch, self._end_offset, self._now_ms) or (
-            batch.is_control and log.active.txn_index is None  # it is made of what the file has
+            batch.is_control and log.active.txn_index is None  # the index is loaded from the file
         )
 
     def _add(self, batch: IncomingBatch) -> None:
@@ -157,8 +157,7 @@ class _WaitingBatches:
             self._verified.add(producer_id)
 
     def write(self) -> None:
-        """Write what waits. A failure becomes the answer of everything that was decided since the last
-        write."""
+        """Write the waiting batches. A failure replaces all answers given since the last write."""
         log = self._log
         if self._tail is not None:
             try:
@@ -177,17 +176,18 @@ class _WaitingBatches:
         self._begin()
 
     def _take_in(self, position: int) -> None:
-        """The batches that wait are in the active segment from ``position`` on."""
+        """Update the log's state for the waiting batches, which were written to the active segment at
+        ``position``."""
         try:
             for batch in self._batches:
                 self._log.take_in(batch, position, self._leader_epoch, self._now_ms)
                 position += batch.size
-        except BaseException:  # by a signal, too: part of what was written has no offsets
+        except BaseException:  # also a signal: some of the written batches are not in the log's state
             self._log.fence(OSError(errno.EIO, "appending several batches was interrupted"))
             raise
 
     def give_up(self) -> None:
-        """Let the log be what it was before the batches that wait."""
+        """Restore the tail of the active segment as it was before the waiting batches."""
         if self._tail is not None:
             self._tail.restore(self._log.active)
             self._tail = None

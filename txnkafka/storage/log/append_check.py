@@ -1,4 +1,4 @@
-"""What an append asks before it writes: is the batch sound, and does its producer's state allow it.
+"""Checks a batch before it is appended: whether it is valid, and whether its producer's state allows it.
 
 Source: ``UnifiedLog.analyzeAndValidateRecords``, ``UnifiedLog.analyzeAndValidateProducerState``.
 """
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Appendable", "check", "is_verified", "validate"]
 
-LAST_OFFSET = 2**63 - 2  # the log end behind it is a number of 64 bits, too
+LAST_OFFSET = 2**63 - 2  # the log end after it must fit into 64 bits, too
 
 
 class Appendable(Protocol):
-    """What a batch is checked against: the parts of a log that decide. ``rules`` are those of ``config``."""
+    """The parts of a log that a batch is checked against. ``rules`` are derived from ``config``."""
 
     topic_partition: TopicPartition
     config: LogConfig
@@ -47,8 +47,8 @@ class Appendable(Protocol):
 def validate(
     log: Appendable, batch: Buffer, origin: AppendOrigin, now_ms: int, end_offset: int
 ) -> IncomingBatch:
-    """The batch as it will be in the log from ``end_offset`` on. Raises ProduceError or CorruptRecordError
-    that names the partition."""
+    """Validate a batch that will be appended at ``end_offset``, and return it. Raises ProduceError or
+    CorruptRecordError, whose text names the partition."""
     try:
         incoming = log.resources.validator.validate(batch, log.config, log.rules, origin, now_ms)
     except CorruptRecordError as error:
@@ -73,8 +73,9 @@ def validate(
 def check(
     log: Appendable, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
 ) -> Checked:
-    """The verdict of the producers' state on the batch. Before a sequence is refused, the older batches of
-    its producer are searched in the log: the batch may be a duplicate of one of them."""
+    """Check a batch against the state of its producer. Before its sequence is refused, older batches of the
+    producer are searched in the log: the batch may be a duplicate of one of them. Raises CorruptRecordError
+    and OSError."""
     pending = log.verification.pending(batch.producer_id)
     verified = is_verified(log, pending, guard)
     checked = check_producer(
@@ -89,7 +90,7 @@ def check(
 
 
 def is_verified(log: Appendable, pending: PendingVerification | None, guard: int) -> bool:
-    """Whether a transactional batch that comes with this guard may begin a transaction."""
+    """Whether a transactional batch with this guard may begin a transaction."""
     if not log.config.transaction_partition_verification_enable:
         return True
     return pending is not None and pending.matches(guard)

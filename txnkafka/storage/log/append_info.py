@@ -1,4 +1,4 @@
-"""What an append is asked for, and what it is answered with."""
+"""The request and the answer of an append."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["AppendInfo", "AppendRequest"]
 
 
 class AppendRequest(NamedTuple):
-    """One batch of several that are appended together; its fields are parameters of ``PartitionLog.append``,
-    too."""
+    """One of several batches to append together; the fields are also parameters of
+    ``PartitionLog.append``."""
 
     batch: Buffer
     origin: AppendOrigin = AppendOrigin.CLIENT
@@ -27,11 +27,11 @@ class AppendRequest(NamedTuple):
 
 
 class AppendInfo(NamedTuple):
-    """The answer to an append. A duplicate was appended before and has the offsets it got then.
+    """The answer to an append. The offsets of a duplicate are those of the batch appended before.
 
-    ``log_append_time`` is -1 where the producer's timestamps count, ``leader_epoch`` that of the batch in the
-    log (-1: not known). The batch is durable once the recovery point has reached ``durable_at``; that of a
-    duplicate may be there already.
+    ``log_append_time`` is -1 where the producer's timestamps count, ``leader_epoch`` the epoch of the batch
+    in the log (-1: not known). The batch is durable once the recovery point has reached ``durable_at``; for a
+    duplicate that may already be the case.
     """
 
     first_offset: int
@@ -44,7 +44,7 @@ class AppendInfo(NamedTuple):
 
     @classmethod
     def of_batch(cls, batch: IncomingBatch, log_start_offset: int, leader_epoch: int) -> AppendInfo:
-        """The answer for a batch that has its place."""
+        """Return the answer for a batch whose offsets are assigned."""
         last_offset = batch.last_offset
         return cls(
             batch.base_offset, last_offset, batch.log_append_time, log_start_offset, False, leader_epoch,
@@ -53,7 +53,8 @@ class AppendInfo(NamedTuple):
 
     @classmethod
     def of_duplicate(cls, checked: Checked, log_start_offset: int, leader_epoch: int) -> AppendInfo:
-        """The answer for a batch that the log has already, or will have before this one is answered."""
+        """Return the answer for a batch that the log already contains, or will contain before this answer is
+        given."""
         return cls(
             checked.first_offset, checked.last_offset, checked.timestamp, log_start_offset, True,
             leader_epoch, checked.last_offset + 1,

@@ -1,7 +1,7 @@
-"""Where a batch is in its segment, found by a walk over headers.
+"""Finds a batch in its segment by a walk over headers.
 
-A walk begins at an entry of the offset index, so in the common case one read of an index interval has all the
-headers there are to look at. A batch that is larger than that is stepped over.
+A walk begins at an entry of the offset index, so usually one read of an index interval contains all headers
+to check. A larger batch is skipped without reading its records.
 
 Source: ``FileRecords.searchForOffsetFromPosition``, ``FileRecords.LogOffsetPosition``.
 """
@@ -20,17 +20,18 @@ __all__ = ["BatchPosition", "find_batch_in"]
 
 # An index interval as Kafka has it by default, and the header behind it.
 READ_BYTES = 4096 + HEADER_SIZE
-# Buffers that no lookup has at the moment. list.pop and list.append are atomic, so logs of several threads
-# share them.
+# Buffers that no lookup uses at the moment. list.pop and list.append are atomic, so that logs in several
+# threads can share them.
 _BUFFERS: list[tuple[bytearray, memoryview]] = []
 
 
 def find_batch_in(
     file: ReadableFile, position: int, end: int, offset: int
 ) -> tuple[BatchPosition | None, int]:
-    """The first batch from ``position`` on, where a batch begins, that ends at ``offset`` or behind it, and
-    where the walk stopped. ``end`` is where the last batch of the file ends. Without a batch the walk stopped
-    at ``end``, or at a header that does not prove that there is one. Raises OSError."""
+    """Find the first batch that ends at or after ``offset``; returns it and the position where the walk
+    stopped. The walk begins at ``position``, where a batch must begin, and ends at ``end``, the end of the
+    last batch in the file. Without a batch (None) it has stopped at ``end``, or at a header that is not
+    enough to prove that a batch is there. Raises OSError."""
     try:
         data, view = _BUFFERS.pop()
     except IndexError:

@@ -1,4 +1,4 @@
-"""What is left of a log that is cut: at its end, by truncation; at its beginning, by retention.
+"""The part of a log that remains after truncation (at its end) or retention (at its beginning).
 
 Source: ``LocalLog.truncateTo``, ``UnifiedLog.deleteOldSegments``,
 ``UnifiedLog.maybeIncrementLogStartOffset``.
@@ -15,9 +15,8 @@ __all__ = ["Cut"]
 
 
 class Cut(NamedTuple):
-    """Of its segments those with the numbers ``[first, last)`` are left, the last one up to ``position``.
-    Where none is, the log goes on in a new segment at its end. It is cut at its beginning or at its end, not
-    at both."""
+    """The segments numbered ``[first, last)`` remain, the last of them up to ``position``. If none remains,
+    the log continues in a new segment at its end. A cut is at the beginning or at the end, not at both."""
 
     first: int
     last: int

@@ -1,5 +1,4 @@
-"""Whether a log takes appends: not after the first I/O error, not once it is closed, and not in another
-process than its owner.
+"""Stops appends to a log after its first I/O error, after it was closed, and in any process but its owner.
 
 Source: KAFKA-10778; ``LogDirFailureChannel``.
 """
@@ -22,8 +21,8 @@ LOG = logging.getLogger("txnkafka.storage")
 
 
 class Fence:
-    """``error`` is the one after which the log in ``directory`` takes nothing; ``is_closed`` says that its
-    owner has closed it."""
+    """``error`` is the error since which the log in ``directory`` accepts no appends; ``is_closed`` says that
+    its owner has closed it."""
 
     __slots__ = ("_directory", "_owner", "error", "is_closed", "topic_partition")
 
@@ -35,23 +34,23 @@ class Fence:
         self.is_closed = False
 
     def put_up(self, error: OSError | KafkaError) -> None:
-        """Let nothing be appended or acknowledged any more. The first error is the one that counts."""
+        """Stop all further appends and acknowledgements. The first error is kept."""
         if self.error is None:
             self.error = error if isinstance(error, OSError) else OSError(errno.EIO, str(error))
-            LOG.error("%s takes no more appends: %s", self.topic_partition, error)
+            LOG.error("%s accepts no more appends: %s", self.topic_partition, error)
 
     def check_owner(self) -> None:
-        """Raises LogDirError in another process than the one that opened the log, such as a child of it."""
-        if not self._owner.is_here:  # asked here because every append comes by
+        """Raise LogDirError in any process but the one that opened the log, for example in its child."""
+        if not self._owner.is_here:  # checked without a call, since every append comes here
             self._owner.check(self._directory)
 
     def check(self) -> None:
-        """Raises KafkaStorageError after an error and for a closed log, LogDirError in another process."""
+        """Raise KafkaStorageError after an error and for a closed log, LogDirError in another process."""
         self.check_owner()
         if self.is_closed:  # another owner may have the directory by now
             raise KafkaStorageError(f"{self.topic_partition} is closed: open {self._directory} again")
         if self.error is not None:
             raise KafkaStorageError(
-                f"{self.topic_partition} takes nothing since {self._directory} failed: {self.error}. "
-                "Opening the data directory again recovers what was acknowledged"
+                f"{self.topic_partition} is offline since {self._directory} failed: {self.error}. "
+                "Opening the data directory again recovers all acknowledged records"
             )

@@ -1,9 +1,8 @@
-"""Which part of one log is durable, and what the next flush has to sync.
+"""Tracks which part of one log is durable, and which files the next flush has to sync.
 
-``begin`` and ``finish`` are called by one thread at a time; ``LogFlush.run`` in between may run beside
-everything else here. A segment that was rolled gets its name when everything in front of it is durable:
-after a power cut only the last segment may end early, otherwise what was lost in the middle would look like
-what compaction leaves.
+``begin`` and ``finish`` are called by one thread at a time; ``LogFlush.run`` in between may run in parallel
+to all other methods. A rolled segment gets its final name when all data before it is durable: after a power
+cut only the last segment may be short, since a gap in the middle would look like the result of compaction.
 
 Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 """
@@ -26,8 +25,8 @@ __all__ = ["FlushState"]
 
 
 class FlushState:
-    """Everything below ``recovery_point`` is durable. ``has_unsynced_names`` says that a file of the
-    directory was created or renamed since the last flush began."""
+    """The flush state of one log. All data below ``recovery_point`` is durable. ``has_unsynced_names`` says
+    that a file of the directory was created or renamed since the last flush began."""
 
     __slots__ = (
         "_contents", "_covered", "_directory", "_files", "_oldest_ms", "_retired", "_rolled", "_segments",
@@ -56,48 +55,49 @@ class FlushState:
 
     @property
     def is_flushing(self) -> bool:
-        """Whether a flush was begun and is not finished."""
+        """Whether a flush has begun and is not finished."""
         return self._covered is not None
 
     @property
     def has_contents(self) -> bool:
-        """Whether a small file waits to be written."""
+        """Whether a small file has to be written by the next flush."""
         return bool(self._contents)
 
     # What the next flush has to sync
 
     def on_append(self, now_ms: int) -> None:
-        """A batch was appended."""
+        """Record that a batch was appended."""
         if self._oldest_ms is None:
             self._oldest_ms = now_ms
 
     def on_roll(self, closed: LogSegment) -> None:
-        """The active segment was closed, and another one begun."""
+        """Record that the active segment was closed, and a new one created."""
         self._rolled.append(closed)
         self.has_unsynced_names = True
 
     def write_later(self, name: str, content: bytes) -> None:
-        """Let the next flush write a small file of the partition."""
+        """Register a small file of the partition to be written by the next flush."""
         self._contents[name] = content
 
     def age_ms(self, now_ms: int) -> int | None:
-        """Age of the oldest batch that no flush covers; None when there is none."""
+        """Return the age of the oldest batch that no flush covers; None when there is none."""
         return None if self._oldest_ms is None else now_ms - self._oldest_ms
 
     def retire(self, segment: LogSegment) -> None:
-        """Close a segment that is not part of the log any more, a flush under way permitting."""
+        """Close a segment that was removed from the log: now, or after the flush that uses its files."""
         if segment in self._rolled:
             self._rolled.remove(segment)
         if self._covered is not None:
-            self._retired.append(segment)  # the flush has its files
+            self._retired.append(segment)  # the flush uses its files
         else:
             segment.close()
 
     # Flushing
 
     def begin(self, log_end: LogOffsetMetadata) -> tuple[LogFlush, LogOffsetMetadata]:
-        """A flush up to the first segment without a name, and the position where it ends. Raises OSError when
-        a file cannot be opened; then nothing is flushed, and ``begin_nothing`` must follow."""
+        """Begin a flush up to the first segment without its final name; returns it and the position where it
+        ends. Raises OSError when a file cannot be opened; then nothing is flushed, and ``begin_nothing`` must
+        follow."""
         covered = [segment for segment in (*self._rolled, self._segments.active) if segment.is_named]
         files = [segment.file("log") for segment in covered if segment.has_unsynced_bytes]
         files += [file for segment in covered for file in segment.unsynced_files]
@@ -112,12 +112,12 @@ class FlushState:
         return LogFlush(end.offset, contents, files, paths, [self._directory] if names else []), end
 
     def begin_nothing(self) -> LogFlush:
-        """A flush that syncs nothing: no sync can make good what has failed."""
+        """Begin a flush that syncs nothing: after a failure no sync makes the data durable."""
         self._covered, self._oldest_ms = [], None
         return LogFlush(self.recovery_point, {}, (), (), ())
 
     def finish(self) -> None:
-        """The flush under way has ended. Close the files of segments that nothing is appended to any more."""
+        """End the flush under way. Closes the files of segments that get no more appends."""
         covered, self._covered = self._covered or [], None
         for segment in (*covered, *self._retired):
             if segment is not self._segments.active and segment not in self._rolled:  # rolled since
@@ -128,8 +128,8 @@ class FlushState:
         self._retired = []
 
     def on_durable(self, end_offset: int) -> None:
-        """Everything below ``end_offset`` is durable: give the first segment without a name its name. Raises
-        OSError."""
+        """Record that all data below ``end_offset`` is durable, and rename the first segment that has no
+        final name yet. Raises OSError."""
         self.recovery_point = max(self.recovery_point, end_offset)
         if not self._segments.active.is_named:
             try:
@@ -138,7 +138,7 @@ class FlushState:
                 self.has_unsynced_names = True
 
     def _end_of_named(self, log_end: LogOffsetMetadata) -> LogOffsetMetadata:
-        """The end of the segments that have their names, and its position."""
+        """Return the end of the segments that have their final names, with its position."""
         if self._segments.active.is_named:
             return log_end
         base_offset = self._first_unnamed().base_offset
@@ -150,19 +150,18 @@ class FlushState:
         )
 
     def _take_contents(self) -> dict[str, bytes]:
-        """Contents by path of the small files that the disk lacks; the caller writes them."""
+        """Return the contents of the small files to write, by path; the caller writes them."""
         taken, self._contents = self._contents, {}
         return {self._files.join(self._directory, name): content for name, content in taken.items()}
 
-    # Around a truncation, which waits for the disk
+    # For a truncation, which waits for the disk
 
     def lower_recovery_point(self, offset: int) -> None:
-        """Let the recovery point be ``offset`` unless it is below."""
+        """Lower the recovery point to ``offset``, unless it is already lower."""
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_segments(self) -> None:
-        """Make all segments durable, and give each its name, although no reader sees more of them than
-        before. Raises OSError."""
+        """Sync all segments, and give each its final name. The high watermark stays. Raises OSError."""
         for segment in (*self._rolled, self._segments.active):
             if not segment.is_named:
                 segment.files.become("")
@@ -171,9 +170,9 @@ class FlushState:
         self._rolled = []
 
     def sync_cut(self, log_end_offset: int) -> None:
-        """Make durable that the log ends at ``log_end_offset``. Raises OSError."""
+        """Sync a truncation: the log ends at ``log_end_offset``. Raises OSError."""
         active = self._segments.active
-        active.save()  # below the recovery point recovery believes the indexes
+        active.save()  # below the recovery point recovery trusts the indexes
         active.sync()
         for path, content in self._take_contents().items():
             replace_file(self._files, path, content)
@@ -183,8 +182,8 @@ class FlushState:
     # At a clean stop
 
     def sync_derived(self) -> None:
-        """Sync what follows from the log, whose batches are durable. Raises OSError."""
-        # of ten thousand partitions most have nothing new, and then nothing is synced
+        """Sync indexes and snapshots; the batches are durable. Raises OSError."""
+        # most of ten thousand partitions have nothing new, and then nothing is synced
         changed = [
             segment for segment in self._segments if segment.unsynced_files or segment.has_unsynced_bytes
         ]

@@ -1,4 +1,4 @@
-"""The leader epochs of a log: which epoch began at which offset, as ``leader-epoch-checkpoint`` has it.
+"""The leader epochs of a log with their start offsets, as stored in ``leader-epoch-checkpoint``.
 
 Source: ``LeaderEpochFileCache``, ``LeaderEpochCheckpointFile``; KIP-101, KIP-279.
 """
@@ -24,17 +24,17 @@ class LeaderEpochs:
 
     @property
     def latest(self) -> int | None:
-        """The newest epoch."""
+        """The newest epoch, None without any."""
         return self.entries[-1].epoch if self.entries else None
 
     def epoch_of(self, offset: int) -> int:
-        """The epoch in which the record at ``offset`` was appended; -1 when it is not known."""
+        """Return the epoch in which the record at ``offset`` was appended; -1 when it is not known."""
         began = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
         return self.entries[began - 1].epoch if began else NO_PARTITION_LEADER_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note that ``epoch`` begins at ``start_offset`` unless it is known; True when something changed.
-        Entries that contradict it go, as ``LeaderEpochFileCache.assign`` has it."""
+        """Record that ``epoch`` begins at ``start_offset``, unless it is known; True when something changed.
+        Contradicting entries are removed, as in ``LeaderEpochFileCache.assign``."""
         if epoch < 0 or (self.entries and epoch == self.entries[-1].epoch):
             return False
         while self.entries and (
@@ -45,25 +45,25 @@ class LeaderEpochs:
         return True
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Forget the epochs that begin at ``end_offset`` or behind it; True when something changed."""
+        """Remove the epochs that begin at or after ``end_offset``; True when something changed."""
         count = len(self.entries)
-        self.entries = [each for each in self.entries if each.start_offset < end_offset]
+        self.entries = [entry for entry in self.entries if entry.start_offset < end_offset]
         return len(self.entries) != count
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Forget the epochs that end at ``start_offset`` or before it; the one that holds it begins there
-        from now on. True when something changed."""
-        older = [each for each in self.entries if each.start_offset <= start_offset]
+        """Remove the epochs that end at or before ``start_offset``; the epoch that contains this offset
+        begins there then. True when something changed."""
+        older = [entry for entry in self.entries if entry.start_offset <= start_offset]
         if not older or (len(older) == 1 and older[0].start_offset == start_offset):
             return False
         self.entries[: len(older)] = [EpochEntry(older[-1].epoch, start_offset)]
         return True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int] | None:
-        """The largest epoch not above ``epoch`` and where it ends; None when none is known."""
+        """Return the largest epoch not above ``epoch`` and its end offset; None when none is known."""
         if self.entries and epoch == self.entries[-1].epoch:
             return epoch, log_end_offset
-        older = [each for each in self.entries if each.epoch <= epoch]
+        older = [entry for entry in self.entries if entry.epoch <= epoch]
         if not older or len(older) == len(self.entries):
             return None
         return older[-1].epoch, self.entries[len(older)].start_offset

@@ -22,11 +22,12 @@ __all__ = ["LoadedLog"]
 
 @dataclass(frozen=True)
 class LoadedLog:
-    """The segments of a log (ascending, one at least, none of their files open) and what follows from them.
+    """The segments of a log (ascending, at least one, none of their files open) and the state derived from
+    them.
 
-    Everything below ``log_end_offset`` is durable: the recovery point and the high watermark are there, too.
-    ``epoch_file_is_current`` is False when the epochs on the disk are not ``epochs``. ``producers`` are the
-    state at the log end, as of ``loaded_ms``. ``repairs`` are what recovery has changed.
+    All data below ``log_end_offset`` is durable: recovery point and high watermark equal the log end.
+    ``epoch_file_is_current`` is False when the epochs on the disk are not ``epochs``. ``producers`` is the
+    state at the log end, as of ``loaded_ms``. ``repairs`` lists what recovery has changed.
     """
 
     segments: Sequence[LogSegment]

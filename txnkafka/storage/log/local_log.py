@@ -1,4 +1,4 @@
-"""The segments of one log on the disk: begun, synced, deleted, replaced.
+"""Creates, syncs, deletes and replaces the segments of one log on the disk.
 
 Source: ``LocalLog``.
 """
@@ -34,8 +34,8 @@ _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 
 class LocalLog:
-    """The ``segments`` in ``directory``. ``flushing`` says what of them is durable, ``deleted`` what is to be
-    removed later. ``on_repair`` is called with what is rebuilt of a segment."""
+    """The ``segments`` in ``directory``. ``flushing`` tracks which data is durable, ``deleted`` the files to
+    remove later. ``on_repair`` is called when an index of a segment is rebuilt."""
 
     __slots__ = (
         "_fence", "_files", "_on_repair", "_open_files", "_snapshots", "deleted", "directory", "flushing",
@@ -66,8 +66,8 @@ class LocalLog:
         return segment
 
     def roll(self, base_offset: int, config: LogConfig, now_ms: int) -> None:
-        """Begin a segment behind the active one, which was closed. Its files have a suffix with which they do
-        not count: what was appended before is not durable. Raises OSError."""
+        """Create a segment after the active one, which was sealed. Its files have a suffix that recovery
+        ignores, since the data before it is not durable yet. Raises OSError."""
         SegmentFiles(self._files, self.directory, base_offset).remove_leftovers()
         fresh = LogSegment(
             self._files, self.directory, base_offset, config, created_ms=now_ms, suffix=UNNAMED
@@ -78,15 +78,15 @@ class LocalLog:
             if config.preallocate:
                 fresh.preallocate()
         except OSError:
-            with contextlib.suppress(OSError):  # there is one to raise already
+            with contextlib.suppress(OSError):  # the first error is raised
                 fresh.files.remove()
             raise
         self.flushing.on_roll(self.segments.active)
         self.segments.append(self._adopt(fresh))
 
     def write_failed(self, error: OSError) -> NoReturn:
-        """Raise KafkaStorageError for a write to the active segment that failed. When the disk is full and
-        what was written can be taken back, the log goes on; else it is fenced."""
+        """Raise KafkaStorageError for a failed write to the active segment. When the disk is full and the
+        file can be trimmed, the log remains usable; else it is fenced."""
         fence = self._fence
         if error.errno in _DISK_FULL and fence.error is None:
             with contextlib.suppress(OSError):
@@ -99,9 +99,9 @@ class LocalLog:
         raise AssertionError("a fenced log is not usable")
 
     def deletion(self, count: int, remove_at_ms: int) -> SegmentDeletion:
-        """Take the first segments, not all, out of service, with their snapshots, and return the work that
-        deletes their files. It syncs the snapshots that are left first: one of them has what the producers
-        had written. An error of the work fences the log."""
+        """Remove the first segments, not all, from the log, with their snapshots, and return the work that
+        deletes their files. The work first syncs the snapshot at the new beginning: only it records the
+        producers of the deleted segments. An error of the work fences the log."""
         taken = self.segments.take_first(count)
         unsynced = self._snapshots.take_unsynced(self.segments[0].base_offset)
         for segment in taken:
@@ -116,8 +116,8 @@ class LocalLog:
         return SegmentDeletion(self._files, self.directory, taken, unsynced, finished)
 
     def drop_from(self, cut: Cut, config: LogConfig, now_ms: int) -> None:
-        """Delete the segments behind a cut, and truncate the one that is the last then. Raises OSError."""
-        # from the end, one after the other, so that a crash leaves no hole
+        """Delete the segments after a cut, and truncate the last remaining one. Raises OSError."""
+        # from the end, one after the other, so that a crash leaves no gap
         for segment in reversed(self.segments[cut.last :]):
             self.delete(segment, now_ms + config.file_delete_delay_ms)
         fresh = None
@@ -134,13 +134,13 @@ class LocalLog:
         self.flushing.has_unsynced_names = True
 
     def replace(self, replaced: Sequence[LogSegment], by: LogSegment) -> None:
-        """Let a segment whose files are durable take the place of ``replaced``, which follow each other."""
+        """Replace consecutive segments by one whose files are durable."""
         self.segments.replace(replaced, self._adopt(by))
         self.flushing.has_unsynced_names = True
 
     def delete(self, segment: LogSegment, remove_at_ms: int) -> None:
-        """Take the files of a segment out of service, durably: they get the suffix ``.deleted`` and are
-        removed from ``remove_at_ms`` on. Raises OSError."""
+        """Rename the files of a segment, durably, to the suffix ``.deleted``; they are removed at or after
+        ``remove_at_ms``. Raises OSError."""
         self._fence.check_owner()
         renamed = segment.files.mark_deleted()
         self._files.sync_directory(self.directory)  # before another is renamed
@@ -148,18 +148,18 @@ class LocalLog:
         self.flushing.retire(segment)
 
     def removal(self, now_ms: int) -> FileRemoval | None:
-        """The work that removes the ``.deleted`` files whose time is up; None when there are none."""
+        """Return the work that removes the ``.deleted`` files that are due; None when there are none."""
         self._fence.check_owner()
         return self.deleted.removal(now_ms)
 
     def remove_deleted(self, now_ms: int) -> None:
-        """Do ``removal`` here and now. Raises OSError; the next call tries again."""
+        """Remove the files of ``removal`` now. Raises OSError; the next call tries again."""
         work = self.removal(now_ms)
         if work is not None:
             perform(work)
 
     def seal(self, config: LogConfig) -> None:
-        """Close the active segment to appends, and write its indexes. Raises OSError."""
+        """Seal the active segment against appends, and write its indexes. Raises OSError."""
         active = self.segments.active
         active.seal()
         if config.preallocate:
@@ -167,7 +167,7 @@ class LocalLog:
         active.save()
 
     def save(self, config: LogConfig) -> None:
-        """Write what the indexes have and their files lack; nothing is appended any more. Raises OSError."""
+        """Write all unsaved index entries to their files; no more appends follow. Raises OSError."""
         for segment in self.segments[:-1]:
             segment.save()
         self.seal(config)

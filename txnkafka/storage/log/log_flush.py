@@ -1,4 +1,4 @@
-"""What one log needs on the disk: the part of a flush that waits, done by the host outside of any lock.
+"""The part of a flush that waits for the disk; the host runs it outside of any lock.
 
 Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 """
@@ -19,8 +19,8 @@ __all__ = ["LogFlush", "sync_file"]
 
 
 class LogFlush(NamedTuple):
-    """What makes everything below ``end_offset`` durable, in this order: ``contents`` of small files by path,
-    ``files`` that are open, ``paths`` of others, then names."""
+    """The writes and syncs that make all data below ``end_offset`` durable, in this order: ``contents`` of
+    small files by path, open ``files``, ``paths`` of other files, then the names in ``directories``."""
 
     end_offset: int
     contents: Mapping[str, bytes]
@@ -35,7 +35,7 @@ class LogFlush(NamedTuple):
         for file in self.files:
             file.sync()
         for path in self.paths:
-            with suppress(FileNotFoundError):  # removed since: what it was for is gone, too
+            with suppress(FileNotFoundError):  # it was removed meanwhile, and is not needed any more
                 sync_file(files, path)
         for directory in self.directories:
             files.sync_directory(directory)

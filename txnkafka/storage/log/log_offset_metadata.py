@@ -1,9 +1,9 @@
-"""Positions of the offsets where readers stop: a fetch up to one of them needs no scan, and the number of
-bytes between two of them no IO.
+"""Keeps the file positions of the offsets where reads end: a fetch up to one of them needs no scan, and
+counting the bytes between two of them needs no IO.
 
-The high watermark has the position that the log end had when the flush began; the first unstable offset the
-position that the log end had before the transaction's first batch. What was not seen to move, after recovery
-or a truncation, is looked up in the log once and kept.
+The position of the high watermark is that of the log end when the flush began; the position of the first
+unstable offset is that of the log end before the transaction's first batch. After recovery or a truncation
+these are not known; then they are looked up in the log once and kept.
 
 Source: ``LogOffsetMetadata``, ``UnifiedLog.fetchOffsetSnapshot``, ``ProducerStateManager``.
 """
@@ -24,8 +24,8 @@ __all__ = ["LogOffsetMetadata", "OffsetPositions", "bytes_between"]
 
 
 class LogOffsetMetadata(NamedTuple):
-    """An offset and where it is: in the segment with ``segment_base_offset``, the ``position`` of the first
-    batch that ends at ``offset`` or behind it. At the log end that is the size of the last segment."""
+    """An offset and its place: in the segment with ``segment_base_offset``, the ``position`` of the first
+    batch that ends at or after ``offset``. At the log end, ``position`` is the size of the last segment."""
 
     offset: int
     segment_base_offset: int
@@ -33,8 +33,8 @@ class LogOffsetMetadata(NamedTuple):
 
 
 class OffsetPositions:
-    """The positions in ``segments`` that are known. The log says what moves; the others are looked up.
-    Methods that return a position raise CorruptRecordError and OSError."""
+    """The known positions in ``segments``. The log reports the offsets that move; unknown positions are
+    looked up. Methods that return a position raise CorruptRecordError and OSError."""
 
     __slots__ = (
         "_begun", "_ended", "_flush_end", "_high_watermark", "_log_start", "_reached", "_segments",
@@ -60,27 +60,28 @@ class OffsetPositions:
     # What moves
 
     def on_transaction(self, begin: LogOffsetMetadata) -> None:
-        """A transaction begins with the batch there."""
+        """Record that a transaction begins with the batch at ``begin``."""
         self._begun[begin.offset] = begin
 
     def on_completed(self, completed: CompletedTxn) -> None:
-        """The marker of a transaction was appended."""
+        """Record that the marker of a transaction was appended."""
         if completed.first_offset in self._begun:
             self._ended.append((completed.last_offset, completed.first_offset))
 
     def on_flush(self, log_end: LogOffsetMetadata) -> None:
-        """A flush of everything below the log end begins."""
+        """Record that a flush of all data below the log end begins."""
         self._flush_end = log_end
 
     def on_high_watermark(self, offset: int) -> None:
-        """The high watermark is ``offset`` now."""
+        """Record that the high watermark has moved to ``offset``."""
         end = self._flush_end
         self.waited_at, self._reached = self._reached, end if end and end.offset == offset else None
         while self._ended and self._ended[0][0] < offset:
             del self._begun[self._ended.popleft()[1]]
 
     def on_roll(self, base_offset: int) -> None:
-        """A segment begins at the log end, ``base_offset``, which is at its position 0 from now on."""
+        """Record that a new segment begins at the log end: ``base_offset`` is at its position 0 from now
+        on."""
         rolled = LogOffsetMetadata(base_offset, base_offset, 0)
         if self._flush_end is not None and self._flush_end.offset == base_offset:
             self._flush_end = rolled
@@ -94,7 +95,7 @@ class OffsetPositions:
     # Where it is
 
     def high_watermark(self, offset: int) -> LogOffsetMetadata:
-        """Where the high watermark is; ``offset`` is its offset."""
+        """Return the position of the high watermark, which is ``offset``."""
         known = self._high_watermark
         if known is None or known.offset != offset:
             known = self._flush_end
@@ -104,15 +105,15 @@ class OffsetPositions:
         return known
 
     def first_unstable(self, offset: int) -> LogOffsetMetadata:
-        """Where the first unstable offset is; ``offset`` is that offset."""
+        """Return the position of the first unstable offset, which is ``offset``."""
         known = self._unstable
         if known is None or known.offset != offset:
             known = self._unstable = self._begun.get(offset) or self.look_up(offset)
         return known
 
     def log_start(self, offset: int) -> LogOffsetMetadata:
-        """Where the batch begins that holds the log start; ``offset`` is the log start. Where no batch holds
-        it, the offset is the log start itself."""
+        """Return offset and position of the batch that contains the log start, which is ``offset``. If no
+        batch contains it, the offset is the log start itself."""
         known = self._log_start
         if known is None or known[0] != offset:
             _, segment, batch = self._segments.locate(offset)
@@ -122,7 +123,7 @@ class OffsetPositions:
         return known[1]
 
     def look_up(self, offset: int) -> LogOffsetMetadata:
-        """Where an offset is that is not kept: looked up in the log."""
+        """Look up the position of an offset in the log."""
         _, segment, batch = self._segments.locate(offset)
         return LogOffsetMetadata(
             offset, segment.base_offset, segment.size if batch is None else batch.position
@@ -132,9 +133,9 @@ class OffsetPositions:
 def bytes_between(
     segments: Sequence[LogSegment], begin: LogOffsetMetadata, end: LogOffsetMetadata
 ) -> int:
-    """Bytes of log from ``begin`` to ``end``; 0 where ``begin`` is not before ``end``. A segment of ``begin``
-    that is not there any more counts for nothing (``LogOffsetMetadata.positionDiff``, which knows one segment
-    only)."""
+    """Return the number of log bytes from ``begin`` to ``end``; 0 unless ``begin`` is before ``end``. If the
+    segment of ``begin`` was deleted, it is not counted (``LogOffsetMetadata.positionDiff``, which compares
+    positions of one segment only)."""
     if begin.segment_base_offset == end.segment_base_offset:
         return max(0, end.position - begin.position)
     low, high = begin.segment_base_offset, end.segment_base_offset

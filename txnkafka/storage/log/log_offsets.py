@@ -1,4 +1,4 @@
-"""The offsets of one log, in their order: log start, last stable offset, high watermark, log end.
+"""The offsets of one log in ascending order: log start, last stable offset, high watermark, log end.
 
 Source: ``UnifiedLog``: ``logStartOffset``, ``lastStableOffset``, ``highWatermark``, ``logEndOffset``.
 """
@@ -18,10 +18,10 @@ __all__ = ["LogOffsets"]
 
 
 class LogOffsets:
-    """``log_start <= last_stable <= high_watermark <= log_end``, but that the last stable offset may lie
-    below the log start by a part of a batch, as in Kafka. ``positions`` are where they are in ``segments``.
+    """``log_start <= last_stable <= high_watermark <= log_end``, except that the last stable offset may be
+    below the log start by a part of a batch, as in Kafka. ``positions`` has their places in ``segments``.
 
-    Raises ValueError for a change that is out of order.
+    Raises ValueError for a change that violates this order.
     """
 
     __slots__ = ("_producers", "high_watermark", "log_end", "log_start", "positions")
@@ -43,13 +43,13 @@ class LogOffsets:
         self.log_start, self.high_watermark, self.log_end = log_start, high_watermark, log_end
 
     def on_append(self, log_end: int) -> None:
-        """A batch was appended that ends below ``log_end``."""
+        """Move the log end to ``log_end``, after an append."""
         if log_end <= self.log_end:
-            raise ValueError(f"the log end does not go from {self.log_end} back to {log_end}")
+            raise ValueError(f"the log end cannot move from {self.log_end} back to {log_end}")
         self.log_end = log_end
 
     def advance_high_watermark(self, offset: int) -> None:
-        """Let readers see what is below ``offset``, or below the log end."""
+        """Make batches below ``offset``, at most those below the log end, visible to readers."""
         offset = min(offset, self.log_end)
         if offset > self.high_watermark:
             self.high_watermark = offset
@@ -58,7 +58,7 @@ class LogOffsets:
 
     @property
     def last_stable(self) -> int:
-        """Where the oldest undecided transaction begins, or the high watermark."""
+        """The first offset of the oldest undecided transaction, or the high watermark."""
         first, end = self._producers.first_unstable_offset, self.high_watermark
         if first is None or first >= end:
             return end
@@ -68,8 +68,8 @@ class LogOffsets:
 
     @property
     def last_stable_metadata(self) -> LogOffsetMetadata:
-        """The last stable offset and its position. Raises CorruptRecordError and OSError where it has to be
-        looked up."""
+        """The last stable offset and its position. Raises CorruptRecordError and OSError when the position
+        has to be looked up."""
         first, end = self._producers.first_unstable_offset, self.high_watermark
         if first is not None and first < end:
             positions = self.positions
@@ -81,6 +81,6 @@ class LogOffsets:
 
     @property
     def high_watermark_metadata(self) -> LogOffsetMetadata:
-        """The high watermark and its position. Raises CorruptRecordError and OSError where it has to be
-        looked up."""
+        """The high watermark and its position. Raises CorruptRecordError and OSError when the position has to
+        be looked up."""
         return self.positions.high_watermark(self.high_watermark)

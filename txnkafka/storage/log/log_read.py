@@ -1,9 +1,9 @@
-"""Reading from a log that is owned: a slice of one segment from an offset on, and the transactions to hide in
+"""Reads from an open log: returns a slice of one segment from an offset on, and the aborted transactions in
 it. No record is read or copied.
 
-A slice begins with a batch. Where ``max_bytes`` ends inside of a batch the slice does, too, as in Kafka:
-consumers ignore what is cut. Where the high watermark or the last stable offset limits the read, the slice
-ends exactly there.
+A slice begins with a batch. If ``max_bytes`` ends inside of a batch, so does the slice, as in Kafka:
+consumers ignore a partial last batch. If the high watermark or the last stable offset limits the read, the
+slice ends exactly there.
 
 Source: ``UnifiedLog.read``, ``LocalLog.read``, ``LogSegment.read``, ``LocalLog.addAbortedTransactions``.
 """
@@ -31,12 +31,12 @@ _first_offset = attrgetter("first_offset")
 
 
 class LogRead(NamedTuple):
-    """What a read is answered with, and the offsets of the log at the same moment.
+    """The answer to a read, and the offsets of the log at the same moment.
 
-    ``records`` is to be released. Its first batch may begin below the offset that was asked for; where there
-    is nothing to read it is empty and says where the offset will be. ``aborted_transactions`` are those with
-    data in the slice, by their first offsets, and where ``max_bytes`` ended the slice perhaps some that begin
-    behind it, up to one index interval; None unless the read was read_committed.
+    The caller has to release ``records``. Its first batch may begin below the requested offset; if there is
+    nothing to read, it is empty and gives the position where the offset will be. ``aborted_transactions`` has
+    the transactions with data in the slice, sorted by first offset; if ``max_bytes`` ended the slice, also
+    some that begin up to one index interval after it. It is None unless the read was read_committed.
     """
 
     records: LogSlice
@@ -54,11 +54,11 @@ def read(
     isolation_level: IsolationLevel | None = IsolationLevel.READ_COMMITTED,
     at_least_one: bool = True,
 ) -> LogRead:
-    """A slice of at most ``max_bytes`` that begins with the batch that holds ``offset``, or the next one;
-    with ``at_least_one`` that batch is whole, whatever its size. Without an isolation level everything up to
-    the log end is read.
+    """Read a slice of at most ``max_bytes`` that begins with the batch that contains ``offset``, or the next
+    one. With ``at_least_one`` that batch is whole, whatever its size. Without an isolation level the read
+    ends at the log end.
 
-    Raises OffsetOutOfRangeError below the log start and past the log end, CorruptRecordError and OSError.
+    Raises OffsetOutOfRangeError below the log start and after the log end, CorruptRecordError and OSError.
     """
     offsets = log.offsets
     if not offsets.log_start <= offset <= offsets.log_end:
@@ -83,8 +83,8 @@ def read(
 def _slice(
     log: PartitionLog, offset: int, limit: LogOffsetMetadata, max_bytes: int, *, at_least_one: bool
 ) -> tuple[LogSlice, int, int]:
-    """The slice, an offset that it ends below, and the number of its segment; an empty slice is where
-    ``offset`` is or will be."""
+    """Return the slice, an upper bound of the offsets in it (exclusive), and the number of its segment. An
+    empty slice has the position where ``offset`` is or will be."""
     if offset >= limit.offset:
         if offset > limit.offset:
             limit = log.offsets.positions.look_up(offset)
@@ -95,7 +95,7 @@ def _slice(
         and waited_at.offset == offset
         and waited_at.segment_base_offset == limit.segment_base_offset == active.base_offset
         and limit.position - waited_at.position <= max_bytes
-    ):  # a consumer at the end of the log fetches what came since: it needs no lookup
+    ):  # a consumer at the end of the log fetches the newest batches: that needs no lookup
         size = limit.position - waited_at.position
         return active.files.slice(waited_at.position, size), limit.offset, len(log.segments) - 1
     number, segment, first = log.segments.locate(offset)
@@ -119,8 +119,8 @@ def _slice(
 
 
 def _offset_behind(log: PartitionLog, number: int, position: int) -> int:
-    """An offset that all batches below ``position`` of a segment end at or below, as near as the index knows
-    (``LogSegment.fetchUpperBoundOffset``)."""
+    """Return an upper bound (exclusive) of the offsets below ``position`` of a segment, as close as the index
+    allows (``LogSegment.fetchUpperBoundOffset``)."""
     index = log.segments[number].offset_index
     entry = index.at_position(position)
     if entry < len(index):
@@ -129,10 +129,10 @@ def _offset_behind(log: PartitionLog, number: int, position: int) -> int:
 
 
 def aborted_transactions(log: PartitionLog, number: int, offset: int, end_offset: int) -> list[AbortedTxn]:
-    """The aborted transactions with data in [offset, end_offset), by their first offsets. ``number`` is that
-    of the segment that the offset is in."""
+    """Return the aborted transactions with data in [offset, end_offset), sorted by first offset. ``number``
+    is the number of the segment that contains ``offset``."""
     if number == len(log.segments) - 1 and (index := log.active.txn_index) is not None and not index.entries:
-        return []  # as most fetches end
+        return []  # the usual case
     found: list[AbortedTxn] = []
     for segment in islice(log.segments, number, None):
         index = segment.txn_index or transactions_of(log, segment)

@@ -1,4 +1,4 @@
-"""What the logs of one owner share: each of them alone would need it only now and then."""
+"""The resources that the logs of one owner share, because a single log needs them only rarely."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ __all__ = ["LogResources"]
 
 
 class LogResources:
-    """``validator`` has the buffers that batches are validated in, ``open_files`` the limit on open files.
-    For one thread at a time, as the logs."""
+    """``validator`` owns the buffers for validation, ``open_files`` the limit on open files. Only one thread
+    at a time may use them, like the logs."""
 
     __slots__ = ("open_files", "validator")
 

@@ -1,7 +1,7 @@
-"""One segment of a log that is owned: bytes are appended to it, read from it, cut off it.
+"""One segment of an open log: appends, reads and truncation of its bytes, and its indexes.
 
-The ``.log`` file is the truth. Both indexes and the list of aborted transactions are kept in memory once they
-are needed, and written by ``save``. Source: ``LogSegment``, ``LocalLog``.
+The ``.log`` file is authoritative. Both indexes and the list of aborted transactions are loaded when they are
+needed, kept in memory, and written by ``save``. Source: ``LogSegment``, ``LocalLog``.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 LOG = logging.getLogger("txnkafka.storage")
 OUT_OF_ORDER = "offsets go back in the log; 'txnkafka repair --full' says where"
 _INT32_MAX = 2**31 - 1
-_READ_BYTES = 64 << 10  # a lookup reads that much behind an index entry at first
+_READ_BYTES = 64 << 10  # the first read of a lookup, from an index entry on
 
 
 class LogSegment:
-    """One segment below ``directory``, in its ``files``. ``size`` is where the next batch goes."""
+    """One segment below ``directory``, in its ``files``. ``size`` is the position of the next batch."""
 
     def __init__(
         self,
@@ -57,30 +57,30 @@ class LogSegment:
         self.created_ms = created_ms  # or opened, by this process
         jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
         self.roll_jitter_ms = random_below(jitter_ms) if jitter_ms else 0  # LogConfig.randomSegmentJitter
-        self.modified_ms = created_ms  # written to the last time
+        self.modified_ms = created_ms  # time of the last write
         self.size = 0
         self.rolling_timestamp: int | None = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
         self.offset_index, self.time_index = OffsetIndex.owned(base_offset), TimeIndex.owned(base_offset)
-        # None until somebody asks: storage.log.transactions
+        # None until it is loaded: storage.log.transactions
         self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
-        self.unsynced_files: list[DataFile] = []  # that follow from the log
+        self.unsynced_files: list[DataFile] = []  # the indexes among the files to sync
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self._loaded = True
         self.bytes_since_entry = 0  # of the offset index
 
     @property
     def is_named(self) -> bool:
-        """Whether recovery would take the segment for one of the log."""
+        """Whether the files have their final names, so that recovery takes the segment as part of the log."""
         return not self.files.suffix
 
     def path(self, kind: FileKind) -> str:
-        """Where a file of the segment is, or would be."""
+        """Return the path of a file of the segment, whether it exists or not."""
         return self.files.path(kind)
 
     def file(self, kind: FileKind) -> DataFile:
-        """The file, open. Raises OSError, FileNotFoundError when it is not there."""
+        """Return the open file. Raises OSError, FileNotFoundError when it does not exist."""
         return self.files.open(kind)
 
     def close(self) -> None:
@@ -90,8 +90,8 @@ class LogSegment:
     # Appending
 
     def append(self, batch: IncomingBatch) -> None:
-        """Write a batch behind the last one and index it. Raises OSError, after which the segment is what
-        it was, but for bytes behind ``size``."""
+        """Write a batch after the last one and index it. Raises OSError; then the segment is unchanged,
+        except for bytes after ``size``."""
         self.files.open("log").write(self.size, batch.parts())
         if not self.has_unsynced_bytes:
             self.note_unsynced()
@@ -99,18 +99,18 @@ class LogSegment:
         self.size += batch.size
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
-        """Write batches that are indexed already. Raises OSError."""
+        """Write batches that are already indexed. Raises OSError."""
         self.files.open("log").write(position, parts)
         self.note_unsynced()
 
     def note_unsynced(self) -> None:
-        """The log was written: its file stays open until it is synced, so that no error of it is missed."""
+        """Record a write to the log: its file stays open until it is synced, so that no error is missed."""
         self.has_unsynced_bytes = True
         self.files.pin()
 
     def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Take the next batch of the log into the indexes: an entry for a batch when more than
-        ``index.interval.bytes`` lie between it and the last one that has an entry."""
+        """Index the next batch of the log: it gets an entry when more than ``index.interval.bytes`` have
+        followed the last batch with an entry."""
         if self.rolling_timestamp is None:
             self.rolling_timestamp = max_timestamp
         if max_timestamp > self.max_timestamp:
@@ -122,7 +122,8 @@ class LogSegment:
         self.bytes_since_entry += size
 
     def note_all(self, batches: BatchIndex) -> None:
-        """Take batches of the log into the indexes that are there already."""
+        """Index batches that the log already contains. Raises CorruptRecordError when their offsets are out
+        of order or too far from the base."""
         self._check_reach(batches)
         if not len(batches):
             return
@@ -153,11 +154,11 @@ class LogSegment:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
 
     def fits(self, last_offset: int) -> bool:
-        """Whether an offset can be told relative to the segment's base."""
+        """Whether the offset fits an index entry (an int32 above the base offset)."""
         return 0 <= last_offset - self.base_offset <= _INT32_MAX
 
     def indexes_are_full(self) -> bool:
-        """Whether an index has no room; the last slot of the time index is kept for the segment's end."""
+        """Whether an index is full; the last slot of the time index is reserved for the segment's end."""
         room = self.config.segment_index_bytes
         return (
             len(self.offset_index.content) + OffsetIndex.entry.size > room
@@ -167,16 +168,16 @@ class LogSegment:
     # Reading
 
     def read(self, position: int, length: int) -> memoryview:
-        """Bytes of the log, fewer where it ends."""
+        """Read ``length`` bytes of the log, fewer at its end. Raises OSError."""
         buffer = memoryview(bytearray(max(0, min(length, self.size - position))))
         return buffer[: self.file("log").read_into(buffer, position)]
 
     def view(self) -> SegmentReader:
-        """The segment as a reader has it; to be closed."""
+        """Return a reader of the segment; the caller closes it."""
         return SegmentReader(self.files.data_files, self.base_offset, {"log": self.path("log")}, self.size)
 
     def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
-        """Headers of all batches from one batch boundary to another, window by window."""
+        """Yield the headers of all batches between two batch boundaries, window by window."""
         if not self.size:
             return  # there may be no file yet
         view = self.view()
@@ -187,19 +188,19 @@ class LogSegment:
             view.close()
 
     def last_entry(self) -> OffsetPosition | None:
-        """The last entry of the offset index."""
+        """Return the last entry of the offset index, or None."""
         self.load()
         return self.offset_index[-1] if len(self.offset_index) else None
 
     def batch_before(self, position: int) -> int:
-        """Position of a batch at or before ``position``, as near as the index knows."""
+        """Return the position of a batch at or before ``position``, as close as the index allows."""
         self.load()
         below = self.offset_index.at_position(position + 1)
         return self.offset_index[below - 1].position if below else 0
 
     def find(self, offset: int) -> BatchPosition | None:
-        """The first batch that ends at ``offset`` or behind it; None when there is none. An index that leads
-        to no batch is rebuilt. Raises CorruptRecordError."""
+        """Find the first batch that ends at or after ``offset``; None when there is none. An index whose
+        entry points to no batch is rebuilt. Raises CorruptRecordError."""
         if not self._loaded:
             self.load()
         for _ in range(2):
@@ -212,7 +213,7 @@ class LogSegment:
         )
 
     def _find(self, offset: int) -> tuple[BatchPosition | None, int]:
-        """The batch, and the position up to which it was looked for."""
+        """Return the batch, and the position up to which it was searched."""
         entry_offset, entry_position = self.offset_index.entry_below(offset)
         if not 0 <= entry_position < self.size:
             return None, entry_position
@@ -225,8 +226,8 @@ class LogSegment:
         return place, position
 
     def _find_by_scan(self, offset: int, position: int) -> tuple[BatchPosition | None, int]:
-        """The same from a position where the header alone tells nothing: its magic is not known, and the CRC
-        decides whether it is a batch."""
+        """Search from a position where the header alone is not enough: its magic is not known, so that the
+        CRC decides whether it is a batch. Returns the same as ``_find``."""
         for index in self.windows(position):
             i = index.find(offset)
             if i < len(index):
@@ -236,7 +237,7 @@ class LogSegment:
         return None, position
 
     def index_again(self) -> None:
-        """Make both indexes from the log."""
+        """Rebuild both indexes from the log."""
         self.forget_indexes()
         for index in self.windows():
             self.note_all(index)
@@ -245,12 +246,12 @@ class LogSegment:
     # Keeping
 
     def seal(self) -> None:
-        """No more appends: the time index gets its last entry."""
+        """Add the last entry to the time index; no more appends follow."""
         self._add_time_entry()
 
     def save(self) -> None:
-        """Write what the indexes have and their files lack. Each file joins ``unsynced_files`` before it is
-        written, so that a save that fails half way leaves no file that nothing syncs. Raises OSError."""
+        """Write all unsaved index entries to their files. Each file is added to ``unsynced_files`` before it
+        is written, so that a save that fails half way leaves no file out of the next sync. Raises OSError."""
         if self._loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
                 if not index.is_saved or not self.files.exists(kind):
@@ -261,7 +262,7 @@ class LogSegment:
             self.txn_index.save(self.file("txnindex"))
 
     def load(self) -> None:
-        """Have the indexes in memory; where a file is not there, or cannot be right, both are made from the
+        """Load the indexes into memory. If a file is missing or inconsistent, both are rebuilt from the
         log."""
         if self._loaded:
             return
@@ -277,7 +278,7 @@ class LogSegment:
             self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
 
     def _read_indexes(self) -> str:
-        """What is wrong with the files; nothing when they can be taken."""
+        """Read the index files; returns what is wrong with them, an empty text when they are accepted."""
         indexes = read_indexes(self.files, self.base_offset, self.size)
         if isinstance(indexes, str):
             return indexes
@@ -287,25 +288,25 @@ class LogSegment:
         return ""
 
     def unload(self) -> None:
-        """Give back the memory of indexes that are in their files."""
+        """Release the memory of the indexes, unless they have unsaved entries."""
         if self._loaded and self.offset_index.is_saved and self.time_index.is_saved:
             self._loaded = False
             self._empty_indexes()
 
     def loaded_from(self, size: int, modified_ms: int) -> None:
-        """The files are there already, with so many bytes of log that were written then."""
+        """Use existing files: ``size`` bytes of log, last written at ``modified_ms``. Indexes are loaded on
+        demand."""
         self.size = size
         self.modified_ms = modified_ms
         self.txn_index = None
         self._loaded = False
 
     def count_anew(self) -> None:
-        """The segment was opened to be appended to: as in Kafka, the next entry of the index is that far from
-        here."""
+        """Reset the bytes counted since the last index entry, as Kafka does when it opens a segment."""
         self.bytes_since_entry = 0
 
     def begin_again(self) -> None:
-        """The log is read from its beginning: ``note_all`` makes the indexes."""
+        """Empty the indexes before the log is read from its beginning; ``note_all`` rebuilds them."""
         self._loaded = True
         self.forget_indexes()
 
@@ -320,14 +321,15 @@ class LogSegment:
             )
 
     def note_tail(self, batches: BatchIndex) -> None:
-        """These batches end the segment; what is behind the last entry of the time index counts too."""
+        """Update the largest timestamp with the last batches of the segment, which no entry of the time index
+        covers."""
         self._check_reach(batches)
         for last_offset, timestamp in zip(batches.last_offset, batches.max_timestamp, strict=True):
             if timestamp > self.max_timestamp and self.fits(last_offset):
                 self.max_timestamp, self.max_timestamp_offset = timestamp, last_offset
 
     def first_timestamp(self) -> int | None:
-        """The largest timestamp of the first batch, from which the segment's age counts."""
+        """Return the largest timestamp of the first batch, from which the segment's age counts."""
         if self.rolling_timestamp is None and self.size:
             for index in self.windows(0, min(self.size, _READ_BYTES)):
                 self.rolling_timestamp = index.max_timestamp[0] if len(index) else None
@@ -339,7 +341,7 @@ class LogSegment:
         self.time_index = TimeIndex.owned(self.base_offset)
 
     def forget_indexes(self) -> None:
-        """Start over with indexes of nothing; ``note_all`` fills them."""
+        """Empty the indexes and replace their files at the next save; ``note_all`` fills them."""
         self._empty_indexes()
         self.offset_index.replaces_file()
         self.time_index.replaces_file()
@@ -348,8 +350,8 @@ class LogSegment:
         self.bytes_since_entry = 0
 
     def truncate(self, position: int, offset: int) -> None:
-        """Cut the log at a batch boundary and everything from ``offset`` on from the indexes. Raises
-        OSError."""
+        """Truncate the log at a batch boundary, and remove all entries from ``offset`` on from the indexes.
+        Raises OSError."""
         self.load()
         self.files.cut_slices(position)
         self.file("log").truncate(position)
@@ -363,12 +365,12 @@ class LogSegment:
         self._find_max_timestamp()
         if position == 0:
             self.rolling_timestamp = None
-        # what no entry of the time index covers; Kafka forgets it, and with it how young the segment is
+        # Timestamps that no entry of the time index covers. Kafka loses them, so its segment looks too old.
         for index in self.windows(self.batch_before(position)):
             self.note_tail(index)
 
     def _find_max_timestamp(self) -> None:
-        """The last entry of the time index has it, or a batch behind that."""
+        """Find the largest timestamp: in the last entry of the time index, or in a batch after it."""
         timestamp, relative = self.time_index.last() or (NO_TIMESTAMP, 0)
         self.max_timestamp, self.max_timestamp_offset = timestamp, self.base_offset + relative
         entry = self.offset_index.lookup(self.max_timestamp_offset)
@@ -376,7 +378,7 @@ class LogSegment:
             self.note_tail(index)
 
     def sync(self) -> None:
-        """Make the log's bytes, and the files that follow from them, durable. Raises OSError."""
+        """Sync the log and the index files. Raises OSError."""
         self.file("log").sync()
         for file in self.unsynced_files:
             file.sync()
@@ -384,15 +386,15 @@ class LogSegment:
         self.files.rest()
 
     def cut_tail(self, position: int) -> None:
-        """Cut off what is behind the last batch that the indexes were made of. Raises OSError."""
+        """Truncate the log after the last batch that the indexes cover. Raises OSError."""
         self.size = position
         self.trim()
 
     def preallocate(self) -> None:
-        """Make the file as large as the segment may get. Raises OSError."""
+        """Extend the file to the maximum size of the segment. Raises OSError."""
         self.file("log").truncate(max(self.size, self.config.segment_bytes))
 
     def trim(self) -> None:
-        """Make the file as large as the log in it: it was preallocated, or a write failed. Raises OSError."""
+        """Truncate the file to the log in it, after preallocation or a failed write. Raises OSError."""
         self.file("log").truncate(self.size)
         self.note_unsynced()  # else a power cut brings back what was cut off

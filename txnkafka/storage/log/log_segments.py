@@ -1,4 +1,4 @@
-"""The segments of one open log: their order, and where an offset is in them.
+"""The ordered segments of one open log, and the lookup of offsets in them.
 
 Source: ``LogSegments``.
 """
@@ -21,7 +21,7 @@ _KEPT_INDEXES = 8  # of closed segments, in memory
 
 
 class LogSegments(Sequence["LogSegment"]):
-    """One segment at least, ascending by base offset. ``active``, the last one, is appended to."""
+    """At least one segment, ascending by base offset. Appends go to ``active``, the last one."""
 
     __slots__ = ("_looked_up", "_segments", "active")
 
@@ -50,8 +50,9 @@ class LogSegments(Sequence["LogSegment"]):
         return segment_number(self._segments, offset)
 
     def locate(self, offset: int) -> tuple[int, LogSegment, BatchPosition | None]:
-        """The first batch that ends at ``offset`` or behind it, with the number of its segment and the
-        segment; at the log end the active segment and None. Raises CorruptRecordError and OSError."""
+        """Find the first batch that ends at or after ``offset``; returns the number of its segment, the
+        segment, and the batch; at the log end the active segment and None. Raises CorruptRecordError and
+        OSError."""
         active = self.active
         last = len(self._segments) - 1
         if offset < active.base_offset:
@@ -62,8 +63,8 @@ class LogSegments(Sequence["LogSegment"]):
         return last, active, active.find(offset)
 
     def find(self, number: int, offset: int) -> BatchPosition | None:
-        """The first batch in a segment that ends at ``offset`` or behind it. Of closed segments, the indexes
-        of the eight that were asked last stay in memory. Raises CorruptRecordError and OSError."""
+        """Find the first batch in a segment that ends at or after ``offset``. The indexes of the last eight
+        closed segments that were looked up stay in memory. Raises CorruptRecordError and OSError."""
         segment = self._segments[number]
         if segment is not self.active and segment not in self._looked_up:
             self._looked_up.append(segment)
@@ -75,7 +76,7 @@ class LogSegments(Sequence["LogSegment"]):
     # Changing
 
     def append(self, segment: LogSegment) -> None:
-        """Add the segment that is active from now on."""
+        """Add a segment, which becomes the active one."""
         self._segments.append(segment)
         self.active = segment
 
@@ -87,18 +88,18 @@ class LogSegments(Sequence["LogSegment"]):
         return taken
 
     def take_from(self, number: int, *, then: LogSegment | None = None) -> list[LogSegment]:
-        """Remove the segments from ``number`` on, put ``then`` behind the rest, and return them; the last one
-        is active. Raises ValueError when none would be left."""
+        """Remove the segments from ``number`` on, and return them; ``then`` is added to the rest, whose last
+        segment becomes active. Raises ValueError when no segment would remain."""
         taken = self._segments[number:]
         left = self._segments[:number] if then is None else [*self._segments[:number], then]
         if not left:
-            raise ValueError("a log has one segment at least")
+            raise ValueError("a log has at least one segment")
         self._forget(taken)
         self._segments, self.active = left, left[-1]
         return taken
 
     def replace(self, replaced: Sequence[LogSegment], by: LogSegment) -> None:
-        """Put one closed segment in the place of ``replaced``, which follow each other."""
+        """Replace consecutive segments by one closed segment."""
         first = self._segments.index(replaced[0])
         self._forget(replaced)
         self._segments[first : first + len(replaced)] = [by]

@@ -1,9 +1,9 @@
-"""A part of a segment that a fetch is answered with: the file, a position and a size, without a copy.
+"""A part of a segment as the answer to a fetch: the file, a position and a size, without a copy.
 
-The file stays open until the slice is released, whatever becomes of its segment meanwhile: rolled, deleted,
-compacted, closed. A slice may be read and released by another thread than the one that owns the log, while
-the log changes. Of a log that is truncated, a slice ends where the log was truncated, so that nothing that is
-appended there later is read as if it had been in the slice.
+The file stays open until the slice is released, even if its segment is rolled, deleted, compacted or closed
+meanwhile. Another thread than the owner of the log may read and release a slice while the log changes. When
+the log is truncated, its slices end at that position, so that batches appended there later are not read as
+part of the slice.
 
 Source: ``FileRecords.slice``, ``FetchDataInfo``.
 """
@@ -22,24 +22,24 @@ _NO_END = (1 << 63) - 1
 
 
 class SlicedFile:
-    """An open file that its segment shares with slices; the last of them to release it closes it."""
+    """An open file that a segment shares with slices; the last holder that releases it closes it."""
 
     __slots__ = ("_others", "end", "file")
 
     def __init__(self, file: DataFile) -> None:
         self.file = file
-        self.end = _NO_END  # where the slices end since the log was truncated
-        # One element for each holder but one. append and pop are atomic, so of several threads that release
-        # the file at once exactly one finds the list empty.
+        self.end = _NO_END  # the end of all slices, after a truncation of the log
+        # One element for each holder but one. append and pop are atomic, so if several threads release the
+        # file at once, exactly one finds the list empty.
         self._others: list[None] = []
 
     @property
     def is_shared(self) -> bool:
-        """Whether a slice is not released."""
+        """Whether there are slices that are not released."""
         return bool(self._others)
 
     def hold(self) -> None:
-        """Add a holder. Only for the segment, while it is a holder itself."""
+        """Add a holder. Only the segment may call this, while it is a holder itself."""
         self._others.append(None)
 
     def release(self) -> None:
@@ -52,10 +52,10 @@ class SlicedFile:
 
 class LogSlice:
     """``size`` bytes from ``position`` on in the ``.log`` of the segment with ``base_offset``. They begin
-    with a batch; the last batch may be cut, as in every fetch of Kafka's: consumers ignore it.
+    with a batch; the last batch may be partial, as in every fetch from Kafka: consumers ignore it.
 
-    To be released, by ``release`` or a ``with`` statement; a slice that is forgotten releases itself with a
-    ResourceWarning.
+    The caller releases the slice, by ``release`` or a ``with`` statement; a slice that is garbage collected
+    without that releases itself with a ResourceWarning.
     """
 
     __slots__ = ("_held", "base_offset", "position", "size")
@@ -70,9 +70,9 @@ class LogSlice:
         return self.size
 
     def read_into(self, buffer: memoryview, start: int = 0) -> int:
-        """Fill ``buffer`` with the bytes from byte ``start`` of the slice on; returns how many there were
-        before its end, or before the place where the log was truncated. Raises OSError, and ValueError for a
-        slice that was released."""
+        """Fill ``buffer`` with the bytes of the slice from its byte ``start`` on; returns the number of bytes
+        up to its end, or up to the position where the log was truncated. Raises OSError, and ValueError for a
+        released slice."""
         left = self.size - start
         if left <= 0:
             return 0
@@ -83,18 +83,18 @@ class LogSlice:
             buffer = buffer[:left]
         position = self.position + start
         count = held.file.read_into(buffer, position)
-        # Asked after the read: whatever was appended behind a truncation, it was noted here before that.
+        # Checked after the read: a truncation sets the end before new bytes are appended there.
         return min(count, max(0, held.end - position))
 
     def read(self) -> memoryview:
-        """The bytes of the slice in memory of their own. Raises what ``read_into`` raises."""
+        """Return a copy of the bytes of the slice. Raises the errors of ``read_into``."""
         buffer = memoryview(bytearray(self.size))
         return buffer[: self.read_into(buffer)]
 
     def fileno(self) -> int:
-        """The descriptor of the file, for sendfile; valid until the slice is released. What is sent counts
-        only if ``is_truncated`` is False afterwards. Raises io.UnsupportedOperation, an OSError, where the
-        file has none, and ValueError for a slice that was released or is empty."""
+        """Return the file descriptor, for sendfile; valid until the slice is released. The sent bytes are
+        right only if ``is_truncated`` is False afterwards. Raises io.UnsupportedOperation, an OSError, if the
+        file has no descriptor, and ValueError for a released or empty slice."""
         if self._held is None:
             raise ValueError(f"the slice at position {self.position} has no file: it is empty or released")
         return self._held.file.fileno()
@@ -106,7 +106,7 @@ class LogSlice:
         return held is not None and held.end < self.position + self.size
 
     def release(self) -> None:
-        """Give the file back. A second call does nothing."""
+        """Release the file. A second call does nothing."""
         held, self._held = self._held, None
         if held is not None:
             held.release()

@@ -1,11 +1,11 @@
-"""Validation of a batch that a leader is asked to append: Kafka's checks, their order, their errors.
+"""Validates a batch that a leader is asked to append, with the checks, order and errors of Kafka.
 
-Nothing here knows the log. The caller's bytes are never changed: what differs in the log (timestamps,
-offsets, leader epoch) is changed in a copy of the 61 bytes of the header, and records that the log
-compresses differently are new bytes.
+Validation does not depend on the state of the log. The caller's bytes are never changed: fields that differ
+in the log (timestamps, offsets, leader epoch) are changed in a copy of the 61-byte header, and records that
+the log compresses differently are written to a new buffer.
 
-Better than Kafka: every record of a client's batch is read in full, compressed or not (length, offset delta,
-headers), and bytes behind the batch are refused.
+Stricter than Kafka: every record of a client's batch is read in full, compressed or not (length, offset
+delta, headers), and bytes after the batch are refused.
 
 Source: ``UnifiedLog.analyzeAndValidateRecords``, ``LogValidator``.
 """
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 __all__ = ["AppendOrigin", "LogValidator", "batch_rules"]
 
-MOST_RECORD_ERRORS = 100  # that one error lists
+MOST_RECORD_ERRORS = 100  # listed in one error
 _LEVELS = {"gzip": "compression_gzip_level", "lz4": "compression_lz4_level", "zstd": "compression_zstd_level"}
 
 
 class AppendOrigin(enum.IntEnum):
-    """Who appends: a replica (the log replayed), a coordinator (markers, offsets), or a client."""
+    """The origin of a batch: a replica (replays the log), a coordinator (markers, offsets), or a client."""
 
     REPLICATION = producer_table.REPLICATION
     COORDINATOR = producer_table.COORDINATOR
     CLIENT = producer_table.CLIENT
 
 
-# The error of each fault of _core/validate.pyx, and its words.
+# The error of each fault in _core/validate.pyx, and its text.
 _REFUSALS: dict[str, tuple[type[KafkaError], str]] = {
     "fine": (KafkaError, ""),
     "too short": (CorruptRecordError, "{batch.received} bytes are no record batch"),
@@ -76,7 +76,7 @@ _REFUSALS: dict[str, tuple[type[KafkaError], str]] = {
     "bytes behind": (InvalidRecordError, "{behind} bytes follow the batch; one batch is appended"),
     "last before first": (InvalidRecordError, "the last offset lies {before} before the first"),
     "no records": (InvalidRecordError, "a batch of {batch.record_count} records cannot be appended"),
-    "count": (InvalidRecordError, "the batch says {batch.record_count} records for {offsets} offsets"),
+    "count": (InvalidRecordError, "the batch claims {batch.record_count} records for {offsets} offsets"),
     "control": (InvalidRecordError, "control records are written by coordinators only"),
     "no sequence": (
         InvalidRecordError,
@@ -100,7 +100,7 @@ _OF_RECORDS = tuple(FAULTS.index(fault) for fault in ("out of order", "timestamp
 
 
 def batch_rules(config: LogConfig) -> BatchRules:
-    """What a log with these settings takes."""
+    """Return the rules of a log with these settings."""
     return BatchRules(
         max_message_bytes=config.max_message_bytes,
         log_append_time=config.log_append_time,
@@ -111,8 +111,8 @@ def batch_rules(config: LogConfig) -> BatchRules:
 
 
 class LogValidator:
-    """Validates batches for any number of logs, for one thread at a time: it keeps up to 32 MiB to decompress
-    into."""
+    """Validates batches for any number of logs. Only one thread at a time may use it: it keeps up to 32 MiB
+    of buffers for decompression."""
 
     def __init__(self) -> None:
         self._decompressor = Decompressor()
@@ -120,8 +120,8 @@ class LogValidator:
     def validate(
         self, batch: Buffer, config: LogConfig, rules: BatchRules, origin: AppendOrigin, now_ms: int
     ) -> IncomingBatch:
-        """The batch as it will be in the log, but for its place; ``rules`` are those of ``config``. Raises
-        ProduceError or CorruptRecordError."""
+        """Return the batch as the log will store it, except for its offsets; ``rules`` are derived from
+        ``config``. Raises ProduceError or CorruptRecordError."""
         incoming = read_batch(batch)
         fault = rules.frame_fault(incoming, origin)
         if fault:
@@ -136,7 +136,7 @@ class LogValidator:
         return incoming
 
     def _decompressed(self, batch: IncomingBatch, config: LogConfig) -> memoryview:
-        """The records, which ``batch`` has read then."""
+        """Decompress the records, and let ``batch`` check them."""
         decompressor = self._decompressor
         decompressor.max_bytes = max(64 << 20, config.max_message_bytes)
         decompressor.reset()
@@ -163,8 +163,8 @@ def _refusal(fault: int, batch: IncomingBatch, config: LogConfig, **facts: int) 
 def _with_records(
     fault: int, batch: IncomingBatch, config: LogConfig, records: memoryview | None, now_ms: int
 ) -> KafkaError:
-    """The error of a fault of header or records. Where single records are refused, it is the error of the
-    first record with this fault and lists all such records, as Kafka's ``ApiRecordError`` does."""
+    """Return the error of a fault in header or records. If single records are refused, it is the error of the
+    first record with this fault and lists all refused records, as Kafka's ``ApiRecordError`` does."""
     if fault not in _OF_RECORDS:
         return _refusal(fault, batch, config)
     limits = {
@@ -179,7 +179,7 @@ def _with_records(
         )
     ]
     first = next((error for _, kind, error in errors if kind == fault), None)
-    if first is None:  # it lies behind a hundred others
+    if first is None:  # it comes after the hundred listed ones
         first = _OF_FAULT[fault][0]("records of the batch are refused")
     if isinstance(first, ProduceError):
         first.record_errors = tuple((number, str(error)) for number, _, error in errors)
@@ -187,7 +187,7 @@ def _with_records(
 
 
 def _recompress(batch: IncomingBatch, config: LogConfig, records: memoryview | None) -> None:
-    """Store the records as ``compression.type`` has them."""
+    """Compress the records with the codec of ``compression.type``."""
     wanted = "none" if config.compression_type == "uncompressed" else config.compression_type
     if CompressionType(batch.codec).label == wanted:
         return

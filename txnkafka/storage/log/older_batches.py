@@ -1,7 +1,7 @@
-"""Batches of a producer that lie below the one that a snapshot has kept.
+"""Searches the log for batches of a producer that are older than the one in its snapshot.
 
-A snapshot holds the last batch of each producer, a broker that ran on knows five. A retry of one of the other
-four would be refused after a restart; so, and only then, they are looked for in the log.
+A snapshot contains the last batch of each producer, while a running broker remembers five. After a restart a
+retry of one of the other four would be refused; so, only in that case, they are searched in the log.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ PIECE_BYTES = 1 << 20
 def search_older_batches(
     segments: LogSegments, producers: ProducerTable, producer_id: int, below: int
 ) -> None:
-    """Add the batches of a producer below the offset ``below`` to the table, piece by piece downwards, until
-    it knows five, or 64 MiB of the log were read. Raises CorruptRecordError and OSError."""
+    """Add the batches of a producer below the offset ``below`` to the table, in pieces from the newest to the
+    oldest, until the table has five of them or 64 MiB of the log were read. Raises CorruptRecordError and
+    OSError."""
     left = SEARCHED_BYTES
     for number in range(segments.number_of(below - 1), -1, -1):
         segment = segments[number]

@@ -1,9 +1,9 @@
 """A limit on how many ``.log`` files the logs of one owner keep open.
 
 A file whose bytes are not synced stays open: Linux reports a failed write-back to descriptors that were open
-when it failed, and a file that is opened later may never hear of it. So only files at rest are closed, those
-that were not used for the longest time first; with more unsynced files than the limit, all of them stay open
-until the flush that covers them is finished.
+when it failed, and a descriptor opened later may never get the error. So only files at rest are closed, the
+least recently used first; unsynced files above the limit stay open until the flush that covers them is
+finished.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LIMIT = 800  # leaves room for slices, sockets and the files of a flush below t
 
 
 class OpenFiles:
-    """The open ``.log`` files of segments; ``limit`` of them unless more have bytes to sync."""
+    """The open ``.log`` files of segments: at most ``limit``, unless more have bytes to sync."""
 
     __slots__ = ("_at_rest", "_open", "limit")
 
@@ -29,38 +29,38 @@ class OpenFiles:
             soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
             limit = _LIMIT if soft == resource.RLIM_INFINITY else min(_LIMIT, soft // 2)
         if limit < 1:
-            raise ValueError(f"{limit} open files are too few: there must be one at least")
+            raise ValueError(f"{limit} open files are too few: at least one is needed")
         self.limit = limit
         self._open = 0
         self._at_rest: dict[SegmentFiles, None] = {}  # the one that came to rest first is the first
 
     def __len__(self) -> int:
-        """How many are open."""
+        """Return the number of open files."""
         return self._open
 
     def opened(self, files: SegmentFiles) -> None:
-        """A segment has opened its log, which is at rest until ``pin``."""
+        """Record that a segment has opened its log; the file is at rest until ``pin``."""
         self._open += 1
         self._make_room()
         self._at_rest[files] = None
 
     def closed(self, files: SegmentFiles) -> None:
-        """A segment has closed its log."""
+        """Record that a segment has closed its log."""
         self._open -= 1
         self._at_rest.pop(files, None)
 
     def pin(self, files: SegmentFiles) -> None:
-        """The log of a segment has bytes to sync: it stays open until ``rest`` or ``closed``."""
+        """Record that the log of a segment has bytes to sync: it stays open until ``rest`` or ``closed``."""
         self._at_rest.pop(files, None)
 
     def rest(self, files: SegmentFiles) -> None:
-        """The bytes of an open log are synced."""
+        """Record that the bytes of an open log are synced."""
         self._at_rest[files] = None
         self._make_room()
 
     def _make_room(self) -> None:
-        """Close files at rest until the limit is kept. One that was used since it came to rest gets a second
-        chance."""
+        """Close files at rest until at most ``limit`` are open. A file that was used since it came to rest
+        gets a second chance."""
         while self._open > self.limit and self._at_rest:
             files = next(iter(self._at_rest))
             del self._at_rest[files]

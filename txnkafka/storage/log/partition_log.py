@@ -1,12 +1,12 @@
-"""The log of one partition that is owned: appended to, read, flushed.
+"""The open log of one partition: appends, reads, flushes, cuts.
 
-For one thread at a time, but for ``LogFlush.run``, which may run beside everything else here.
+Only one thread at a time may use it, except that ``LogFlush.run`` may run in parallel to all methods.
 
-Invariants. An append that is refused leaves the log as it was: files, epochs, producers; so does one that
-fails, but for a new leader epoch. Offsets grow by what is appended and are used once. ``log_start_offset <=
-last_stable_offset <= high_watermark <= log_end_offset``, but that the last stable offset may lie below the
-log start by a part of a batch, as in Kafka. After the first I/O error nothing is appended and nothing more is
-acknowledged; a full disk is no such error.
+Invariants. A refused append changes nothing: no file, epoch or producer; neither does a failed one, except
+for a new leader epoch. Offsets are consecutive and never used twice. ``log_start_offset <= last_stable_offset
+<= high_watermark <= log_end_offset``, except that the last stable offset may be below the log start by a part
+of a batch, as in Kafka. After the first I/O error, no append or acknowledgement follows; a full disk does not
+count as such an error.
 
 Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
 """
@@ -58,11 +58,11 @@ LOG = logging.getLogger("txnkafka.storage")
 
 
 class PartitionLog:
-    """The log in ``directory``, made of what ``storage.recovery.log_loader`` has ``loaded`` there.
+    """The log in ``directory``, as ``storage.recovery.log_loader`` has ``loaded`` it.
 
-    ``segments`` are ascending, ``active`` the one that is appended to. Everything below ``recovery_point`` is
-    durable. ``fenced`` is the error after which nothing is appended. Only the process that opened the log
-    changes it: a child of a fork reads what it has in memory.
+    ``segments`` are ascending; appends go to ``active``. All data below ``recovery_point`` is durable.
+    ``fenced`` is the error that has stopped appends. Only the process that opened the log may change it: a
+    forked child may read the state that it has in memory.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class PartitionLog:
         self.rules = batch_rules(config)
         self.resources = LogResources() if resources is None else resources
         self._fence = Fence(topic_partition, directory)
-        self.repairs = list(loaded.repairs)  # what was not as it should be, and is now
+        self.repairs = list(loaded.repairs)  # faults that were found and repaired
         self.snapshots = loaded.snapshots
         self.local = LocalLog(
             files, directory, loaded,
@@ -104,11 +104,11 @@ class PartitionLog:
 
     @property
     def active(self) -> LogSegment:
-        """The segment that is appended to."""
+        """The segment that appends go to."""
         return self.segments.active
 
     def update_config(self, config: LogConfig) -> None:
-        """Let the next append, roll and lookup go by other settings (``LocalLog.updateConfig``)."""
+        """Change the settings for later appends, rolls and lookups (``LocalLog.updateConfig``)."""
         self.config, self.rules = config, batch_rules(config)
         for segment in self.segments:
             segment.config = config
@@ -125,12 +125,12 @@ class PartitionLog:
         transaction_version: int = -1,
         guard: int = NO_GUARD,
     ) -> AppendInfo:
-        """Append one batch as the leader. ``batch`` is any buffer of bytes, a view of a request too: it is
-        not changed, and behind its header not copied but to the file.
+        """Append one batch as the leader. ``batch`` is any buffer of bytes, also a view of a request: it is
+        not changed, and its records are copied only to the file.
 
-        ``transaction_version`` is that of a request for markers, ``guard`` what ``verification`` gave for a
-        transaction's first batch here. Raises ProduceError or CorruptRecordError when the batch is refused,
-        KafkaStorageError when it could not be written.
+        ``transaction_version`` comes from a request for markers, ``guard`` from ``verification`` for the
+        first batch of a transaction in this log. Raises ProduceError or CorruptRecordError when the batch is
+        refused, KafkaStorageError when it could not be written.
         """
         self.check_usable()
         incoming = validate(self, batch, origin, now_ms, self.log_end_offset)
@@ -152,7 +152,7 @@ class PartitionLog:
         return AppendInfo.of_batch(incoming, self.log_start_offset, leader_epoch)
 
     def make_room(self, batch: IncomingBatch, now_ms: int) -> None:
-        """Do what must be done before the batch is written: roll, load what a marker adds to. Raises
+        """Prepare the write of a batch: roll if necessary, load the aborted transactions for a marker. Raises
         OSError."""
         if should_roll(self.segments.active, batch, self.log_end_offset, now_ms):
             self.roll(now_ms)
@@ -160,8 +160,8 @@ class PartitionLog:
             transactions_of(self, self.segments.active)  # from a log that does not have the marker yet
 
     def take_in(self, batch: IncomingBatch, position: int, leader_epoch: int, now_ms: int) -> None:
-        """The batch was written to the active segment at ``position``: move the log end behind it, and its
-        producer on."""
+        """Update log end, epochs and producer for a batch that was written to the active segment at
+        ``position``."""
         self.segments.active.modified_ms = now_ms
         self.offsets.on_append(batch.last_offset + 1)
         known = leader_epoch in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH)
@@ -176,7 +176,7 @@ class PartitionLog:
                 self.producers.append(batch)
 
     def _note_transaction(self, batch: IncomingBatch, position: int) -> None:
-        """Take a batch of a transaction, or its end, into the state of its producer."""
+        """Update the state of a producer for a transactional batch or a marker."""
         if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
             self.verification.on_append(
                 batch.producer_id, batch.producer_epoch, is_control=batch.is_control
@@ -193,14 +193,14 @@ class PartitionLog:
             )
 
     def set_epochs(self, epochs: LeaderEpochs) -> None:
-        """Let these be the epochs. The next flush writes the file: until then recovery takes the epochs of
-        what is not durable from the batches."""
+        """Replace the epochs. The next flush writes the file: until then recovery takes the epochs of batches
+        that are not durable from the batches."""
         self.epochs, self._epoch_file_is_current = epochs, True
         self._flushing.write_later(LEADER_EPOCH_CHECKPOINT, format_leader_epoch_checkpoint(epochs.entries))
 
     def roll(self, now_ms: int) -> None:
-        """Close the active segment and begin another one at the log end, which counts once the closed one is
-        durable. Nothing here waits for the disk. Raises OSError; then the log is what it was."""
+        """Close the active segment and create one at the log end, which recovery ignores until the closed one
+        is durable. Does not wait for the disk. Raises OSError; then the log is unchanged."""
         self._fence.check_owner()
         active, base_offset = self.active, self.log_end_offset
         if active.size == 0 and active.base_offset == base_offset:
@@ -214,7 +214,7 @@ class PartitionLog:
 
     @property
     def recovery_point(self) -> int:
-        """The offset below which everything is durable."""
+        """The offset below which all data is durable."""
         return self._flushing.recovery_point
 
     @property
@@ -224,19 +224,19 @@ class PartitionLog:
 
     @property
     def needs_flush(self) -> bool:
-        """Whether something that was appended is not durable."""
+        """Whether the log has appends or names that are not durable."""
         return self.recovery_point < self.log_end_offset or self.has_unsynced_names
 
     @property
     def is_flushing(self) -> bool:
-        """Whether a flush was begun and is not finished."""
+        """Whether a flush has begun and is not finished."""
         return self._flushing.is_flushing
 
     def begin_flush(self) -> LogFlush:
-        """What makes durable what was appended so far, up to the first segment without a name: that one gets
-        its name when this flush is finished, and is durable with the next one. ``finish_flush`` must follow
-        before the next flush; until then FlushUnderWayError is raised. When a file cannot be opened, the log
-        is fenced."""
+        """Begin a flush of all appends up to the first segment without its final name: that one is renamed
+        when this flush is finished, and durable after the next one. ``finish_flush`` must follow before the
+        next flush; until then FlushUnderWayError is raised. When a file cannot be opened, the log is
+        fenced."""
         self._fence.check_owner()
         if self.is_flushing:
             raise FlushUnderWayError(
@@ -253,7 +253,7 @@ class PartitionLog:
         return self._flushing.begin_nothing()
 
     def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
-        """The flush is done: what it covers is durable, and visible. With an error the log is fenced."""
+        """End the flush: the data that it covers is durable and becomes visible. An error fences the log."""
         self._flushing.finish()
         if error is not None:
             self.fence(error)
@@ -266,8 +266,8 @@ class PartitionLog:
                 self.fence(failed)
 
     def flush(self) -> None:
-        """Make everything durable, now. Raises KafkaStorageError, and FlushUnderWayError between
-        ``begin_flush`` and ``finish_flush``."""
+        """Flush all appends now. Raises KafkaStorageError, and FlushUnderWayError between ``begin_flush`` and
+        ``finish_flush``."""
         while True:
             self.check_usable()
             flush = self.begin_flush()
@@ -280,14 +280,14 @@ class PartitionLog:
             finally:
                 self.finish_flush(flush, error)
             self.check_usable()
-            if not self.needs_flush:  # else a rolled segment has got its name just now
+            if not self.needs_flush:  # else this flush has renamed a rolled segment
                 return
 
     # Cutting
 
     def apply(self, cut: Cut, now_ms: int) -> None:
-        """Cut the log, durably; producers and transactions are then what they were when it ended there.
-        Raises OSError and KafkaError, after which the log may be half cut, and has to be fenced."""
+        """Apply a cut, durably; producers and transactions get the state that they had at the new log end.
+        Raises OSError and KafkaError; then the cut may be incomplete, and the log must be fenced."""
         if cut.log_end_offset < self.log_end_offset:
             self._flushing.sync_segments()
             self._cut_end(cut, now_ms)
@@ -297,21 +297,21 @@ class PartitionLog:
             self.begin_at(cut)
 
     def begin_at(self, cut: Cut) -> None:
-        """Let the log begin where ``cut`` says, its segments stay."""
+        """Set log start and epochs as in ``cut``; all segments stay."""
         if cut.epochs.entries != self.epochs.entries:
             self.set_epochs(cut.epochs)
         self.offsets.move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
 
     def begin_deletion(self, cut: Cut, now_ms: int) -> SegmentDeletion:
-        """Take the first segments, not all, out of service: the log begins behind them. Returns the work that
-        deletes their files. Raises CorruptRecordError and OSError; then nothing has changed."""
+        """Remove the first segments, not all, from the log, and move the log start after them. Returns the
+        work that deletes their files. Raises CorruptRecordError and OSError; then nothing has changed."""
         keep_state(self, self.segments[cut.first].base_offset)
         self.begin_at(cut)
         return self.local.deletion(cut.first, now_ms + self.config.file_delete_delay_ms)
 
     def _cut_end(self, cut: Cut, now_ms: int) -> None:
         end = cut.log_end_offset
-        # what is cut must not come back after a crash as if it had been acknowledged
+        # after a crash, truncated batches must not be taken for acknowledged ones
         self._flushing.lower_recovery_point(end)
         self.offsets.positions.clear()
         if cut.last:
@@ -328,17 +328,17 @@ class PartitionLog:
 
     @property
     def log_start_offset(self) -> int:
-        """The first offset that readers may ask for."""
+        """The first offset that readers may request."""
         return self.offsets.log_start
 
     @property
     def high_watermark(self) -> int:
-        """The offset below which readers see batches: these are durable."""
+        """The offset below which batches are durable and visible to readers."""
         return self.offsets.high_watermark
 
     @property
     def last_stable_offset(self) -> int:
-        """Where the oldest undecided transaction begins, or the high watermark."""
+        """The first offset of the oldest undecided transaction, or the high watermark."""
         return self.offsets.last_stable
 
     @property
@@ -355,29 +355,29 @@ class PartitionLog:
     # Failing
 
     def note(self, what: str, action: str = "", why: str = "") -> None:
-        """Something was not as it should be, and is now; see ``RepairStep``."""
+        """Log and record a repair; see ``RepairStep``."""
         done = RepairStep(what, action, why)
         LOG.warning("%s: %s", self.topic_partition, done)
         self.repairs.append(done)
 
     @property
     def fenced(self) -> OSError | None:
-        """The error after which nothing is appended; None while the log takes appends."""
+        """The error that has stopped appends; None while the log accepts them."""
         return self._fence.error
 
     def fence(self, error: OSError | KafkaError) -> None:
-        """Let nothing be appended or acknowledged any more."""
+        """Stop all further appends and acknowledgements."""
         self._fence.put_up(error)
 
     def check_usable(self) -> None:
-        """Raises KafkaStorageError when the log is fenced, LogDirError when another process owns it."""
+        """Raise KafkaStorageError when the log is fenced, LogDirError when another process owns it."""
         self._fence.check()
 
     # Closing
 
     def close(self) -> None:
-        """Make everything durable, what follows from the log included, and close the files for good; a second
-        call does nothing. Raises KafkaStorageError, and the files are closed all the same."""
+        """Flush the log, save indexes and a snapshot, and close the files for good; a second call does
+        nothing. Raises KafkaStorageError; the files are closed in this case, too."""
         if self._fence.is_closed:
             return
         try:
@@ -395,6 +395,6 @@ class PartitionLog:
             self.release()
 
     def release(self) -> None:
-        """Close the files for good, and make nothing durable: the log is deleted, or its owner gives up."""
+        """Close the files for good without a flush: the log was deleted, or its owner gives up."""
         self._fence.is_closed = True
         self.local.close_files()

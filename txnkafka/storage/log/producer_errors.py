@@ -1,4 +1,4 @@
-"""What the table of producers refuses, as errors under Kafka's names."""
+"""Turns refusals of the producer table into errors with Kafka's names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["as_refusal", "refusal"]
 
 
 def refusal(checked: Checked, topic_partition: TopicPartition) -> KafkaError:
-    """The error of a batch that must not be written; a ProduceError where the request itself is wrong."""
+    """Return the error for a batch that must not be written; a ProduceError if the request is wrong."""
     kind = ProduceError if checked.code == ErrorCode.UNKNOWN_SERVER_ERROR else class_of(checked.code)
     if issubclass(kind, CorruptRecordError):
         return as_refusal(kind(checked.text), topic_partition)
@@ -23,7 +23,7 @@ def refusal(checked: Checked, topic_partition: TopicPartition) -> KafkaError:
 
 
 def as_refusal(error: CorruptRecordError, topic_partition: TopicPartition) -> CorruptRecordError:
-    """Let the error of a damaged batch say what it means for an append."""
+    """Add the partition, and the consequence for the append, to the error of a damaged batch; returns it."""
     error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
     error.remedy = "Nothing of it was appended"
     return error

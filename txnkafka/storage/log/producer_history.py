@@ -1,5 +1,5 @@
-"""The state of all producers at an offset of a log: the newest sound snapshot below it, then the batches from
-there on.
+"""Loads the state of all producers at an offset of a log: the newest sound snapshot below it, then the
+batches from there on.
 
 Source: ``ProducerStateManager.truncateAndReload``, ``UnifiedLog.rebuildProducerState``.
 """
@@ -35,8 +35,8 @@ _NEVER = (1 << 63) - 1
 
 
 class WithHistory(Protocol):
-    """What producers are loaded from: an open log, or one that recovery is loading. ``loaded_ms`` is the time
-    as of which producers expire."""
+    """A log that producers are loaded from: an open one, or one that recovery is loading. ``loaded_ms`` is
+    the time for the expiration of producers."""
 
     loaded_ms: int
 
@@ -54,7 +54,7 @@ class WithHistory(Protocol):
 
 
 class Snapshot(NamedTuple):
-    """The snapshot that was loaded (None without one), and those that are damaged, with the reason."""
+    """The offset of the loaded snapshot (None without one), and the damaged snapshots with the reasons."""
 
     offset: int | None
     damaged: list[tuple[int, str]]
@@ -63,11 +63,11 @@ class Snapshot(NamedTuple):
 def load_newest(
     table: ProducerTable, snapshots: ProducerSnapshots, offsets: Iterable[int], now_ms: int
 ) -> Snapshot:
-    """Load the newest sound one of the snapshots at ``offsets`` (ascending); without one the table is empty.
-    Changes no file. Raises OSError.
+    """Load the newest sound snapshot among those at ``offsets`` (ascending); if there is none, the table is
+    empty. Changes no file. Raises OSError.
 
-    No producer expires here: one that was idle then may have written since, and its batches in the log
-    continue the state in the snapshot.
+    No producer expires here: a producer that was idle at the time of the snapshot may have written since, and
+    its batches in the log continue its state.
     """
     damaged: list[tuple[int, str]] = []
     for offset in reversed(list(offsets)):
@@ -81,8 +81,8 @@ def load_newest(
 
 
 def load_producers(log: WithHistory, table: ProducerTable, end_offset: int) -> int:
-    """Load the newest sound snapshot at or below ``end_offset``; returns its offset, or the log's first one
-    when there is none. Damaged snapshots are removed. Raises OSError."""
+    """Load the newest sound snapshot at or below ``end_offset``; returns its offset, or the base offset of
+    the first segment when there is none. Damaged snapshots are removed. Raises OSError."""
     below = [offset for offset in log.snapshots.offsets if offset <= end_offset]
     loaded = load_newest(table, log.snapshots, below, log.loaded_ms)
     remove_damaged(log, loaded)
@@ -99,10 +99,10 @@ def remove_damaged(log: WithHistory, loaded: Snapshot) -> None:
 def reload_state(
     log: WithHistory, producers: ProducerTable, high_watermark: int, expiration_ms: int
 ) -> None:
-    """Let ``producers`` be the state at the log end, after a truncation, and write a snapshot there. Raises
+    """Reload ``producers`` as of the log end, after a truncation, and write a snapshot there. Raises
     CorruptRecordError and OSError."""
     producers.clear()
-    # transactions that ended above the high watermark are in no snapshot, and still hide what they contain
+    # transactions that ended above the high watermark are in no snapshot, but their records are still hidden
     start = load_producers(log, producers, min(high_watermark, log.log_end_offset))
     replay(log.segments, producers, start, log.log_end_offset, [])
     producers.expire(log.loaded_ms, expiration_ms)
@@ -112,8 +112,8 @@ def reload_state(
 
 
 def keep_state(log: WithHistory, offset: int) -> None:
-    """Have a snapshot of the producers at ``offset``, to be synced before the segments below it are deleted:
-    nothing else records that state. Raises CorruptRecordError and OSError."""
+    """Write a snapshot of the producers at ``offset`` if there is none. It must be synced before the segments
+    below it are deleted: nothing else records that state. Raises CorruptRecordError and OSError."""
     snapshots = log.snapshots
     if offset not in snapshots.offsets:
         table = ProducerTable()
@@ -130,8 +130,8 @@ def replay(
 ) -> None:
     """Replay the batches in [start, end) into ``table``. Raises CorruptRecordError and OSError.
 
-    Those below the log start too, as long as they are there: the log start moves on without asking the
-    producers, and a snapshot from below it would lack what happened in between.
+    Batches below the log start are replayed, too, as long as they exist: the log start moves without a change
+    of the producers, and a snapshot from below it would lack the batches in between.
     """
     for segment in segments[segment_number(segments, start) :]:
         if segment.base_offset >= end:

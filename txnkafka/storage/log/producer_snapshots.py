@@ -1,7 +1,7 @@
-"""The ``.snapshot`` files of a partition: which there are, the newest that holds, when they go.
+"""Manages the ``.snapshot`` files of a partition: writes, finds, syncs and removes them.
 
-A snapshot is advice: the log below its offset gives the same state. It is written without waiting for the
-disk; one that does not hold is removed and an older one, or none, is taken.
+A snapshot is derived data: the log below its offset gives the same state. It is written without waiting for
+the disk; a damaged one is removed, and an older one, or none, is used instead.
 
 Source: ``ProducerStateManager``, ``SnapshotFile``.
 """
@@ -28,7 +28,7 @@ LOG = logging.getLogger("txnkafka.storage")
 
 
 class ProducerSnapshots:
-    """Offsets of the snapshots below ``directory``, ascending."""
+    """The snapshots in ``directory``, by their ascending ``offsets``."""
 
     def __init__(self, files: DataFiles, directory: str, offsets: Iterable[int] = ()) -> None:
         self._files = files
@@ -37,11 +37,11 @@ class ProducerSnapshots:
         self.unsynced: set[int] = set()
 
     def path(self, offset: int) -> str:
-        """Where the snapshot of an offset is, or would be."""
+        """Return the path of the snapshot at an offset, whether it exists or not."""
         return self._files.join(self._directory, file_name(offset, "snapshot"))
 
     def write(self, offset: int, content: bytes) -> None:
-        """Keep the state below ``offset``; one that is there is replaced. Raises OSError and leaves none."""
+        """Write the snapshot at ``offset``, replacing an existing one. Raises OSError; then there is none."""
         self.remove(offset)
         if self._files.exists(self.path(offset)):  # a write that failed could not remove it
             self._files.remove(self.path(offset))
@@ -58,29 +58,28 @@ class ProducerSnapshots:
         self.unsynced.add(offset)
 
     def sync(self) -> None:
-        """What was written is durable; the names are not. Raises OSError."""
+        """Sync the contents of all written snapshots, not their names. Raises OSError."""
         for path in self.take_unsynced():
             sync_file(self._files, path)
 
     def take_unsynced(self, offset: int | None = None) -> list[str]:
-        """Paths of those that were written and not synced, or of the one at ``offset`` alone; the caller
-        syncs them."""
+        """Return the paths of unsynced snapshots, or only of the one at ``offset``; the caller syncs them."""
         wanted = set(self.offsets) if offset is None else {offset}
         taken = sorted(self.unsynced & wanted)
         self.unsynced.difference_update(taken if offset is not None else set(self.unsynced))
-        return [self.path(each) for each in taken]
+        return [self.path(unsynced) for unsynced in taken]
 
     def newest(self, end_offset: int) -> int | None:
-        """The newest at or below ``end_offset``."""
+        """Return the offset of the newest snapshot at or below ``end_offset``, or None."""
         below = bisect_left(self.offsets, end_offset + 1)
         return self.offsets[below - 1] if below else None
 
     def read(self, offset: int) -> bytes:
-        """Content of one. Raises CorruptFileError when it is too large, and OSError."""
+        """Return the content of a snapshot. Raises CorruptFileError when it is too large, and OSError."""
         return read_derived(self._files, self.path(offset), SNAPSHOT_LIMIT)
 
     def remove(self, offset: int) -> None:
-        """Remove one; none there is fine."""
+        """Remove the snapshot at ``offset``, if there is one. Raises OSError."""
         if offset in self.offsets:
             self.offsets.remove(offset)
             self.unsynced.discard(offset)
@@ -88,27 +87,27 @@ class ProducerSnapshots:
                 self._files.remove(self.path(offset))
 
     def remove_above(self, end_offset: int) -> None:
-        """Remove those of offsets that the log has not."""
-        for offset in [each for each in self.offsets if each > end_offset]:
+        """Remove snapshots above the log end."""
+        for offset in [known for known in self.offsets if known > end_offset]:
             self.remove(offset)
 
     def remove_below(self, start_offset: int) -> None:
-        """Remove those that say nothing of what the log still has."""
-        for offset in [each for each in self.offsets if each < start_offset]:
+        """Remove snapshots below the log start."""
+        for offset in [known for known in self.offsets if known < start_offset]:
             self.remove(offset)
 
     def remove_strays(self, base_offsets: Iterable[int]) -> None:
-        """Remove those that belong to no segment, but the newest when it lies behind the last segment's
-        base (``ProducerStateManager.removeStraySnapshots``)."""
+        """Remove snapshots that belong to no segment, except the newest one if it is above the last segment's
+        base offset (``ProducerStateManager.removeStraySnapshots``)."""
         kept = set(base_offsets)
         if self.offsets and self.offsets[-1] > max(kept, default=-1):
             kept.add(self.offsets[-1])
-        for offset in [each for each in self.offsets if each not in kept]:
+        for offset in [known for known in self.offsets if known not in kept]:
             self.remove(offset)
 
     @classmethod
     def found(cls, files: DataFiles, directory: str, names: Iterable[str]) -> ProducerSnapshots:
-        """Those among the names of a directory."""
+        """Find the snapshots among the file names of a directory."""
         parsed = (parse_segment_file(name) for name in names)
-        whole = [each for each in parsed if each and not each.suffix]
-        return cls(files, directory, [each.base_offset for each in whole if each.kind == "snapshot"])
+        whole = [file for file in parsed if file and not file.suffix]
+        return cls(files, directory, [file.base_offset for file in whole if file.kind == "snapshot"])

@@ -1,4 +1,4 @@
-"""What opening a log had to put right, in the words of a thing done or, for a dry run, of a thing planned."""
+"""Describes a repair made while a log is opened: as done or, for a dry run, as planned."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["RepairStep"]
 
 
 class RepairStep(NamedTuple):
-    """``what`` is ``action`` (a participle and what belongs to it) because of ``why``. Without an action
-    ``what`` is a fact that somebody should know."""
+    """``what`` is ``action`` (a participle with its complements) because of ``why``. Without an action
+    ``what`` states a fact for the operator."""
 
     what: str
     action: str = ""
@@ -20,7 +20,7 @@ class RepairStep(NamedTuple):
 
     @property
     def planned(self) -> str:
-        """The same before it is done."""
+        """The sentence for a repair that is not done yet."""
         return self._sentence("would be")
 
     def _sentence(self, verb: str) -> str:

@@ -1,4 +1,4 @@
-"""When a batch begins a new segment. Source: ``LogSegment.shouldRoll``."""
+"""Decides when a batch begins a new segment. Source: ``LogSegment.shouldRoll``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["should_roll"]
 
 
 def should_roll(active: LogSegment, batch: IncomingBatch, end_offset: int, now_ms: int) -> bool:
-    """Whether the segment has no room for the batch, which would begin at ``end_offset``: size, age by the
-    records' clock, full indexes, offsets too far."""
+    """Whether a batch at ``end_offset`` must begin a new segment: by size, by age in the time of the records,
+    because an index is full, or because the offset is too far from the base offset."""
     size, config = active.size, active.config
     if size > config.segment_bytes - batch.size:
         return True
@@ -24,6 +24,6 @@ def should_roll(active: LogSegment, batch: IncomingBatch, end_offset: int, now_m
     first = active.rolling_timestamp
     if first is None:
         first = active.first_timestamp()
-    # by the clock of the records where they have one (LogSegment.timeWaitedForRoll)
+    # by the timestamps of the records if they have any (LogSegment.timeWaitedForRoll)
     waited = now_ms - active.created_ms if first is None or first < 0 else batch.max_timestamp - first
     return waited > config.roll_ms - active.roll_jitter_ms or active.indexes_are_full()

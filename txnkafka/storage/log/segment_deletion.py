@@ -1,5 +1,4 @@
-"""Segments at the beginning of a log that retention has taken out of service: the part that waits for the
-disk.
+"""Deletes the files of segments that retention has removed from a log: the part that waits for the disk.
 
 Source: ``LocalLog.deleteSegmentFiles``, ``UnifiedLog.deleteOldSegments``.
 """
@@ -21,8 +20,8 @@ __all__ = ["DeletedFiles", "FileRemoval", "SegmentDeletion"]
 
 
 class SegmentDeletion:
-    """Work that gives the files of ``segments`` the suffix ``.deleted``, once ``snapshots`` are synced: the
-    state of producers at the new beginning. ``on_finished`` gets the paths of the files, and the error."""
+    """Work that renames the files of ``segments`` to the suffix ``.deleted``, after a sync of ``snapshots``,
+    the state of producers at the new beginning. ``on_finished`` gets the new paths, and the error."""
 
     def __init__(
         self,
@@ -40,7 +39,7 @@ class SegmentDeletion:
         self._renamed: list[str] = []
 
     def run(self) -> None:
-        """Rename the files, each segment durably before the next: a crash leaves no hole. Raises OSError."""
+        """Rename the files, each segment durably before the next: a crash leaves no gap. Raises OSError."""
         for path in self._snapshots:
             with suppress(FileNotFoundError):  # a truncation has removed it
                 sync_file(self._files, path)
@@ -51,12 +50,12 @@ class SegmentDeletion:
             self._files.sync_directory(self._directory)
 
     def finish(self, error: Exception | None) -> None:
-        """Note the files, which are removed later. After an error the log is fenced."""
+        """Report the renamed files, which are removed later. An error fences the log."""
         self._on_finished(self._renamed, error)
 
 
 class FileRemoval:
-    """Work that removes files whose ``file.delete.delay.ms`` is over. ``on_failed`` gets those that are left
+    """Work that removes files whose ``file.delete.delay.ms`` is over. ``on_failed`` gets the remaining files
     when it fails."""
 
     def __init__(
@@ -67,20 +66,20 @@ class FileRemoval:
         self._on_failed = on_failed
 
     def run(self) -> None:
-        """Remove them. Raises OSError."""
+        """Remove the files. Raises OSError."""
         while self._left:
             with suppress(FileNotFoundError):
                 self._files.remove(self._left[0])
             del self._left[0]
 
     def finish(self, error: Exception | None) -> None:
-        """Keep what is left for the next try."""
+        """Report the remaining files for the next try."""
         if self._left:
             self._on_failed(self._left)
 
 
 class DeletedFiles:
-    """The ``.deleted`` files of one log, which are there until ``file.delete.delay.ms`` is over."""
+    """The ``.deleted`` files of one log, which are removed when ``file.delete.delay.ms`` is over."""
 
     __slots__ = ("_due", "_files")
 
@@ -89,11 +88,11 @@ class DeletedFiles:
         self._due: list[tuple[int, list[str]]] = []  # when to remove which paths
 
     def add(self, paths: list[str], remove_at_ms: int) -> None:
-        """Let ``removal`` remove these files from ``remove_at_ms`` on."""
+        """Add files for ``removal`` to remove at or after ``remove_at_ms``."""
         self._due.append((remove_at_ms, paths))
 
     def removal(self, now_ms: int) -> FileRemoval | None:
-        """The work that removes the files whose time is up; None when there are none."""
+        """Return the work that removes the files that are due; None when there are none."""
         due = [path for time_ms, paths in self._due if time_ms <= now_ms for path in paths]
         if not due:
             return None

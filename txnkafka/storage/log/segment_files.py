@@ -1,4 +1,4 @@
-"""The files of one segment of a log that is owned: opened when they are needed, named, renamed, removed.
+"""Opens, renames and removes the files of one segment of an open log.
 
 Source: ``LogSegment``, ``LogFileUtils``.
 """
@@ -21,7 +21,7 @@ __all__ = ["DELETED", "KINDS", "UNNAMED", "SegmentFiles"]
 
 LOG = logging.getLogger("txnkafka.storage")
 DELETED = ".deleted"
-# Of segments that do not count yet. Recovery, here and in Apache Kafka, removes files with this suffix.
+# The suffix of segments without a final name. Recovery, here and in Apache Kafka, removes such files.
 UNNAMED: FileSuffix = ".cleaned"
 KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex")
 
@@ -41,25 +41,25 @@ class SegmentFiles:
         self._directory = directory
         self._base_offset = base_offset
         self._open: dict[FileKind, DataFile] = {}
-        self._sliced: SlicedFile | None = None  # the open log, once a slice of it was handed out
+        self._sliced: SlicedFile | None = None  # the open log, once a slice of it was returned
         self._open_files: OpenFiles | None = None
-        self.was_used = False  # the log, since it was opened
+        self.was_used = False  # whether the log was used since it was opened
 
     def path(self, kind: FileKind) -> str:
-        """Where a file of the segment is, or would be."""
+        """Return the path of a file of the segment, whether it exists or not."""
         return self.data_files.join(self._directory, file_name(self._base_offset, kind) + self.suffix)
 
     def exists(self, kind: FileKind) -> bool:
-        """Whether the file is there."""
+        """Whether the file exists."""
         return self.data_files.exists(self.path(kind))
 
     def read(self, kind: FileKind, limit: int) -> bytes:
-        """Content of a file that is not kept open. Raises CorruptFileError when it has more than ``limit``
-        bytes, and OSError."""
+        """Read a file without keeping it open. Raises CorruptFileError when it has more than ``limit`` bytes,
+        and OSError."""
         return read_derived(self.data_files, self.path(kind), limit)
 
     def open(self, kind: FileKind) -> DataFile:
-        """The file, open. Raises OSError, FileNotFoundError when it is not there."""
+        """Return the open file. Raises OSError, FileNotFoundError when it does not exist."""
         file = self._open.get(kind)
         if file is None:
             return self._opened(kind, self.data_files.open_to_write(self.path(kind)))
@@ -67,13 +67,13 @@ class SegmentFiles:
         return file
 
     def open_or_create(self, kind: FileKind) -> DataFile:
-        """The file, open; created when it is not there. Raises OSError."""
+        """Return the open file, which is created if necessary. Raises OSError."""
         if kind in self._open or self.exists(kind):
             return self.open(kind)
         return self.create(kind)
 
     def create(self, kind: FileKind) -> DataFile:
-        """A new file, open. Raises OSError, FileExistsError when it is there."""
+        """Create a file and return it open. Raises OSError, FileExistsError when it exists."""
         return self._opened(kind, self.data_files.create(self.path(kind)))
 
     def _opened(self, kind: FileKind, file: DataFile) -> DataFile:
@@ -84,8 +84,8 @@ class SegmentFiles:
         return file
 
     def become(self, suffix: FileSuffix) -> None:
-        """Rename the files to have another suffix, the log last: with it, the segment counts. Raises
-        OSError."""
+        """Rename the files to another suffix, the log last: the name of the log decides whether the segment
+        counts. Raises OSError."""
         for kind in reversed(KINDS):
             path = self.path(kind)
             if self.data_files.exists(path):
@@ -93,8 +93,8 @@ class SegmentFiles:
         self.suffix = suffix
 
     def has_open(self, file: DataFile) -> bool:
-        """Whether this is one of the segment's files."""
-        return any(file is each for each in self._open.values())
+        """Whether ``file`` is one of the segment's open files."""
+        return any(file is open_file for open_file in self._open.values())
 
     # Keeping the log open
 
@@ -104,23 +104,23 @@ class SegmentFiles:
         return "log" in self._open
 
     def limit_by(self, open_files: OpenFiles) -> None:
-        """Let ``open_files`` close the log when too many are open."""
+        """Allow ``open_files`` to close the log when too many files are open."""
         self._open_files = open_files
         if "log" in self._open:
             open_files.opened(self)
 
     def pin(self) -> None:
-        """Keep the log open, its bytes are not synced."""
+        """Keep the log open, since it has unsynced bytes."""
         if self._open_files is not None:
             self._open_files.pin(self)
 
     def rest(self) -> None:
-        """Let the log be closed when too many are open, its bytes are synced."""
+        """Allow the log to be closed when too many files are open, since its bytes are synced."""
         if self._open_files is not None and "log" in self._open:
             self._open_files.rest(self)
 
     def close_log(self) -> None:
-        """Close the log, or leave it to the last slice of it; it is opened again when it is needed."""
+        """Close the log, or let the last slice of it close it; it is opened again when it is needed."""
         file = self._open.pop("log", None)
         if file is None:
             return
@@ -133,7 +133,7 @@ class SegmentFiles:
             self._open_files.closed(self)
 
     def close(self) -> None:
-        """Close the files, the log when its last slice is released; they are opened again when they are
+        """Close the files, the log once its last slice is released; they are opened again when they are
         needed."""
         self.close_log()
         for file in self._open.values():
@@ -141,7 +141,7 @@ class SegmentFiles:
         self._open.clear()
 
     def slice(self, position: int, size: int) -> LogSlice:
-        """A part of the log, whose file stays open until the slice is released. Raises OSError."""
+        """Return a part of the log; the file stays open until the slice is released. Raises OSError."""
         sliced = self._sliced
         if sliced is None:
             sliced = self._sliced = SlicedFile(self.open("log"))
@@ -149,8 +149,8 @@ class SegmentFiles:
         return LogSlice(sliced, self._base_offset, position, size)
 
     def cut_slices(self, position: int) -> None:
-        """Let the slices that are not released end at ``position``, where the log is about to be truncated.
-        They keep the open file, the segment opens the log again."""
+        """End all unreleased slices at ``position``, where the log is about to be truncated. They keep the
+        open file, and the segment opens the log again."""
         if self._sliced is not None and self._sliced.is_shared:
             self._sliced.end = position
             self.close_log()
@@ -163,7 +163,7 @@ class SegmentFiles:
                 self.data_files.remove(self.path(kind))
 
     def mark_deleted(self) -> list[str]:
-        """Give the files the suffix ``.deleted``, the log first; returns where they are now."""
+        """Rename the files to the suffix ``.deleted``, the log first; returns the new paths."""
         renamed = []
         for kind in KINDS:
             path = self.path(kind)
@@ -173,8 +173,8 @@ class SegmentFiles:
         return renamed
 
     def remove_leftovers(self) -> None:
-        """Remove files of this name that nobody knows; a new segment takes their place."""
+        """Remove unknown files with these names before a new segment is created."""
         for kind in KINDS:
             if self.exists(kind):
-                LOG.warning("%s lay there when its segment began: removed", self.path(kind))
+                LOG.warning("%s existed before its segment was created: removed", self.path(kind))
                 self.data_files.remove(self.path(kind))

@@ -1,4 +1,4 @@
-"""The two sparse indexes of a segment as its files have them."""
+"""Reads the two sparse indexes of a segment from their files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 
 
 def read_indexes(files: SegmentFiles, base_offset: int, size: int) -> tuple[OffsetIndex, TimeIndex] | str:
-    """Both indexes of a segment with ``size`` bytes of log; or what is wrong with the files. These are not
-    kept open: they may be many. Raises OSError."""
+    """Read both indexes of a segment with ``size`` bytes of log; returns a text when the files are unusable.
+    The files are not kept open, since there may be many. Raises OSError."""
     for kind in SPARSE:
         if not files.exists(kind):
             return f"{files.path(kind)} is not there"

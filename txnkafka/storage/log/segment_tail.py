@@ -1,4 +1,4 @@
-"""The end of a segment, its indexes included: what appends change, and what a failed write restores."""
+"""The state at the end of a segment and its indexes: changed by appends, restored after a failed write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["SegmentTail"]
 
 
 class SegmentTail(NamedTuple):
-    """Fields of ``LogSegment``, and how many entries its indexes have."""
+    """The fields of ``LogSegment`` that appends change, and the number of entries in its indexes."""
 
     size: int
     rolling_timestamp: int | None
@@ -23,14 +23,14 @@ class SegmentTail(NamedTuple):
 
     @classmethod
     def of(cls, segment: LogSegment) -> SegmentTail:
-        """What an append to the segment changes."""
+        """Copy the state of a segment before an append."""
         return cls(
             segment.size, segment.rolling_timestamp, segment.max_timestamp, segment.max_timestamp_offset,
             segment.bytes_since_entry, len(segment.offset_index), len(segment.time_index),
         )  # fmt: skip
 
     def restore(self, segment: LogSegment) -> None:
-        """Make the segment what it was when this was taken: what came since was not written."""
+        """Restore the copied state, since later appends were not written."""
         segment.size, segment.rolling_timestamp = self.size, self.rolling_timestamp
         segment.max_timestamp, segment.max_timestamp_offset = self.max_timestamp, self.max_timestamp_offset
         segment.bytes_since_entry = self.bytes_since_entry

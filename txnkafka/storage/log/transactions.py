@@ -1,10 +1,10 @@
-"""The aborted transactions of a segment that was loaded: from its ``.txnindex``, and from the log where there
-is none that can be believed.
+"""Loads the aborted transactions of a segment: from its ``.txnindex``, or from the log if that file is not
+reliable.
 
-The file has no checksum and no length, and Kafka makes none for a segment without aborts. So a file that is
-missing, empty or cut between two entries looks like that of a segment with fewer aborts, and Kafka shows
-aborted data then. Here a file is believed up to its last entry; the headers behind that one's marker are
-looked at once, before the first answer, for an ABORT marker that is not in the file.
+The file has no checksum and no length, and Kafka creates none for a segment without aborts. So a file that is
+missing, empty or cut between two entries looks like the file of a segment with fewer aborts, and then Kafka
+shows aborted data. Here a file is trusted up to its last entry; the headers after the marker of that entry
+are scanned once, before the first answer, for an ABORT marker that is not in the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ __all__ = ["add_aborted", "check_transactions", "transactions_of"]
 
 
 def transactions_of(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
-    """The aborted transactions whose markers lie in a segment."""
+    """Return the aborted transactions whose markers are in a segment. Raises CorruptRecordError and
+    OSError."""
     if segment.txn_index is None:
         index = _from_file(log, segment)
         if any(_aborts(batches) for batches in _behind(segment, index)):
@@ -54,8 +55,8 @@ def _from_file(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
         fault = problems[0].text if problems else ""
     except CorruptFileError as error:
         fault = error.reason
-    if any(each.first_offset == each.last_offset for each in entries):
-        fault = "an aborted transaction has no data"  # zeros look like one
+    if any(entry.first_offset == entry.last_offset for entry in entries):
+        fault = "an aborted transaction has no data"  # zeros look like such an entry
     if entries and entries[-1].last_offset >= log.log_end_offset:
         fault = "an aborted transaction ends behind the log"  # the next one could not follow it
     if not fault:
@@ -67,16 +68,16 @@ def _from_file(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
 
 
 def _behind(segment: LogSegment, index: TxnIndexFile) -> Iterator[BatchIndex]:
-    """The batches behind the marker of the last entry."""
+    """Yield the headers of the batches after the marker of the last entry."""
     place = segment.find(index.entries[-1].last_offset + 1) if index.entries else (0, 0, 0)
     return iter(()) if place is None else segment.windows(place[0])
 
 
 def _add_from_log(log: WithHistory, segment: LogSegment, index: TxnIndexFile) -> None:
-    """Add what the markers behind the last entry say. One of a transaction without data here, or whose data
-    the cleaner has removed, says nothing."""
+    """Add the aborted transactions whose markers are after the last entry. Markers of transactions without
+    data in this log, or whose data the cleaner has removed, are ignored."""
     known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
-    missing = [each for each in _aborted_in(log, segment) if each.last_offset > known]
+    missing = [aborted for aborted in _aborted_in(log, segment) if aborted.last_offset > known]
     if missing and index.is_saved:
         why = f"aborted transactions are missing, {len(missing)} of them"
         log.note(segment.path("txnindex"), "completed from the log", why)
@@ -84,8 +85,8 @@ def _add_from_log(log: WithHistory, segment: LogSegment, index: TxnIndexFile) ->
 
 
 def add_aborted(segment: LogSegment, index: TxnIndexFile, completed: list[CompletedTxn]) -> None:
-    """Add the aborted ones of the transactions that end in a segment. Raises CorruptRecordError when their
-    markers are not in the order of their offsets."""
+    """Add the aborted ones among the transactions that end in a segment. Raises CorruptRecordError when their
+    markers are not in offset order."""
     try:
         index.add(completed)
     except ValueError as error:
@@ -93,7 +94,7 @@ def add_aborted(segment: LogSegment, index: TxnIndexFile, completed: list[Comple
 
 
 def _aborted_in(log: WithHistory, segment: LogSegment) -> list[CompletedTxn]:
-    """The transactions that the segment's markers abort, by what the log says."""
+    """Return the transactions that the segment's markers abort, computed from the log."""
     table = ProducerTable()
     completed: list[CompletedTxn] = []
     start = load_producers(log, table, segment.base_offset)
@@ -103,12 +104,12 @@ def _aborted_in(log: WithHistory, segment: LogSegment) -> list[CompletedTxn]:
     for batches in segment.windows():
         table.replay(batches, segment.base_offset, completed)
         wanted.update(_aborts(batches))
-    return [each for each in completed if each.last_offset in wanted]
+    return [aborted for aborted in completed if aborted.last_offset in wanted]
 
 
 def check_transactions(log: WithHistory, segment: LogSegment) -> None:
-    """Hold the entries of a segment's file against the markers in its log; when one has none, or one is
-    missing, all are made anew."""
+    """Compare the entries of a segment's file with the markers in its log; if an entry has no marker, or an
+    entry is missing, rebuild all entries. Raises CorruptRecordError and OSError."""
     index = transactions_of(log, segment)
     markers = {
         (producer_id, offset)
@@ -118,9 +119,9 @@ def check_transactions(log: WithHistory, segment: LogSegment) -> None:
         )
         if attributes & ATTRIBUTE_CONTROL and kind == CONTROL_ABORT
     }
-    listed = {(each.producer_id, each.last_offset): each for each in index.entries}
+    listed = {(entry.producer_id, entry.last_offset): entry for entry in index.entries}
     aborted = _aborted_in(log, segment) if markers else []
-    if listed.keys() <= markers and all(_covers(listed, each) for each in aborted):
+    if listed.keys() <= markers and all(_covers(listed, transaction) for transaction in aborted):
         return
     log.note(segment.path("txnindex"), "rebuilt from the log", "it contradicts the log")
     segment.txn_index = TxnIndexFile(segment.base_offset)
@@ -134,8 +135,8 @@ def _covers(listed: Mapping[tuple[int, int], AbortedTxn], aborted: CompletedTxn)
 
 
 def _aborts(batches: BatchIndex) -> list[int]:
-    """Offsets of ABORT markers, but for those that compaction has given a delete horizon: of their
-    transactions nothing is left, whatever a snapshot says."""
+    """Return the offsets of ABORT markers without a delete horizon. Compaction sets a delete horizon when
+    no data of the transaction is left, whatever a snapshot says."""
     columns = zip(batches.base_offset, batches.attributes, batches.control_type, strict=True)
     kind = ATTRIBUTE_CONTROL | ATTRIBUTE_DELETE_HORIZON
     return [

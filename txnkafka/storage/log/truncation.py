@@ -1,4 +1,4 @@
-"""Truncation and retention: which part of a log goes. What is left is a ``Cut``, which the log applies.
+"""Truncation and retention: compute the part of a log to keep, as a ``Cut``, which the log applies.
 
 Source: ``UnifiedLog.truncateTo``, ``UnifiedLog.deleteOldSegments``,
 ``UnifiedLog.maybeIncrementLogStartOffset``.
@@ -31,30 +31,30 @@ __all__ = [
     "whole_log",
 ]
 
-HIGH_WATERMARK = -1  # what DeleteRecords says for "all that readers may see"
+HIGH_WATERMARK = -1  # in DeleteRecords: delete all records below the high watermark
 
 
 def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
-    """Cut everything from ``offset`` on, durably; a batch that holds it goes as a whole, and the log goes on
-    where the batch began: a gap at the end would look like something lost. False when there is nothing to
-    cut. Raises KafkaStorageError.
+    """Truncate the log at ``offset``, durably; a batch that contains it is removed as a whole, and the log
+    continues at the first offset of that batch: a gap at the end would look like lost data. Returns False
+    when there is nothing to truncate. Raises KafkaStorageError.
 
-    Producers, epochs and transactions are what they were when the log ended there; the recovery point and
-    the high watermark go back, too. The recovery point on the disk must have gone back before.
+    Producers, epochs and transactions get the state that they had at this log end; the recovery point and the
+    high watermark are lowered, too. The caller must have lowered the recovery point on the disk before.
     """
     check_cut(log, offset)
     was_cut = offset < log.log_end_offset
     try:
         log.apply(cut_at_end(log, offset), now_ms)
-    except (OSError, KafkaError) as error:  # also where the log cannot be read any more: it is half cut
+    except (OSError, KafkaError) as error:  # also when the log cannot be read: the truncation is incomplete
         log.fence(error)
         log.check_usable()
     return was_cut
 
 
 def check_cut(log: PartitionLog, offset: int) -> None:
-    """Raises ValueError for a negative offset, FlushUnderWayError while a flush is not finished,
-    KafkaStorageError or LogDirError when the log takes no changes."""
+    """Raise ValueError for a negative offset, FlushUnderWayError while a flush is not finished,
+    KafkaStorageError or LogDirError when the log accepts no changes."""
     if offset < 0:
         raise ValueError(f"{log.topic_partition}: a log cannot be truncated at offset {offset}")
     if log.is_flushing:
@@ -63,21 +63,21 @@ def check_cut(log: PartitionLog, offset: int) -> None:
 
 
 def end_below(log: PartitionLog, offset: int) -> int:
-    """The log end after a truncation at ``offset``. Raises CorruptRecordError and OSError."""
+    """Return the log end after a truncation at ``offset``. Raises CorruptRecordError and OSError."""
     return cut_at_end(log, offset).log_end_offset
 
 
 def delete_records(log: PartitionLog, offset: int) -> int:
-    """Let the log begin at ``offset`` (-1: the high watermark); returns where it begins now. The files go
-    with ``delete_old_segments``; until the caller has made the log start durable, nothing is promised.
+    """Move the log start to ``offset`` (-1: the high watermark); returns the new log start. The files are
+    deleted by ``delete_old_segments``; the deletion is durable once the caller has written the log start.
 
-    Raises OffsetOutOfRangeError above the high watermark, and OSError; then the log begins where it began.
+    Raises OffsetOutOfRangeError above the high watermark, and OSError; then the log start is unchanged.
     """
     log.check_usable()
     wanted = log.high_watermark if offset == HIGH_WATERMARK else offset
     if not 0 <= wanted <= log.high_watermark:
         raise OffsetOutOfRangeError(
-            f"{log.topic_partition}: records below {wanted} cannot be deleted, readers see what is below "
+            f"{log.topic_partition}: records below {wanted} cannot be deleted, the high watermark is "
             f"{log.high_watermark}"
         )
     if wanted > log.log_start_offset:
@@ -86,13 +86,13 @@ def delete_records(log: PartitionLog, offset: int) -> int:
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
-    """Delete, here and now, the segments that ``retention`` deletes, also when these are all; returns how
-    many. Raises KafkaStorageError."""
+    """Delete the segments that are due for ``retention`` now, even if these are all; returns their number.
+    Raises KafkaStorageError."""
     log.check_usable()
     count = _count_deletable(log, now_ms)
     if count == len(log.segments):
         log.roll(now_ms)
-        log.flush()  # the new segment counts before the others go
+        log.flush()  # the new segment gets its final name before the others are deleted
     if count:
         _at_once(log, count, now_ms)
     return count
@@ -107,9 +107,9 @@ def _at_once(log: PartitionLog, count: int, now_ms: int) -> None:
 
 
 def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
-    """The work that deletes what lies below the log start, what is too much (``retention.bytes``) and what is
-    too old (``retention.ms``), oldest first, never behind the high watermark; None when that is nothing.
-    When it is all of the log, a new segment is begun, and the last one goes once that is flushed.
+    """Return the work that deletes segments below the log start, in excess of ``retention.bytes`` or older
+    than ``retention.ms``, oldest first, never above the high watermark; None when there are none. If these
+    are all segments, a new one is created, and the last one is deleted after a flush of the new one.
 
     Open transactions do not protect their data, as in Kafka. Raises KafkaStorageError, CorruptRecordError and
     OSError.
@@ -130,8 +130,8 @@ def _count_deletable(log: PartitionLog, now_ms: int) -> int:
 
 
 def _deletable(log: PartitionLog) -> list[tuple[LogSegment, int]]:
-    """Segments whose end readers have passed, with their ends; the active one too, when it has batches. One
-    segment that recovery looks for stays: the next one may have no name yet."""
+    """Return the segments that end at or below the high watermark, with their end offsets; also the active
+    one if it has batches. A segment stays while the next one has no final name: recovery needs one."""
     ends = [segment.base_offset for segment in log.segments[1:]] + [log.log_end_offset]
     found = []
     for segment, following, end in zip(log.segments, [*log.segments[1:], None], ends, strict=True):
@@ -175,8 +175,8 @@ def _count_too_old(log: PartitionLog, now_ms: int) -> int:
 
 
 def cut_at_end(log: PartitionLog, offset: int) -> Cut:
-    """Everything from ``offset`` on goes. A batch that contains it goes as a whole, and the log ends
-    where the batch in front of it does: a gap at the end would look like something lost. Raises
+    """Compute the cut that removes all data from ``offset`` on. A batch that contains it is removed as a
+    whole, and the log ends with the batch before it: a gap at the end would look like lost data. Raises
     CorruptRecordError and OSError."""
     if offset >= log.log_end_offset:
         return whole_log(log, end_offset=offset)
@@ -193,7 +193,7 @@ def cut_at_end(log: PartitionLog, offset: int) -> Cut:
 
 
 def cut_at_beginning(log: PartitionLog, count: int) -> Cut:
-    """The first ``count`` segments go."""
+    """Compute the cut that removes the first ``count`` segments."""
     base = log.segments[count].base_offset if count < len(log.segments) else log.log_end_offset
     return whole_log(log, start_offset=max(log.log_start_offset, base))._replace(first=count)
 
@@ -201,8 +201,8 @@ def cut_at_beginning(log: PartitionLog, count: int) -> Cut:
 def whole_log(
     log: PartitionLog, *, start_offset: int | None = None, end_offset: int | None = None
 ) -> Cut:
-    """The cut that keeps all segments, and removes the epochs below ``start_offset``, where the log begins
-    then, and from ``end_offset`` on."""
+    """Compute the cut that keeps all segments, moves the log start to ``start_offset``, and removes the
+    epochs below it and from ``end_offset`` on."""
     epochs = LeaderEpochs(log.epochs.entries)
     if end_offset is not None:
         epochs.truncate_from_end(end_offset)
@@ -213,8 +213,8 @@ def whole_log(
 
 
 def _last_batch_below(segments: LogSegments, offset: int) -> tuple[int, int, int]:
-    """Number of the segment that would contain ``offset`` (-1: it is below the first), the position in it up
-    to which batches are below ``offset`` as a whole, and the offset where these end."""
+    """Return the number of the segment that would contain ``offset`` (-1: below the first), the end position
+    of its batches that are completely below ``offset``, and the end offset of these."""
     number = segments.number_of(offset)
     segment = segments[number]
     if offset < segment.base_offset:

@@ -1,4 +1,4 @@
-"""The ``.txnindex`` of a segment while it grows: its aborted transactions in memory, and their file.
+"""The ``.txnindex`` of a segment of an open log: its aborted transactions in memory, and their file.
 
 Source: ``TransactionIndex``, ``LocalLog.addAbortedTransactions``.
 """
@@ -23,46 +23,46 @@ _last_offset = attrgetter("last_offset")
 
 
 class TxnIndexFile:
-    """The aborted transactions whose markers lie in one segment, in the order of the markers."""
+    """The aborted transactions whose markers are in one segment, in the order of the markers."""
 
     __slots__ = ("_base_offset", "_cut", "_saved", "entries")
 
     def __init__(self, base_offset: int, entries: Iterable[AbortedTxn] = ()) -> None:
         self._base_offset = base_offset
         self.entries = list(entries)
-        self._saved = len(self.entries)  # of them in the file
+        self._saved = len(self.entries)  # number of entries in the file
         self._cut = False
 
     @property
     def is_saved(self) -> bool:
-        """Whether the file has all of it, and nothing else."""
+        """Whether the file contains exactly the entries in memory."""
         return self._saved == len(self.entries) and not self._cut
 
     def append(self, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int) -> None:
-        """An aborted transaction, whose marker is behind all others."""
+        """Add an aborted transaction. Raises ValueError unless its marker is after all others."""
         if last_offset < self._base_offset or (self.entries and last_offset <= self.entries[-1].last_offset):
             raise ValueError(f"a transaction that ends at {last_offset} does not follow in the index")
         self.entries.append(AbortedTxn(0, producer_id, first_offset, last_offset, last_stable_offset))
 
     def add(self, completed: Iterable[CompletedTxn]) -> None:
-        """Those of the transactions that were aborted."""
-        for each in completed:
-            if each.is_aborted:
-                self.append(each.producer_id, each.first_offset, each.last_offset, each.last_stable_offset)
+        """Add the aborted ones among completed transactions. Raises ValueError like ``append``."""
+        for txn in completed:
+            if txn.is_aborted:
+                self.append(txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset)
 
     def replaces_file(self) -> None:
-        """Whatever the file holds, this is written in its place."""
+        """Replace the whole content of the file at the next save."""
         self._saved, self._cut = 0, True
 
     def keep_below(self, offset: int) -> None:
-        """Forget the transactions that end at ``offset`` or behind it."""
+        """Remove the transactions that end at or after ``offset``."""
         del self.entries[bisect_left(self.entries, offset, key=_last_offset) :]
         if self._saved > len(self.entries):
             self._saved, self._cut = len(self.entries), True
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
-        """The transactions that a read of [fetch_offset, upper_bound) must know, and whether none in a later
-        segment can matter (``TransactionIndex.collectAbortedTxns``)."""
+        """Return the aborted transactions for a read of [fetch_offset, upper_bound), and whether later
+        segments cannot have more of them (``TransactionIndex.collectAbortedTxns``)."""
         found = []
         for entry in self.entries[bisect_left(self.entries, fetch_offset, key=_last_offset) :]:
             if entry.first_offset < upper_bound:
@@ -72,7 +72,7 @@ class TxnIndexFile:
         return found, False
 
     def save(self, file: DataFile) -> None:
-        """Make the file what the index is. Raises OSError."""
+        """Write the entries to the file. Raises OSError."""
         if self._cut:
             file.truncate(self._saved * ENTRY_SIZE)
             self._cut = False

@@ -1,11 +1,11 @@
-"""Transactions that their coordinator is being asked about before their first batch is appended (KIP-890).
+"""Verifies transactions with their coordinator before their first batch is appended (KIP-890).
 
-A request for a producer without an open transaction starts a verification here and asks the coordinator. When
-the coordinator knows the transaction, the batch is appended under the guard it got; the guard is gone when an
-end marker came meanwhile, and then the batch is refused. With transaction version 2 asking also adds the
-partition to the transaction, and markers carry the next epoch.
+A request of a producer without an open transaction starts a verification and asks the coordinator. If the
+coordinator knows the transaction, the batch is appended with the guard of the verification. An end marker
+that arrives meanwhile invalidates the guard, so that the batch is refused. With transaction version 2, the
+request to the coordinator also adds the partition to the transaction, and markers carry the next epoch.
 
-Kafka drops an entry while it looks at a batch that it may still fail to write; here it stays until the batch
+Kafka removes the entry while it validates a batch whose write may still fail; here it stays until the batch
 is appended. Source: ``VerificationStateEntry``, ``UnifiedLog.maybeStartTransactionVerification``.
 """
 
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_GUARD", "PendingVerification", "VerificationState", "check_producer"]
 
-NO_GUARD = 0  # of a request that needs no verification; matches nothing
+NO_GUARD = 0  # for a request that needs no verification; matches no pending one
 _guards = itertools.count(1)
 
 
 @dataclass
 class PendingVerification:
-    """One producer's verification; no batch above ``lowest_sequence`` may overtake those that wait."""
+    """The verification of one producer. No batch with a sequence above ``lowest_sequence`` may be appended
+    before the waiting ones."""
 
     guard: int
     started_ms: int
@@ -40,11 +41,11 @@ class PendingVerification:
     supports_epoch_bump: bool
 
     def matches(self, guard: int) -> bool:
-        """Whether a batch that comes with this guard is verified."""
+        """Whether a batch with this guard is verified."""
         return guard != NO_GUARD and guard == self.guard
 
     def join(self, sequence: int, producer_epoch: int) -> None:
-        """Another request of the producer waits for the same answer, perhaps in a new epoch."""
+        """Add another request of the producer, which waits for the same answer, perhaps in a new epoch."""
         if producer_epoch > self.producer_epoch:
             self.producer_epoch, self.lowest_sequence = producer_epoch, sequence
         elif producer_epoch == self.producer_epoch:
@@ -60,7 +61,7 @@ def check_producer(
     *,
     verified: bool,
 ) -> Checked:
-    """What the table says of a batch whose producer may have a verification."""
+    """Check a batch against the producer table and the pending verification of its producer, if any."""
     if pending is None:
         return producers.check(batch, origin, transaction_version, verified)
     return producers.check(
@@ -87,8 +88,9 @@ class VerificationState:
         supports_epoch_bump: bool,
         now_ms: int,
     ) -> int:
-        """The guard to append with after the coordinator has said yes; ``NO_GUARD`` when the transaction is
-        open already and nobody needs to be asked. Raises ``InvalidProducerEpochError``."""
+        """Start a verification; returns the guard for the append after the coordinator's confirmation, or
+        ``NO_GUARD`` when the transaction is already open and needs none. Raises
+        ``InvalidProducerEpochError``."""
         entry = producers.entry(producer_id)
         if entry is not None and producer_epoch < entry.producer_epoch:
             raise InvalidProducerEpochError(
@@ -106,11 +108,12 @@ class VerificationState:
         return pending.guard
 
     def pending(self, producer_id: int) -> PendingVerification | None:
-        """The producer's verification, whose last two fields ``ProducerTable.check`` wants to know."""
+        """Return the producer's verification, whose last two fields are arguments of
+        ``ProducerTable.check``; None without one."""
         return self._pending.get(producer_id)
 
     def on_append(self, producer_id: int, producer_epoch: int, *, is_control: bool) -> None:
-        """A transactional batch is in the log: the transaction is open, or over."""
+        """End the verification of a producer after the append of a transactional batch or a marker."""
         if self.ends_with(producer_id, producer_epoch, is_control=is_control):
             del self._pending[producer_id]
 
@@ -118,7 +121,7 @@ class VerificationState:
         """Whether a transactional batch ends the verification of its producer.
 
         A marker of transaction version 2 with the epoch of the entry does not: it ended the transaction
-        before the one that is being verified.
+        before the one under verification.
         """
         pending = self._pending.get(producer_id)
         if pending is None:
@@ -127,11 +130,11 @@ class VerificationState:
         return not (is_control and is_next)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget verifications that nobody came back for."""
+        """Remove verifications that were started too long ago."""
         for producer_id, pending in list(self._pending.items()):
             if now_ms - pending.started_ms >= expiration_ms:
                 del self._pending[producer_id]
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all verifications."""
         self._pending.clear()
