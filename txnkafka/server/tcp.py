@@ -220,11 +220,14 @@ class Connection(asyncio.BufferedProtocol):
         """Serve the requests that have come as far as the session lets them, and send the answers."""
         if self._transport is None or self._transport.is_closing():
             return
-        if not self._server.is_stopping:
+        self._send()
+        was_saturated = True
+        while was_saturated and not self._session.is_saturated and not self._server.is_stopping:
             self._is_serving = True
             self._serve_requests(self._transport)
             self._is_serving = False
-        self._send()
+            was_saturated = self._session.is_saturated
+            self._send()  # which may make room for the requests that have come
         self._let_read()
 
     def _serve_requests(self, transport: asyncio.Transport) -> None:
@@ -272,7 +275,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self) -> None:
         transport, session = self._transport, self._session
-        while transport is not None and not self._is_full and (buffers := session.next_buffers(MOST_BUFFERS)):
+        # a transport that is closing may have closed its descriptor: its number may be another connection's
+        while transport is not None and not self._is_full and not transport.is_closing():
+            buffers = session.next_buffers(MOST_BUFFERS)
+            if not buffers:
+                return
             size = sum(map(len, buffers))
             try:
                 count = os.writev(self._file_number, buffers)
