@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.broker.node import Node
+import pytest
+
+from tests.unit.broker.node import Node, Producer
+from txnkafka.error_codes import ErrorCode
 from txnkafka.server.context import CloseConnection, Context
 from txnkafka.server.context import Node as Address
 from txnkafka.server.fetch_sessions import FetchSessions
@@ -19,7 +22,7 @@ from txnkafka.wire.messages import (
     write_response,
 )
 
-__all__ = ["BY_NAME", "WireNode"]
+__all__ = ["BY_NAME", "WireNode", "node", "topic_id", "transactional", "versions"]
 
 BY_NAME = {api.name: api for api in APIS.values()}
 
@@ -62,3 +65,23 @@ class WireNode(Node):
 
         context = Context(Address("localhost", 9092, self.sessions), self.now_ms, "test")
         return handler_of(api)(self.broker, read_request(read, frame, position), version, context, reply)
+
+
+def versions(name: str) -> Any:
+    api = BY_NAME[name]
+    return pytest.mark.parametrize("version", range(api.min_version, api.announced[1] + 1))
+
+
+def node(partitions: int = 1, **configs: Any) -> WireNode:
+    made = WireNode(**configs)
+    assert made.create("t", partitions) == ErrorCode.NONE
+    return made
+
+
+def topic_id(of: WireNode) -> str:
+    return of.broker.image.topics["t"].topic_id
+
+
+def transactional(transactional_id: str = "x", **configs: Any) -> tuple[WireNode, Producer]:
+    made = node(**configs)
+    return made, Producer(made, transactional_id)

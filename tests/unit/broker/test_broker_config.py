@@ -1,0 +1,98 @@
+"""Settings of a broker by Kafka's names."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
+
+
+def test_nothing_is_the_default() -> None:
+    assert BrokerConfig.of({}) == BrokerConfig()
+
+
+def test_settings_of_the_broker() -> None:
+    config = BrokerConfig.of({"num.partitions": " 7 ", "auto.create.topics.enable": "False"})
+    assert (config.num_partitions, config.auto_create_topics_enable) == (7, False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "milliseconds"),
+    [
+        ({"log.retention.ms": "5"}, 5),
+        ({"log.retention.minutes": "5"}, 300_000),
+        ({"log.retention.hours": "5"}, 18_000_000),
+        ({"log.retention.hours": "-1"}, -1),
+        ({"log.retention.hours": "5", "log.retention.minutes": "6", "log.retention.ms": "7"}, 7),
+    ],
+)
+def test_settings_that_topics_have_too(settings: dict[str, str], milliseconds: int) -> None:
+    assert BrokerConfig.of(settings).log_config({}).retention_ms == milliseconds
+    assert BrokerConfig.of(settings).log_config({"retention.ms": "9"}).retention_ms == 9
+
+
+TEXTS = {
+    "log.cleanup.policy": "compact",
+    "log.message.timestamp.type": "LogAppendTime",
+    "compression.type": "lz4",
+    "log.preallocate": "true",
+    "log.segment.bytes": "100",
+    "log.index.size.max.bytes": "64",
+    "transaction.partition.verification.enable": "false",
+}
+
+
+@pytest.mark.parametrize("name", TOPIC_SYNONYMS)
+def test_every_synonym_is_a_setting_of_a_log(name: str) -> None:
+    config = BrokerConfig.of({name: TEXTS.get(name, "1")})
+    assert config.log_config({}) != BrokerConfig().log_config({})
+
+
+def test_what_has_no_effect_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert BrokerConfig.of({"num.io.threads": "8"}) == BrokerConfig()
+    assert "num.io.threads=8 has no effect" in caplog.text
+
+
+def test_no_name_has_two_meanings() -> None:
+    names = {name.replace("_", ".") for name in BrokerConfig.__dataclass_fields__}
+    assert not WITHOUT_EFFECT & TOPIC_SYNONYMS.keys()
+    assert not names & WITHOUT_EFFECT
+    assert not names & TOPIC_SYNONYMS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("num.partition", "no setting num.partition; did you mean num.partitions?"),
+        ("log.retention.hour", "did you mean log.retention.hours?"),
+        ("num_partitions", "no setting num_partitions; did you mean num.partitions?"),
+        ("xyzzy", "no setting xyzzy$"),
+        ("topic.defaults", "no setting topic.defaults"),
+        ("log.dirs", "log.dirs is set by --data"),
+        ("listeners", "listeners is set by --listen"),
+        ("ssl.keystore.location", "neither encrypted nor authenticated"),
+        ("authorizer.class.name", "there are no ACLs"),
+    ],
+)
+def test_names_that_are_refused(name: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        BrokerConfig.of({name: "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("num.partitions", "0", "num.partitions must be 1 to"),
+        ("num.partitions", "many", "num.partitions must be a number, not 'many'"),
+        ("auto.create.topics.enable", "yes", "must be true or false, not 'yes'"),
+        ("log.retention.hours", "x", "log.retention.hours must be a number"),
+        ("log.cleanup.policy", "keep", "cleanup.policy must be one of"),
+    ],
+)
+def test_values_that_are_refused(name: str, text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        BrokerConfig.of({name: text})
