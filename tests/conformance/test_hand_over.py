@@ -1,6 +1,7 @@
 """A data directory goes from our broker to Apache Kafka and back: topics, records, transactional ids.
 
-No record is lost or shown twice, a transaction that is open stays open, and no producer id is given out twice.
+No record is lost or shown twice, a transaction that is open stays open, and no producer id is given out
+twice.
 """
 
 from __future__ import annotations
