@@ -5,15 +5,19 @@ Source: ``KafkaConfig``, ``TransactionLogConfig``, ``TransactionStateManagerConf
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT, refusal
 from txnkafka.config import LogConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["BrokerConfig"]
+
+LOG = logging.getLogger("txnkafka.broker")
 
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 
@@ -56,6 +60,27 @@ class BrokerConfig:
                 raise ValueError(f"{shown} must be {low} to {setting.metadata['high']}, not {value}")
         LogConfig.of(self.topic_defaults)
 
+    @classmethod
+    def of(cls, configs: Mapping[str, str]) -> BrokerConfig:
+        """Parse Kafka's names and texts, as ``server.properties`` has them. A setting that means nothing to a
+        broker of one node is logged and ignored. Raises ValueError for an unknown name, for one that asks for
+        what there is not here, and for a bad value."""
+        kinds = {setting.name.replace("_", "."): str(setting.type) for setting in fields(cls)}
+        del kinds["topic.defaults"]
+        found: dict[str, Any] = {}
+        for name, text in configs.items():
+            if name in kinds:
+                found[name.replace(".", "_")] = _parsed(name, text, kinds[name])
+            elif name in WITHOUT_EFFECT:
+                LOG.warning("the setting %s=%s has no effect on one node", name, text)
+            elif name not in TOPIC_SYNONYMS:
+                raise ValueError(refusal(name, kinds))
+        defaults: dict[str, str] = {}
+        for name, (topic_name, unit) in TOPIC_SYNONYMS.items():
+            if name in configs:
+                defaults.setdefault(topic_name, _scaled(name, configs[name], unit))
+        return cls(topic_defaults=defaults, **found)
+
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """The settings of a topic that has set ``configs``. Raises ValueError."""
         defaults = {"max.message.bytes": str(self.message_max_bytes), **self.topic_defaults}
@@ -82,3 +107,24 @@ _WITHOUT_EFFECT = frozenset(
 
 def _understood(configs: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in configs.items() if name not in _WITHOUT_EFFECT}
+
+
+def _parsed(name: str, text: str, kind: str) -> int | bool:
+    value = text.strip().lower()
+    if kind == "bool":
+        if value in ("true", "false"):
+            return value == "true"
+    else:
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    raise ValueError(f"{name} must be {'true or false' if kind == 'bool' else 'a number'}, not {text!r}")
+
+
+def _scaled(name: str, text: str, unit: int) -> str:
+    """The text of a topic's setting; a negative number means the same in every unit."""
+    if unit <= 1:
+        return text
+    number = _parsed(name, text, "int")
+    return str(number if number < 0 else number * unit)

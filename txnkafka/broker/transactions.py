@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.markers import Marker
     from txnkafka.coordinator.txn_listing import Description, Filters, Listing
 
-__all__ = ["Transactions", "WritableMarker"]
+__all__ = ["Answer", "Transactions", "WritableMarker"]
 
 
 class Transactions:

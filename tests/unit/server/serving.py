@@ -1,0 +1,79 @@
+"""``txnkafka serve`` as a process of its own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+__all__ = ["Serving"]
+
+
+class Serving:
+    """A broker on a data directory, ready for clients at ``address``."""
+
+    def __init__(self, data: Path, *options: str, port: int = 0) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "txnkafka.cli.main",
+            "serve",
+            "--data",
+            str(data),
+            "--listen",
+            f"127.0.0.1:{port}",
+        ]
+        quick = ["--config", "transaction.state.log.num.partitions=2"]
+        self._log = (data.parent / f"{data.name}.log").open("a+")
+        self._process = subprocess.Popen(
+            [*command, *quick, *options], stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.startswith("listening on 127.0.0.1:"):
+            said = self.log()
+            self.kill()
+            self._log.close()
+            raise RuntimeError(f"txnkafka serve does not listen: {said}")
+        self.address = line.split()[-1]
+
+    @property
+    def host(self) -> str:
+        return self.address.partition(":")[0]
+
+    @property
+    def port(self) -> int:
+        return int(self.address.partition(":")[2])
+
+    def log(self) -> str:
+        """What it has printed on stderr."""
+        self._log.seek(0)
+        return self._log.read()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._ended()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Exit status after a signal."""
+        self._process.send_signal(number)
+        return self._ended()
+
+    def _ended(self) -> int:
+        status = self._process.wait(20)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return status
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self.kill()
+        self._log.close()

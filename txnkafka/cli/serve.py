@@ -1,0 +1,181 @@
+"""``txnkafka serve`` is a Kafka broker of one node on a data directory."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from txnkafka.cli.command import Command
+from txnkafka.cli.output import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.cli.output import Messages
+
+__all__ = ["serve"]
+
+Value = TypeVar("Value")
+
+
+class Address(click.ParamType[Any]):
+    """HOST:PORT, with brackets around an IPv6 address."""
+
+    name = "HOST:PORT"
+
+    def convert(
+        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Parse an address."""
+        if isinstance(value, tuple):
+            return value
+        host, colon, port = value.rpartition(":")
+        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT", param, ctx)
+        return host, int(port)
+
+
+class Setting(click.ParamType[Any]):
+    """KEY=VALUE."""
+
+    name = "KEY=VALUE"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Split a setting."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = value.partition("=")
+        if not equals or not name.strip():
+            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
+        return name.strip(), text.strip()
+
+
+class NewTopic(click.ParamType[Any]):
+    """NAME:PARTITIONS."""
+
+    name = "NAME:PARTITIONS"
+
+    def convert(
+        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Split a topic and its number of partitions."""
+        if isinstance(value, tuple):
+            return value
+        name, colon, count = value.rpartition(":")
+        if not colon or not name or not count.isascii() or not count.isdigit() or int(count) < 1:
+            self.fail(f"{value!r} is not NAME:PARTITIONS", param, ctx)
+        return name, int(count)
+
+
+@click.command(cls=Command, short_help="Serve a data directory to Kafka clients.")
+@click.option(
+    "--data", required=True, metavar="DIR", type=click.Path(), help="The data directory; created if missing."
+)
+@click.option(
+    "--listen",
+    type=Address(),
+    default="127.0.0.1:9092",
+    show_default=True,
+    help="The address to listen on; port 0 picks a free one.",
+)
+@click.option("--config", type=Setting(), multiple=True, help="A broker setting, by Kafka's name.")
+@click.option(
+    "--create-topic", type=NewTopic(), multiple=True, help="Create a topic at start, unless it exists."
+)
+@click.option(
+    "--durability",
+    type=click.Choice(["fsync", "page_cache"]),
+    default="fsync",
+    show_default=True,
+    help="When an append is acknowledged: once it is synced to the disk, or, like Apache Kafka, at once.",
+)
+@click.pass_obj
+def serve(
+    messages: Messages,
+    /,
+    *,
+    data: str,
+    listen: tuple[str, int],
+    config: Sequence[tuple[str, str]],
+    create_topic: Sequence[tuple[str, int]],
+    durability: str,
+) -> int:
+    """Serve a data directory to Kafka clients, as a broker of one node: topics, idempotent and transactional
+    producers, consumers with assigned partitions.
+
+    The directory is Apache Kafka's: one that a stopped single-node Kafka has left can be served, and the
+    other way round. Nothing is encrypted and nobody is authenticated: listen on addresses that only trusted
+    clients reach.
+
+    The first line on stdout, 'listening on HOST:PORT', is printed when clients can connect. SIGTERM and
+    SIGINT stop the broker: what was acknowledged is finished, and the directory is closed cleanly.
+
+    Exit status: 0 stopped by a signal, 2 failure.
+    """
+    from txnkafka.broker.broker import open_broker
+    from txnkafka.broker.broker_config import BrokerConfig
+    from txnkafka.env import LocalDataFiles, SystemClock
+    from txnkafka.server import tcp
+    from txnkafka.server.topics_at_start import create_topics
+
+    _log_to(messages)
+    try:
+        settings = BrokerConfig.of(_once("--config", config))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    topics = _once("--create-topic", create_topic)
+    clock = SystemClock()
+    broker = open_broker(
+        LocalDataFiles(), data, settings, now_ms=clock.now_ms(),
+        durability="page_cache" if durability == "page_cache" else "fsync",
+    )  # fmt: skip
+    create_topics(broker, topics, clock)
+    tcp.serve(broker, clock, *listen, _print_address)
+    return 0
+
+
+def _once(option: str, pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, value in pairs:
+        if found.setdefault(name, value) != value:
+            raise click.UsageError(f"{option} is given twice for {name}")
+    return found
+
+
+def _print_address(host: str, port: int) -> None:
+    import sys
+
+    write_text(f"listening on {f'[{host}]' if ':' in host else host}:{port}")
+    sys.stdout.flush()
+
+
+class _MessageHandler(logging.Handler):
+    """Prints log records as messages of the command."""
+
+    def __init__(self, messages: Messages) -> None:
+        super().__init__()
+        self._messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record, with the traceback if it has one."""
+        text = self.format(record)
+        if record.levelno >= logging.ERROR:
+            self._messages.error(text)
+        elif record.levelno >= logging.WARNING:
+            self._messages.warning(text)
+        elif record.levelno >= logging.INFO:
+            self._messages.note(text)
+        else:
+            self._messages.detail(text)
+
+
+def _log_to(messages: Messages) -> None:
+    logger = logging.getLogger("txnkafka")
+    logger.addHandler(_MessageHandler(messages))
+    logger.setLevel(logging.DEBUG if messages.verbosity > 0 else logging.INFO)
+    logger.propagate = False

@@ -1,0 +1,151 @@
+"""Runs a broker on an event loop: flushes and other work in one thread, deadlines by the loop's timer.
+
+The broker is called in the thread of the loop only. Whatever happened in one iteration of the loop is settled
+by one ``turn`` behind it: so the requests of all connections that were ready share a flush, and while that
+runs the next gathers.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.flush import Flush
+    from txnkafka.env import Clock
+    from txnkafka.storage.work import Work
+
+__all__ = ["BrokerHost", "Loop"]
+
+_LONGEST_MS: Final = 60_000  # between two turns
+
+
+class Timer(Protocol):
+    """What ``call_later`` returns."""
+
+    def cancel(self) -> None:
+        """Do not call."""
+
+
+class Loop(Protocol):
+    """What a host needs of an event loop; that of asyncio is one."""
+
+    def call_soon(self, call: Callable[[], None]) -> object:
+        """Call in the next iteration."""
+
+    def call_soon_threadsafe(self, call: Callable[..., None], *arguments: Any) -> object:
+        """Call in the next iteration; from any thread."""
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Call when the time is over."""
+
+
+class BrokerHost:
+    """Owns the thread in which a broker's flushes and work run. ``on_turn`` is called at the beginning of
+    each turn, ``on_failure`` with an exception of the broker itself, after which nothing is run any more."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        loop: Loop,
+        clock: Clock,
+        *,
+        on_turn: Callable[[], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self.broker = broker
+        self._loop = loop
+        self._clock = clock
+        self._on_turn = on_turn
+        self._on_failure = on_failure
+        self._executor = ThreadPoolExecutor(1, "txnkafka-flush")
+        self._is_scheduled = False
+        self._has_failed = False
+        self._timer: Timer | None = None
+        self._timer_ms = 0
+
+    def now_ms(self) -> int:
+        """The time."""
+        return self._clock.now_ms()
+
+    def wake(self) -> None:
+        """The broker was called, or something is to be sent: take a turn soon."""
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._turn)
+
+    def close(self) -> None:
+        """Run nothing any more."""
+        self._has_failed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._executor.shutdown()
+
+    def _turn(self) -> None:
+        self._is_scheduled = False
+        if self._has_failed:
+            return
+        try:
+            self._on_turn()
+            deadline = self.broker.advance(self.now_ms())
+            self._begin()
+            self._call_at(deadline)
+        except Exception as error:
+            self._fail(error)
+
+    def _begin(self) -> None:
+        flush = self.broker.begin_flush()
+        if flush is not None:
+            self._executor.submit(flush.run).add_done_callback(
+                lambda ran: self._loop.call_soon_threadsafe(self._flushed, flush, ran)
+            )
+        work = self.broker.begin_work()
+        if work is not None:
+            self._executor.submit(work.run).add_done_callback(
+                lambda ran: self._loop.call_soon_threadsafe(self._worked, work, ran)
+            )
+
+    def _flushed(self, flush: Flush, ran: Future[Any]) -> None:
+        try:
+            error = ran.exception()
+            failed = (
+                ran.result()
+                if error is None
+                else dict.fromkeys((log for log, _ in flush.logs), OSError(error))
+            )
+            self.broker.finish_flush(flush, failed, now_ms=self.now_ms())
+        except Exception as failure:
+            self._fail(failure)
+        self._turn()
+
+    def _worked(self, work: Work, ran: Future[Any]) -> None:
+        try:
+            error = ran.exception()
+            if error is not None and not isinstance(error, Exception):
+                raise RuntimeError(f"work was ended by {error!r}")
+            self.broker.finish_work(work, error, now_ms=self.now_ms())
+        except Exception as failure:
+            self._fail(failure)
+        self._turn()
+
+    def _call_at(self, deadline_ms: int) -> None:
+        """Take a turn at the deadline; an earlier timer stays, its turn sets the next."""
+        if self._timer is not None:
+            if self._timer_ms <= deadline_ms:
+                return
+            self._timer.cancel()
+        delay_ms = min(max(0, deadline_ms - self.now_ms()), _LONGEST_MS)
+        self._timer_ms = deadline_ms
+        self._timer = self._loop.call_later(delay_ms / 1000, self._at_deadline)
+
+    def _at_deadline(self) -> None:
+        self._timer = None
+        self._turn()
+
+    def _fail(self, error: BaseException) -> None:
+        self._has_failed = True
+        self._on_failure(error)

@@ -1,0 +1,40 @@
+"""What a handler knows of a request beside its message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from txnkafka.server.fetch_sessions import FetchSessions
+
+__all__ = ["Cancel", "CloseConnection", "Context", "Node", "Reply"]
+
+Cancel = Callable[[], None]
+"""Withdraws a request that waits: its connection is gone."""
+
+
+class CloseConnection(NamedTuple):
+    """A reply that ends the connection, as a broker does where a version has no way to answer."""
+
+    reason: str
+
+
+Reply = Callable[[Any], None]
+"""Takes the response, once, now or later: a message, None where the request has none, CloseConnection."""
+
+
+class Node(NamedTuple):
+    """How clients reach this broker, and what it keeps across connections."""
+
+    host: str
+    port: int
+    fetch_sessions: FetchSessions
+
+
+class Context(NamedTuple):
+    """Of one request: ``now_ms`` is when it came, ``client_id`` is what its header says."""
+
+    node: Node
+    now_ms: int
+    client_id: str | None = None

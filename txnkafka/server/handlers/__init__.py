@@ -1,0 +1,60 @@
+"""What the broker answers on the wire: one module an API, each with a function ``handle``.
+
+A handler takes the broker, the message of a request, its version, its context, and whom to give the response:
+``handle(broker, request, version, context, reply)``. It translates between messages and what the broker is
+asked, and decides what depends on the version. Modules are imported with the first request of their API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.wire.messages.apis import APIS, Api
+
+if TYPE_CHECKING:
+    from txnkafka.server.context import Cancel
+
+__all__ = ["SERVED", "Handler", "handler_of"]
+
+Handler = Callable[[Any, Any, int, Any, Any], "Cancel | None"]
+
+SERVED: Final = frozenset(
+    api.key
+    for api in APIS.values()
+    if api.name
+    in {
+        "Produce",
+        "Fetch",
+        "ListOffsets",
+        "Metadata",
+        "FindCoordinator",
+        "ApiVersions",
+        "CreateTopics",
+        "DeleteTopics",
+        "InitProducerId",
+        "OffsetForLeaderEpoch",
+        "AddPartitionsToTxn",
+        "AddOffsetsToTxn",
+        "EndTxn",
+        "WriteTxnMarkers",
+        "DescribeConfigs",
+        "DescribeCluster",
+        "DescribeProducers",
+        "DescribeTransactions",
+        "ListTransactions",
+    }
+)
+"""Keys of the APIs that have a handler."""
+
+_HANDLERS: Final[dict[int, Handler]] = {}
+
+
+def handler_of(api: Api) -> Handler:
+    """The handler of an API that is served."""
+    handler = _HANDLERS.get(api.key)
+    if handler is None:
+        handler = import_module(f"txnkafka.server.handlers.{api.module}").handle
+        _HANDLERS[api.key] = handler
+    return handler

@@ -1,0 +1,34 @@
+"""AddOffsetsToTxn: a group whose offsets a transaction commits: its partition of ``__consumer_offsets``.
+
+Versions 0 to 4. PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 2. Clients of ``transaction.version`` 2 do
+not send it: TxnOffsetCommit adds the group (KIP-890).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.old_clients import error_for
+from txnkafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: AddOffsetsToTxnRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when the partition's part in the transaction is durable."""
+    broker.transactions.add_offsets(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        request.group_id,
+        lambda answer: reply(
+            AddOffsetsToTxnResponse(error_code=error_for("AddOffsetsToTxn", version, answer.error))
+        ),
+        now_ms=context.now_ms,
+    )

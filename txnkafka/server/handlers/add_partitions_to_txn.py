@@ -1,0 +1,105 @@
+"""AddPartitionsToTxn: partitions that a transaction writes to.
+
+Versions 0 to 5. 0 to 3 are sent by producers, for one transaction; internal topics are
+TOPIC_AUTHORIZATION_FAILED there. 4 and 5 are sent by brokers, for several transactions, to add or only to
+verify (KIP-890). PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 2. Clients of ``transaction.version`` 2 do
+not send it: Produce adds the partitions.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.old_clients import error_for
+from txnkafka.model import TopicPartition
+from txnkafka.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.error_codes import ErrorCode
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+_FROM_BROKERS = 4
+
+
+def handle(
+    broker: Broker, request: AddPartitionsToTxnRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when the partitions of all transactions are durably in them."""
+    if version < _FROM_BROKERS:
+        transaction = AddPartitionsToTxnTransaction(
+            transactional_id=request.v3_and_below_transactional_id,
+            producer_id=request.v3_and_below_producer_id,
+            producer_epoch=request.v3_and_below_producer_epoch,
+            topics=request.v3_and_below_topics,
+        )
+        _add(
+            broker, transaction, version, context,
+            lambda topics: reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)),
+        )  # fmt: skip
+        return
+    results: dict[int, AddPartitionsToTxnResult] = {}
+    transactions = request.transactions
+
+    def added(i: int, topics: tuple[AddPartitionsToTxnTopicResult, ...]) -> None:
+        name = transactions[i].transactional_id
+        results[i] = AddPartitionsToTxnResult(transactional_id=name, topic_results=topics)
+        if len(results) == len(transactions):
+            in_order = tuple(results[i] for i in range(len(transactions)))
+            reply(AddPartitionsToTxnResponse(results_by_transaction=in_order))
+
+    if not transactions:
+        reply(AddPartitionsToTxnResponse())
+    for i, transaction in enumerate(transactions):
+        _add(broker, transaction, version, context, partial(added, i))
+
+
+def _add(
+    broker: Broker,
+    transaction: AddPartitionsToTxnTransaction,
+    version: int,
+    context: Context,
+    done: Callable[[tuple[AddPartitionsToTxnTopicResult, ...]], None],
+) -> None:
+    topics = transaction.topics
+    broker.transactions.add_partitions(
+        transaction.transactional_id,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions],
+        lambda errors: done(tuple(_result(topic, errors, version) for topic in topics)),
+        now_ms=context.now_ms,
+        verify_only=transaction.verify_only,
+        client_transaction_version=2 if version >= _FROM_BROKERS else 0,
+        is_client=version < _FROM_BROKERS,
+    )
+
+
+def _result(
+    topic: AddPartitionsToTxnTopic, errors: Mapping[TopicPartition, ErrorCode], version: int
+) -> AddPartitionsToTxnTopicResult:
+    return AddPartitionsToTxnTopicResult(
+        name=topic.name,
+        results_by_partition=tuple(
+            AddPartitionsToTxnPartitionResult(
+                partition_index=number,
+                partition_error_code=error_for(
+                    "AddPartitionsToTxn", version, errors[TopicPartition(topic.name, number)]
+                ),
+            )
+            for number in topic.partitions
+        ),
+    )

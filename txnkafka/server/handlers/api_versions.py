@@ -1,0 +1,80 @@
+"""ApiVersions: which APIs are served in which versions, and the features.
+
+Versions 0 to 4. Version 3 tells features; it leaves out supported features whose lowest level is 0, which its
+clients refuse (KAFKA-17011), 4 tells all. Any later version is answered in version 0 with UNSUPPORTED_VERSION
+and the versions of ApiVersions alone, so that the client can ask again (KIP-511).
+
+Clients decide here how they write transactions: the finalized level 2 of ``transaction.version`` lets them
+use the versions that add partitions with the data (KIP-890).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import SERVED
+from txnkafka.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from txnkafka.wire.messages.apis import API_VERSIONS, APIS
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["SUPPORTED_FEATURES", "handle"]
+
+SUPPORTED_FEATURES: Final = {
+    "eligible.leader.replicas.version": (0, 1),
+    "group.version": (0, 1),
+    "kraft.version": (0, 1),
+    "metadata.version": (7, 30),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+    "transaction.version": (0, 2),
+}
+"""Lowest and highest level of each feature, as in Apache Kafka 4.3.1."""
+
+_LEGAL_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def handle(broker: Broker, request: ApiVersionsRequest, version: int, context: Context, reply: Reply) -> None:
+    """Answer at once."""
+    own = APIS[API_VERSIONS]
+    if not own.has(version):
+        only = ApiVersion(api_key=own.key, min_version=own.min_version, max_version=own.max_version)
+        reply(ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(only,)))
+    elif version >= 3 and not _is_legal(request):
+        reply(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
+    else:
+        reply(_answer(broker, version))
+
+
+def _is_legal(request: ApiVersionsRequest) -> bool:
+    software = request.client_software_name, request.client_software_version
+    return all(_LEGAL_SOFTWARE.fullmatch(text) for text in software)
+
+
+def _answer(broker: Broker, version: int) -> ApiVersionsResponse:
+    ranges = [(key, *APIS[key].announced) for key in sorted(SERVED)]
+    return ApiVersionsResponse(
+        api_keys=tuple(
+            ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in ranges
+        ),
+        supported_features=tuple(
+            SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in SUPPORTED_FEATURES.items()
+            if version >= 4 or low > 0
+        ),
+        finalized_features_epoch=broker.features_epoch,
+        finalized_features=tuple(
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in sorted(broker.image.features.items())
+        ),
+    )

@@ -1,0 +1,83 @@
+"""CreateTopics: topics by their number of partitions, or by their assignment.
+
+Versions 2 to 7. -1 partitions or replicas, which clients send from 4 on, are the defaults of the broker
+(KIP-464). From 5 on the answer has what was created, with its configs (KIP-525), from 7 on the topic id. Each
+topic succeeds or fails for itself. With ``validate_only`` nothing is created.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.broker.requests import NewTopic, TopicResult
+from txnkafka.error_codes import ErrorCode
+from txnkafka.server.config_entries import topic_entries
+from txnkafka.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from txnkafka.wire.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+_METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+def handle(
+    broker: Broker, request: CreateTopicsRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when the topics can be written to."""
+    counts = Counter(topic.name for topic in request.topics)
+    refused = [
+        TopicResult(name, ErrorCode.INVALID_REQUEST, message)
+        for name, count in counts.items()
+        if (message := _refusal(name, count)) is not None
+    ]
+    names = {result.name for result in refused}
+    wanted = [_new_topic(topic) for topic in request.topics if topic.name not in names]
+
+    def created(results: list[TopicResult]) -> None:
+        topics = tuple(_result(broker, each) for each in [*results, *refused])
+        reply(CreateTopicsResponse(topics=topics))
+
+    broker.topics.create(wanted, created, validate_only=request.validate_only, now_ms=context.now_ms)
+
+
+def _refusal(name: str, count: int) -> str | None:
+    if name == _METADATA_TOPIC:
+        return f"Creation of internal topic {_METADATA_TOPIC} is prohibited."
+    return "Duplicate topic name." if count > 1 else None
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        {config.name: config.value for config in topic.configs},
+        {each.partition_index: each.broker_ids for each in topic.assignments},
+    )
+
+
+def _result(broker: Broker, result: TopicResult) -> CreatableTopicResult:
+    if result.error != ErrorCode.NONE:
+        message = result.message or result.error.name
+        return CreatableTopicResult(name=result.name, error_code=result.error, error_message=message)
+    return CreatableTopicResult(
+        name=result.name,
+        topic_id=result.topic_id or ZERO_UUID,
+        num_partitions=result.partition_count,
+        replication_factor=1,
+        configs=tuple(
+            CreatableTopicConfigs(name=each.name, value=each.value, config_source=each.source)
+            for each in topic_entries(broker.config, result.configs)
+        ),
+    )

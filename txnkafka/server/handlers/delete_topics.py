@@ -1,0 +1,74 @@
+"""DeleteTopics: topics and all their records.
+
+Versions 1 to 6. Up to 5 by name; 6 by name or by id, not both. Error messages from 5 on. Where topics must
+not be deleted (``delete.topic.enable``) versions before 3 get INVALID_REQUEST for TOPIC_DELETION_DISABLED.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from txnkafka.wire.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.requests import DeletedTopic
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: DeleteTopicsRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when the topics are durably gone."""
+    asked = (
+        request.topics if version >= 6 else tuple(DeleteTopicState(name=name) for name in request.topic_names)
+    )
+    counts = Counter(asked)
+    refused = [_refused(each, counts[each]) for each in counts]
+    wanted = [each for each, refusal in zip(counts, refused, strict=True) if refusal is None]
+    names = [each.name for each in wanted if each.name is not None]
+    topic_ids = [each.topic_id for each in wanted if each.name is None]
+
+    def deleted(results: list[DeletedTopic]) -> None:
+        answers = [_result(each, version) for each in results]
+        answers += [each for each in refused if each is not None]
+        reply(DeleteTopicsResponse(responses=tuple(answers)))
+
+    broker.topics.delete(names, topic_ids, deleted, now_ms=context.now_ms)
+
+
+def _refused(asked: DeleteTopicState, count: int) -> DeletableTopicResult | None:
+    """Why a topic is not even looked for; None when it is."""
+    if asked.name is not None and asked.topic_id != ZERO_UUID:
+        message = "You may not specify both topic name and topic id."
+    elif asked.name is None and asked.topic_id == ZERO_UUID:
+        message = "Neither topic name nor id were specified."
+    elif count > 1:
+        message = "Duplicate topic name." if asked.name is not None else "Duplicate topic id."
+    else:
+        return None
+    return DeletableTopicResult(
+        name=asked.name, topic_id=asked.topic_id, error_code=ErrorCode.INVALID_REQUEST, error_message=message
+    )
+
+
+def _result(topic: DeletedTopic, version: int) -> DeletableTopicResult:
+    error = topic.error
+    if error == ErrorCode.TOPIC_DELETION_DISABLED and version < 3:
+        error = ErrorCode.INVALID_REQUEST
+    return DeletableTopicResult(
+        name=topic.name,
+        topic_id=topic.topic_id or ZERO_UUID,
+        error_code=error,
+        error_message=None if error == ErrorCode.NONE else topic.message or error.name,
+    )

@@ -1,0 +1,89 @@
+"""DescribeConfigs: the settings of topics and of this broker, each with where its value comes from.
+
+Versions 1 to 4. Synonyms, the same setting of the broker and its default, are given on request; from 3 on
+so is the documentation, and there is a type. Broker settings are read-only: the command line has them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.server.config_entries import broker_entries, topic_entries
+from txnkafka.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.config_entries import ConfigEntry
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+_TOPIC: Final = 2  # ConfigResource.Type
+_BROKER: Final = 4
+
+
+def handle(
+    broker: Broker, request: DescribeConfigsRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer at once."""
+    results = []
+    for resource in request.resources:
+        entries, error, message = _entries(broker, resource)
+        keys = resource.configuration_keys
+        results.append(
+            DescribeConfigsResult(
+                error_code=error,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                configs=tuple(
+                    _result(each, request, is_read_only=resource.resource_type == _BROKER)
+                    for each in entries
+                    if keys is None or each.name in keys
+                ),
+            )
+        )
+    reply(DescribeConfigsResponse(results=tuple(results)))
+
+
+def _entries(
+    broker: Broker, resource: DescribeConfigsResource
+) -> tuple[list[ConfigEntry], ErrorCode, str | None]:
+    name = resource.resource_name
+    if resource.resource_type == _TOPIC:
+        if name in broker.image.topics:
+            return topic_entries(broker.config, broker.image.topic_configs(name)), ErrorCode.NONE, None
+        return [], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
+    if resource.resource_type == _BROKER:
+        if name == "":
+            return [], ErrorCode.NONE, None  # the dynamic defaults of all brokers: there are none
+        if name == str(broker.node_id):
+            return broker_entries(broker.config), ErrorCode.NONE, None
+        return [], ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}, not {name}"
+    kind = resource.resource_type
+    return [], ErrorCode.INVALID_REQUEST, f"resources of type {kind} have no settings here"
+
+
+def _result(
+    entry: ConfigEntry, request: DescribeConfigsRequest, *, is_read_only: bool
+) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=is_read_only,
+        config_source=entry.source,
+        synonyms=tuple(
+            DescribeConfigsSynonym(name=name, value=value, source=source)
+            for name, value, source in (entry.synonyms if request.include_synonyms else ())
+        ),
+        config_type=entry.type,
+        documentation=entry.doc if request.include_documentation else None,
+    )

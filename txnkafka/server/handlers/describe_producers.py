@@ -1,0 +1,70 @@
+"""DescribeProducers: the producers that a partition knows, and their transactions (KIP-664). Version 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import InvalidTopicError
+from txnkafka.model import TopicPartition, validate_topic
+from txnkafka.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: DescribeProducersRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer at once."""
+    reply(
+        DescribeProducersResponse(
+            topics=tuple(
+                TopicResponse(
+                    name=topic.name,
+                    partitions=tuple(
+                        _partition(broker, TopicPartition(topic.name, number))
+                        for number in topic.partition_indexes
+                    ),
+                )
+                for topic in request.topics
+            )
+        )
+    )
+
+
+def _partition(broker: Broker, partition: TopicPartition) -> PartitionResponse:
+    try:
+        validate_topic(partition.topic)
+    except InvalidTopicError as invalid:
+        return PartitionResponse(
+            partition_index=partition.partition,
+            error_code=ErrorCode.INVALID_TOPIC_EXCEPTION,
+            error_message=str(invalid),
+        )
+    error, producers = broker.describe_producers(partition)
+    return PartitionResponse(
+        partition_index=partition.partition,
+        error_code=error,
+        error_message=None if error == ErrorCode.NONE else error.name,
+        active_producers=tuple(
+            ProducerState(
+                producer_id=each.producer_id,
+                producer_epoch=each.producer_epoch,
+                last_sequence=each.last_sequence,
+                last_timestamp=each.last_timestamp,
+                coordinator_epoch=each.coordinator_epoch,
+                current_txn_start_offset=each.current_txn_first_offset,
+            )
+            for each in producers
+        ),
+    )

@@ -1,0 +1,37 @@
+"""EndTxn: commit or abort.
+
+Versions 0 to 5. Up to 4 the producer keeps its epoch; 5 raises it, and the answer has the id and epoch that
+the producer goes on with (KIP-890). PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.old_clients import error_for
+from txnkafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(broker: Broker, request: EndTxnRequest, version: int, context: Context, reply: Reply) -> None:
+    """Answer when the decision is durable and the markers are appended."""
+    broker.transactions.end_txn(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        request.committed,
+        lambda answer: reply(
+            EndTxnResponse(
+                error_code=error_for("EndTxn", version, answer.error),
+                producer_id=answer.producer_id,
+                producer_epoch=answer.producer_epoch,
+            )
+        ),
+        now_ms=context.now_ms,
+        client_transaction_version=2 if version >= 5 else 0,
+    )

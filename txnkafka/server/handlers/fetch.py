@@ -1,0 +1,131 @@
+"""Fetch: record batches, as they are in the log.
+
+Versions 4 to 18. 5 and below get NOT_LEADER_OR_FOLLOWER for KAFKA_STORAGE_ERROR, which they do not know;
+sessions from 7 on (KIP-227); leader epochs from 9 on (KIP-320); topics that compress with zstd need 10;
+topics have ids instead of names from 13 on.
+
+A read_uncommitted answer has no list of aborted transactions, a read_committed one has a list, maybe empty.
+An error is answered at once; Kafka may wait for records of other partitions first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.requests import FetchedPartition, FetchPartition
+from txnkafka.broker.requests import FetchRequest as Fetch
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.server.isolation_levels import isolation_level
+from txnkafka.wire.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from txnkafka.wire.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Cancel, Context, Reply
+    from txnkafka.server.fetch_sessions import Key, Wanted
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: FetchRequest, version: int, context: Context, reply: Reply
+) -> Cancel | None:
+    """Answer at once, or when there is enough. Returns how to withdraw the request."""
+    wanted = context.node.fetch_sessions.begin(request, version, context.now_ms)
+    if isinstance(wanted, ErrorCode):
+        reply(FetchResponse(error_code=wanted))
+        return None
+    answer = _Answer(broker, version, wanted)
+    fetch = Fetch(
+        answer.partitions,
+        isolation_level(request.isolation_level),
+        request.min_bytes,
+        request.max_bytes,
+        0 if answer.refused else request.max_wait_ms,
+    )
+    return broker.fetch(fetch, lambda found: reply(answer.of(found)), now_ms=context.now_ms)
+
+
+class _Answer:
+    """One request by partitions: what the broker is asked, and the partitions that are refused here."""
+
+    def __init__(self, broker: Broker, version: int, wanted: Wanted) -> None:
+        self._version = version
+        self._wanted = wanted
+        self._keys: list[Key] = []
+        self.partitions: list[FetchPartition] = []
+        self.refused: list[tuple[Key, PartitionData]] = []
+        names = broker.image.topic_names
+        for key, each in wanted.partitions.items():
+            name = names.get(key[0]) if version >= 13 else key[0]
+            error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else _error(broker, name, version)
+            if name is None or error != ErrorCode.NONE:
+                self.refused.append((key, _data(each.partition, FetchedPartition(error), version)))
+            else:
+                partition = TopicPartition(name, each.partition)
+                asked = partition, each.fetch_offset, each.partition_max_bytes, each.current_leader_epoch
+                self._keys.append(key)
+                self.partitions.append(FetchPartition(*asked))
+
+    def of(self, found: Sequence[tuple[TopicPartition, FetchedPartition]]) -> FetchResponse:
+        """The answer; reads the records."""
+        data = [
+            (key, _data(partition.partition, fetched, self._version))
+            for key, (partition, fetched) in zip(self._keys, found, strict=True)
+        ]
+        by_topic: dict[str, list[PartitionData]] = {}
+        for (topic, _), each in self._wanted.answer([*data, *self.refused]):
+            by_topic.setdefault(topic, []).append(each)
+        has_ids = self._version >= 13
+        return FetchResponse(
+            session_id=self._wanted.session_id,
+            responses=tuple(
+                FetchableTopicResponse(
+                    topic_id=topic if has_ids else ZERO_UUID,
+                    topic="" if has_ids else topic,
+                    partitions=tuple(partitions),
+                )
+                for topic, partitions in by_topic.items()
+            ),
+        )
+
+
+def _error(broker: Broker, topic: str, version: int) -> ErrorCode:
+    """Why no partition of a topic is fetched in this version."""
+    if version < 10 and broker.image.topic_configs(topic).get("compression.type") == "zstd":
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    return ErrorCode.NONE
+
+
+def _data(index: int, fetched: FetchedPartition, version: int) -> PartitionData:
+    records: memoryview | bytes = b""
+    if fetched.records is not None:
+        with fetched.records:
+            records = fetched.records.read()
+    error = fetched.error
+    if error == ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    aborted, shown = fetched.aborted_transactions, None
+    if aborted is not None:
+        shown = tuple(
+            AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+            for each in aborted
+        )
+    return PartitionData(
+        partition_index=index,
+        error_code=error,
+        high_watermark=fetched.high_watermark,
+        last_stable_offset=fetched.last_stable_offset,
+        log_start_offset=fetched.log_start_offset,
+        aborted_transactions=shown,
+        records=records,
+    )

@@ -1,0 +1,66 @@
+"""FindCoordinator: the broker that coordinates groups and transactional ids; with one broker, this one.
+
+Versions 0 to 6. Version 0 asks for groups only, 1 adds kind 1, transactions; from 4 on there are several keys
+(KIP-699); 6 has kind 2, share groups, which this broker does not serve: INVALID_REQUEST. The first
+transactional id that is asked for creates ``__transaction_state``, and is answered COORDINATOR_NOT_AVAILABLE
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+_GROUP: Final = 0
+_TRANSACTION: Final = 1
+
+
+def handle(
+    broker: Broker, request: FindCoordinatorRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer at once."""
+    keys = request.coordinator_keys if version >= 4 else (request.key,)
+    found = [_find(broker, request.key_type, key, context) for key in keys]
+    if version >= 4:
+        reply(FindCoordinatorResponse(coordinators=tuple(found)))
+        return
+    (one,) = found
+    reply(
+        FindCoordinatorResponse(
+            error_code=one.error_code,
+            error_message=one.error_message,
+            node_id=one.node_id,
+            host=one.host,
+            port=one.port,
+        )
+    )
+
+
+def _find(broker: Broker, key_type: int, key: str, context: Context) -> Coordinator:
+    if key_type == _GROUP:
+        error = ErrorCode.NONE
+    elif key_type == _TRANSACTION:
+        error = broker.transactions.find(key)
+    else:
+        error = ErrorCode.INVALID_REQUEST
+    is_here = error == ErrorCode.NONE
+    return Coordinator(
+        key=key,
+        node_id=broker.node_id if is_here else -1,
+        host=context.node.host if is_here else "",
+        port=context.node.port if is_here else -1,
+        error_code=error,
+        error_message=error.name,  # "NONE" too, as in Kafka
+    )

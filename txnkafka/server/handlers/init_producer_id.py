@@ -1,0 +1,45 @@
+"""InitProducerId: an id and an epoch, for an idempotent producer or for a transactional id.
+
+Versions 0 to 5; 6 is unstable in Kafka and refused. A producer gives its own id and epoch from 3 on, to go on
+after an error (KIP-360). PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.old_clients import error_for
+from txnkafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.transactions import Answer
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: InitProducerIdRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when the new state of the transactional id is durable."""
+
+    def answered(answer: Answer) -> None:
+        reply(
+            InitProducerIdResponse(
+                error_code=error_for("InitProducerId", version, answer.error),
+                producer_id=answer.producer_id,
+                producer_epoch=answer.producer_epoch,
+            )
+        )
+
+    broker.transactions.init_producer_id(
+        request.transactional_id,
+        request.transaction_timeout_ms,
+        request.producer_id,
+        request.producer_epoch,
+        answered,
+        now_ms=context.now_ms,
+        enable_2pc=request.enable2_pc,
+        keep_prepared_txn=request.keep_prepared_txn,
+    )

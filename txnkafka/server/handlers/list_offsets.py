@@ -1,0 +1,71 @@
+"""ListOffsets: the offset of a time, or where a log begins and ends.
+
+Versions 1 to 11. Isolation level from 2 on: "latest" is the last stable offset to read_committed, the high
+watermark to others. Leader epochs from 4 on (KIP-320). Special timestamps: -1 latest and -2 earliest always,
+-3 largest timestamp from 7 on, -4 earliest local from 8 on, -5 latest tiered from 9 on, -6 earliest pending
+upload from 11 on; in an earlier version each is UNSUPPORTED_VERSION.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.broker.requests import OffsetAnswer, OffsetQuery
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.server.isolation_levels import isolation_level
+from txnkafka.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+_SINCE: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
+_UNSUPPORTED: Final = OffsetAnswer(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def handle(broker: Broker, request: ListOffsetsRequest, version: int, context: Context, reply: Reply) -> None:
+    """Answer at once."""
+    queries = [
+        OffsetQuery(
+            TopicPartition(topic.name, each.partition_index), each.timestamp, each.current_leader_epoch
+        )
+        for topic in request.topics
+        for each in topic.partitions
+        if _is_known(each, version)
+    ]
+    answers = broker.list_offsets(queries, isolation_level(request.isolation_level))
+
+    def response(name: str, each: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        is_known = _is_known(each, version)
+        answer = answers[TopicPartition(name, each.partition_index)] if is_known else _UNSUPPORTED
+        return ListOffsetsPartitionResponse(
+            partition_index=each.partition_index,
+            error_code=answer.error,
+            timestamp=answer.timestamp,
+            offset=answer.offset,
+            leader_epoch=answer.leader_epoch if version >= 4 else -1,
+        )
+
+    reply(
+        ListOffsetsResponse(
+            topics=tuple(
+                ListOffsetsTopicResponse(
+                    name=topic.name, partitions=tuple(response(topic.name, each) for each in topic.partitions)
+                )
+                for topic in request.topics
+            )
+        )
+    )
+
+
+def _is_known(partition: ListOffsetsPartition, version: int) -> bool:
+    return version >= _SINCE.get(partition.timestamp, 0)

@@ -1,0 +1,49 @@
+"""ListTransactions: the transactional ids of this coordinator that fulfil all filters (KIP-664).
+
+Versions 0 to 2. 0 filters by state and producer id, 1 also by duration (KIP-994), 2 by pattern (KIP-1152),
+which has to match the whole id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.txn_listing import Filters
+from txnkafka.wire.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: ListTransactionsRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer at once."""
+    filters = Filters(
+        frozenset(request.producer_id_filters),
+        frozenset(request.state_filters),
+        request.duration_filter,
+        request.transactional_id_pattern or "",
+    )
+    listing = broker.transactions.list(filters, context.now_ms)
+    reply(
+        ListTransactionsResponse(
+            error_code=listing.error,
+            unknown_state_filters=listing.unknown_states,
+            transaction_states=tuple(
+                TransactionState(
+                    transactional_id=each.transactional_id,
+                    producer_id=each.producer_id,
+                    transaction_state=each.state,
+                )
+                for each in listing.transactions
+            ),
+        )
+    )

@@ -1,0 +1,51 @@
+"""OffsetForLeaderEpoch: where a leader epoch ends, so that a consumer notices that a log was truncated.
+
+Versions 2 to 4. The current leader epoch, which fences clients with old metadata, is in all of them
+(KIP-320).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.model import TopicPartition
+from txnkafka.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: OffsetForLeaderEpochRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer at once."""
+
+    def end_offset(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+        partition = TopicPartition(topic, asked.partition)
+        error, epoch, offset = broker.end_offset_for_epoch(
+            partition, asked.leader_epoch, asked.current_leader_epoch
+        )
+        return EpochEndOffset(
+            error_code=error, partition=asked.partition, leader_epoch=epoch, end_offset=offset
+        )
+
+    reply(
+        OffsetForLeaderEpochResponse(
+            topics=tuple(
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=tuple(end_offset(topic.topic, asked) for asked in topic.partitions),
+                )
+                for topic in request.topics
+            )
+        )
+    )

@@ -1,0 +1,71 @@
+"""WriteTxnMarkers: end markers written into partitions, as ``kafka-transactions abort`` asks (KIP-664).
+
+Versions 1 and 2. The transaction version in 2 decides how strictly the marker's epoch is checked; 1 is
+checked as version 0. The coordinator does not hear of these markers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.model import TopicPartition
+from txnkafka.wire.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.error_codes import ErrorCode
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: WriteTxnMarkersRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when the markers are durable; markers of one producer are answered together, as in Kafka."""
+    markers = [
+        WritableMarker(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.transaction_result,
+            [
+                TopicPartition(topic.name, number)
+                for topic in marker.topics
+                for number in topic.partition_indexes
+            ],
+            marker.coordinator_epoch,
+            marker.transaction_version,
+        )
+        for marker in request.markers
+    ]
+
+    def written(results: Sequence[Mapping[TopicPartition, ErrorCode]]) -> None:
+        by_producer: dict[int, dict[TopicPartition, ErrorCode]] = {}
+        for marker, errors in zip(markers, results, strict=True):
+            by_producer.setdefault(marker.producer_id, {}).update(errors)
+        reply(WriteTxnMarkersResponse(markers=tuple(_result(*item) for item in by_producer.items())))
+
+    broker.transactions.write_markers(markers, written, now_ms=context.now_ms)
+
+
+def _result(producer_id: int, errors: Mapping[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:
+    by_topic: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
+    for (topic, number), error in errors.items():
+        result = WritableTxnMarkerPartitionResult(partition_index=number, error_code=error)
+        by_topic.setdefault(topic, []).append(result)
+    return WritableTxnMarkerResult(
+        producer_id=producer_id,
+        topics=tuple(
+            WritableTxnMarkerTopicResult(name=topic, partitions=tuple(partitions))
+            for topic, partitions in by_topic.items()
+        ),
+    )

@@ -1,0 +1,159 @@
+"""The protocol of one connection without its socket: bytes in, requests out, responses in, bytes out.
+
+Requests come out in the order in which they were sent. Their responses may be given in any order, and go out
+in that of the requests. Kafka serves one request of a connection after the other; here several are under way,
+so that those of one producer share a flush, but nothing is served behind a Fetch, which may wait for long and
+whose answer may be large. No request comes out while too much is unanswered or unsent; whoever moves the
+bytes then stops reading.
+
+An API or version that is not served, or a message that cannot be read, ends the connection, as in Apache
+Kafka. ApiVersions in an unknown version is answered in version 0 (KIP-511).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.errors import InvalidRequestError
+from txnkafka.server.receive_buffer import ReceiveBuffer
+from txnkafka.wire.messages.apis import API_VERSIONS
+from txnkafka.wire.messages.frames import read_request, read_request_header, write_response
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from txnkafka.server.receive_buffer import BlockPool, Frame
+    from txnkafka.wire.codegen.fields import Buffer
+    from txnkafka.wire.messages.frames import RequestHeader
+
+__all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session"]
+
+MAX_UNANSWERED: Final = 100
+MAX_UNANSWERED_BYTES: Final = 16 << 20  # of frames
+MAX_UNSENT_BYTES: Final = 1 << 20  # beside the response that passes it
+_FETCH: Final = 1
+
+
+class Request:
+    """A request that was read. ``message`` is valid until it is answered."""
+
+    __slots__ = ("frame", "header", "message", "response")
+
+    def __init__(self, header: RequestHeader, message: Any, frame: Frame) -> None:
+        self.header = header
+        self.message = message
+        self.frame: Frame | None = frame
+        self.response: list[Buffer] = []
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether its response was given."""
+        return self.frame is None
+
+
+class Session:
+    """One connection; ``served`` has the keys of the APIs that are. For one thread."""
+
+    def __init__(self, pool: BlockPool, max_frame_bytes: int, served: Collection[int]) -> None:
+        self._received = ReceiveBuffer(pool, max_frame_bytes)
+        self._served = served
+        self._unanswered: deque[Request] = deque()  # and answered ones behind an unanswered one
+        self._unanswered_bytes = 0
+        self._unsent: deque[memoryview] = deque()
+        self.unsent_bytes = 0
+        self.space = self._received.space
+        self.received = self._received.received
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether no request comes out, and no byte should be received, before some are answered and sent."""
+        waiting = self._unanswered
+        return bool(
+            self.unsent_bytes >= MAX_UNSENT_BYTES
+            or len(waiting) >= MAX_UNANSWERED
+            or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
+            or (waiting and waiting[-1].header.api.key == _FETCH)
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every request that came out was answered and sent, but for a Fetch that waits."""
+        waiting = self._unanswered
+        return not self.unsent_bytes and (
+            not waiting or (len(waiting) == 1 and waiting[0].header.api.key == _FETCH)
+        )
+
+    def next_request(self) -> Request | None:
+        """The next request; None when none is complete, or while the session is saturated. Raises
+        InvalidRequestError for what no client of this broker sends: the connection is to be closed."""
+        if self.is_saturated:
+            return None
+        frame = self._received.next_frame()
+        if frame is None:
+            return None
+        request = self._read(frame)
+        self._unanswered.append(request)
+        self._unanswered_bytes += len(frame.view)
+        return request
+
+    def respond(self, request: Request, response: Any) -> None:
+        """Answer a request with a message, or with None where it has no answer. Raises InvalidRequestError
+        for a message that its version cannot say, ValueError for a second answer."""
+        if request.frame is None:
+            raise ValueError(f"the request {request.header} was answered before")
+        if response is not None:
+            api, version = request.header.api, request.header.api_version
+            version = version if api.has(version) else 0
+            request.response = write_response(api, version, request.header.correlation_id, response)
+        self._unanswered_bytes -= len(request.frame.view)
+        self._received.release(request.frame)
+        request.frame = request.message = None
+        self._queue_answered()
+
+    def next_buffers(self, count: int) -> list[memoryview]:
+        """The first buffers that are to be sent, ``count`` at most."""
+        unsent = self._unsent
+        return list(unsent) if len(unsent) <= count else [unsent[i] for i in range(count)]
+
+    def sent(self, count: int) -> None:
+        """``count`` bytes of what ``next_buffers`` said were sent."""
+        self.unsent_bytes -= count
+        unsent = self._unsent
+        while count:
+            size = len(unsent[0])
+            if count < size:
+                unsent[0] = unsent[0][count:]
+                return
+            count -= size
+            unsent.popleft()
+
+    def close(self) -> None:
+        """The connection ended."""
+        self._received.close()
+        self._unanswered.clear()
+        self._unsent.clear()
+        self.unsent_bytes = self._unanswered_bytes = 0
+
+    def _read(self, frame: Frame) -> Request:
+        header, position = read_request_header(frame.view)
+        api, version = header.api, header.api_version
+        if api.key not in self._served:
+            raise InvalidRequestError(f"the API {api.name} (key {api.key}) is not served")
+        is_accepted = api.has(version) and (api.unstable is None or version < api.unstable)
+        if not is_accepted:
+            if api.key != API_VERSIONS:
+                raise InvalidRequestError("the version is not served", message=api.name, version=version)
+            return Request(header, api.request(), frame)
+        return Request(header, read_request(header, frame.view, position), frame)
+
+    def _queue_answered(self) -> None:
+        """Let the answers go out that wait for none before them."""
+        waiting = self._unanswered
+        while waiting and waiting[0].frame is None:
+            for buffer in waiting.popleft().response:
+                view = memoryview(buffer)
+                view = view if view.format == "B" else view.cast("B")
+                if len(view):
+                    self._unsent.append(view)
+                    self.unsent_bytes += len(view)
