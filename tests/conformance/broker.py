@@ -36,18 +36,26 @@ def java(memory: str, *arguments: str) -> list[str]:
 
 class KafkaBroker:
     """``with KafkaBroker(directory) as kafka:`` formats the directory, starts Kafka there, and stops it in
-    the end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``.
+    the end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``. With
+    ``is_static`` the only voter is in the configuration, and not in the directory.
     """
 
-    def __init__(self, directory: Path, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, directory: Path, properties: Mapping[str, str] | None = None, *, is_static: bool = False
+    ) -> None:
         self.log_dir = directory / "data"
         self._config = directory / "server.properties"
         self._log = directory / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
         port, controller_port = _free_ports(2)
         self.bootstrap_servers = f"127.0.0.1:{port}"
+        controller = f"127.0.0.1:{controller_port}"
         addresses = {
-            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
+            **(
+                {"controller.quorum.voters": f"1@{controller}"}
+                if is_static
+                else {"controller.quorum.bootstrap.servers": controller}
+            ),
             "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(self.log_dir),

@@ -6,6 +6,7 @@ Source: ``UnifiedLog.fetchOffsetByTimestamp``, ``Partition.lastOffsetForLeaderEp
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.durability import error_code
@@ -36,12 +37,12 @@ def list_offsets(
     broker: Broker, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
 ) -> dict[TopicPartition, OffsetAnswer]:
     """The answers by partition; one that is asked for twice is refused, as in Kafka."""
-    asked = [query.topic_partition for query in queries]
+    asked = Counter(query.topic_partition for query in queries)
     answers = {}
     for query in queries:
         partition = query.topic_partition
         error = leader_epoch_error(broker, partition, query.current_leader_epoch)
-        if asked.count(partition) > 1:
+        if asked[partition] > 1:
             error = ErrorCode.INVALID_REQUEST
         if error != ErrorCode.NONE:
             answers[partition] = OffsetAnswer(error)

@@ -23,7 +23,7 @@ from txnkafka.storage.identity import random_uuid
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.metadata_records import LogRecord
@@ -66,13 +66,7 @@ class Topics:
             for topic in broker.image.topics.values()
             for number in topic.partitions
         }
-        for partition in [each for each in broker.logs if each not in known]:
-            LOG.warning("%s is not in the metadata log, and is not served", partition)
-        for partition, topic_id in broker.data.topic_ids.items():
-            if known.get(partition, topic_id) != topic_id:
-                raise KafkaError(
-                    f"{partition} has the topic id {topic_id}, the registry says {known[partition]}"
-                )
+        self._remove_strays(known)
         missing = {
             partition: topic_id
             for partition, topic_id in known.items()
@@ -80,6 +74,23 @@ class Topics:
         }
         if missing:
             perform(broker.data.creation(missing, now_ms=now_ms))
+
+    def _remove_strays(self, known: Mapping[TopicPartition, str]) -> None:
+        """Finish deletions that a crash has interrupted. Other partitions that are not in the registry stay,
+        and are not served. Raises KafkaError for one whose name the registry gives to another topic."""
+        broker = self._broker
+        for partition, topic_id in list(broker.data.topic_ids.items()):
+            if known.get(partition) == topic_id:
+                continue
+            if topic_id in broker.image.removed_topic_ids:
+                perform(broker.manager.deletion(partition))
+            elif partition in known:
+                raise KafkaError(
+                    f"{partition} has the topic id {topic_id}, the metadata log has {known[partition]}"
+                )
+        for partition in broker.logs:
+            if partition not in known:
+                LOG.warning("%s is not in the metadata log, and is not served", partition)
 
     def _adopt(self, now_ms: int) -> None:
         """Take the partitions of a directory that no broker has had into the registry."""

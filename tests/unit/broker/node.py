@@ -41,16 +41,24 @@ def batch_of(*values: bytes, **fields: Any) -> memoryview:
 class Node:
     """A broker on ``files``, and its host: ``settle`` runs flushes and work until nothing is left."""
 
-    def __init__(self, files: DataFiles | None = None, *, durability: Any = "fsync", **configs: Any) -> None:
+    def __init__(
+        self,
+        files: DataFiles | None = None,
+        path: str = "/data",
+        *,
+        now_ms: int = NOW,
+        durability: Any = "fsync",
+        **configs: Any,
+    ) -> None:
         self.files = MemoryFiles() if files is None else files
-        self.now_ms = NOW
+        self.path, self.now_ms = path, now_ms
         self._configs = {"transaction_state_log_num_partitions": 2, **configs}
         self._durability = durability
         self.broker = self._opened()
 
     def _opened(self) -> Broker:
         broker = open_broker(
-            self.files, "/data", BrokerConfig(**self._configs), now_ms=self.now_ms,
+            self.files, self.path, BrokerConfig(**self._configs), now_ms=self.now_ms,
             durability=self._durability,
         )  # fmt: skip
         self.broker = broker

@@ -8,9 +8,12 @@ import pytest
 
 from tests.unit.broker.node import COMMITTED, NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker.requests import FetchPartition, FetchRequest, NewTopic, OffsetQuery, ProduceRequest
+from txnkafka.coordinator import metadata_records
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import FlushUnderWayError
+from txnkafka.errors import FlushUnderWayError, KafkaError
 from txnkafka.model import TopicPartition
+from txnkafka.storage.formats.checkpoint import format_partition_metadata
+from txnkafka.storage.identity import random_uuid
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NONE = ErrorCode.NONE
@@ -35,6 +38,39 @@ def test_a_topic_is_there_until_it_is_deleted() -> None:
     assert node.append(batch_of(b"a")).error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.restart()
     assert not node.broker.image.topics
+
+
+@pytest.mark.parametrize("is_created_again", [False, True])
+def test_a_deletion_that_a_crash_interrupted_is_finished(is_created_again: bool) -> None:
+    """The registry has forgotten the topic, its directory is still there."""
+    node = Node()
+    node.create("t")
+    node.append(batch_of(b"a"))
+    image = node.broker.image
+    records = [metadata_records.remove_topic(image.topics["t"].topic_id)]
+    if is_created_again:
+        new_id = random_uuid()
+        records += [metadata_records.topic("t", new_id), metadata_records.partition(new_id, 0, 1, new_id)]
+    node.broker.metadata.append(records, NOW)
+    node.restart()
+    there = [entry.name for entry in node.files.list("/data") if entry.name.startswith("t-")]
+    assert there == (["t-0"] if is_created_again else [])
+    assert node.create("t") == (ErrorCode.TOPIC_ALREADY_EXISTS if is_created_again else NONE)
+    assert node.values() == []
+    assert node.append(batch_of(b"b")).base_offset == 0
+
+
+def test_a_partition_of_another_topic_is_not_served_as_this_one() -> None:
+    node = Node()
+    node.create("t")
+    path = "/data/t-0/partition.metadata"
+    node.close()
+    node.files.remove(path)
+    file = node.files.create(path)
+    file.write(0, [format_partition_metadata(random_uuid())])
+    file.close()
+    with pytest.raises(KafkaError, match=r"t-0 has the topic id .*, the metadata log has"):
+        Node(node.files)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened
 from tests.unit.storage.reads import read
 from txnkafka._core.scan import scan
 from txnkafka.errors import OutOfOrderSequenceError
+from txnkafka.storage.formats.checkpoint import EpochEntry
+from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import delete_old_segments, truncate_to
 from txnkafka.storage.recovery.log_loader import Start, open_log
@@ -180,6 +182,18 @@ def test_epochs_that_begin_behind_the_end_go_with_it() -> None:
     log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(), now_ms=NOW).log
     assert (log.log_end_offset, log.epochs.latest) == (1, 0)
     assert content(log.files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_epoch_that_begins_at_the_log_end_is_not_in_the_log(clean: bool) -> None:
+    """As a broker leaves it that becomes the leader and writes nothing."""
+    log = opened()
+    append(log)
+    log.set_epochs(LeaderEpochs([EpochEntry(0, 0), EpochEntry(5, 1)]))
+    log.close()
+    start = Start(clean, log.recovery_point)
+    log = open_log(log.files, DIRECTORY, log.topic_partition, log.config, start, now_ms=NOW).log
+    assert (log.log_end_offset, log.epochs.latest) == (1, 0)
 
 
 @pytest.mark.parametrize("clean", [True, False])
