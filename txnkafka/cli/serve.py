@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,8 +12,10 @@ from txnkafka.cli.command import Command
 from txnkafka.cli.output import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from txnkafka.broker.broker_config import BrokerConfig
+    from txnkafka.broker.durability import Mode
     from txnkafka.cli.output import Messages
 
 __all__ = ["serve"]
@@ -117,26 +120,35 @@ def serve(
 
     Exit status: 0 stopped by a signal, 2 failure.
     """
-    from txnkafka.broker.broker import open_broker
     from txnkafka.broker.broker_config import BrokerConfig
-    from txnkafka.env import LocalDataFiles, SystemClock
-    from txnkafka.server import tcp
-    from txnkafka.server.topics_at_start import create_topics
 
-    _log_to(messages)
     try:
         settings = BrokerConfig.of(_once("--config", config))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     topics = _once("--create-topic", create_topic)
-    clock = SystemClock()
-    broker = open_broker(
-        LocalDataFiles(), data, settings, now_ms=clock.now_ms(),
-        durability="page_cache" if durability == "page_cache" else "fsync",
-    )  # fmt: skip
-    create_topics(broker, topics, clock)
-    tcp.serve(broker, clock, *listen, _print_address)
+    with _logging_to(messages):
+        _serve(data, settings, topics, listen, "page_cache" if durability == "page_cache" else "fsync")
     return 0
+
+
+def _serve(
+    data: str, settings: BrokerConfig, topics: dict[str, int], listen: tuple[str, int], durability: Mode
+) -> None:
+    from txnkafka.broker.broker import open_broker
+    from txnkafka.env import LocalDataFiles, SystemClock
+    from txnkafka.server import tcp
+    from txnkafka.server.topics_at_start import create_topics
+
+    clock = SystemClock()
+    broker = open_broker(LocalDataFiles(), data, settings, now_ms=clock.now_ms(), durability=durability)
+    try:
+        create_topics(broker, topics, clock)
+        tcp.serve(broker, clock, *listen, _print_address)
+    except BaseException:
+        broker.data.abandon()  # what is not durable is left to the recovery of the next start
+        raise
+    broker.close()
 
 
 def _once(option: str, pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
@@ -174,8 +186,13 @@ class _MessageHandler(logging.Handler):
             self._messages.detail(text)
 
 
-def _log_to(messages: Messages) -> None:
+@contextmanager
+def _logging_to(messages: Messages) -> Iterator[None]:
     logger = logging.getLogger("txnkafka")
-    logger.addHandler(_MessageHandler(messages))
+    handler = _MessageHandler(messages)
+    logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if messages.verbosity > 0 else logging.INFO)
-    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.flush import Flush
     from txnkafka.env import Clock
-    from txnkafka.storage.work import Work
 
 __all__ = ["BrokerHost", "Loop"]
 
@@ -64,7 +63,7 @@ class BrokerHost:
         self._on_failure = on_failure
         self._executor = ThreadPoolExecutor(1, "txnkafka-flush")
         self._is_scheduled = False
-        self._has_failed = False
+        self._is_over = False
         self._timer: Timer | None = None
         self._timer_ms = 0
 
@@ -78,19 +77,25 @@ class BrokerHost:
             self._is_scheduled = True
             self._loop.call_soon(self._turn)
 
+    def stop(self) -> None:
+        """Begin nothing any more."""
+        self._is_over = True
+
     def close(self) -> None:
-        """Run nothing any more."""
-        self._has_failed = True
+        """Begin nothing any more, and wait for what is under way; its end is not heard of."""
+        self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
         self._executor.shutdown()
 
     def _turn(self) -> None:
         self._is_scheduled = False
-        if self._has_failed:
+        if self._is_over:
             return
         try:
             self._on_turn()
+            if self._is_over:
+                return
             deadline = self.broker.advance(self.now_ms())
             self._begin()
             self._call_at(deadline)
@@ -122,7 +127,7 @@ class BrokerHost:
             self._fail(failure)
         self._turn()
 
-    def _worked(self, work: Work, ran: Future[Any]) -> None:
+    def _worked(self, work: Any, ran: Future[Any]) -> None:
         try:
             error = ran.exception()
             if error is not None and not isinstance(error, Exception):
@@ -147,5 +152,5 @@ class BrokerHost:
         self._turn()
 
     def _fail(self, error: BaseException) -> None:
-        self._has_failed = True
+        self._is_over = True
         self._on_failure(error)

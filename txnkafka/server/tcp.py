@@ -38,9 +38,9 @@ _WILDCARDS: Final = ("0.0.0.0", "::")
 def serve(
     broker: Broker, clock: Clock, host: str, port: int, on_listening: Callable[[str, int], None]
 ) -> None:
-    """Serve the broker on an address until SIGTERM or SIGINT, then close it. ``on_listening`` is called with
-    the address when clients can connect. Raises OSError when it cannot be listened on, and what the broker
-    raises."""
+    """Serve the broker on an address until SIGTERM or SIGINT; it is idle then, and the caller closes it.
+    ``on_listening`` is called with the address when clients can connect. Raises OSError when it cannot be
+    listened on, and what the broker raises, which is not to be used any more then."""
     loop = _new_event_loop()
     try:
         loop.run_until_complete(Server(broker, clock, loop).run(host, port, on_listening))
@@ -73,7 +73,7 @@ class Server:
         self.host = BrokerHost(broker, loop, clock, on_turn=self._on_turn, on_failure=self._on_failure)
 
     async def run(self, host: str, port: int, on_listening: Callable[[str, int], None]) -> None:
-        """Listen, serve until ``stop``, close the broker."""
+        """Listen, and serve until ``stop``."""
         listener = await self._loop.create_server(
             lambda: Connection(self), host, port, backlog=LISTEN_BACKLOG
         )
@@ -90,7 +90,6 @@ class Server:
             for connection in list(self.connections):
                 connection.abort()
             self.host.close()
-        self.broker.close()
 
     def stop(self) -> None:
         """Accept and read nothing more; end when what was acknowledged is sent."""
@@ -122,6 +121,7 @@ class Server:
             connection, _ = self._answered.popitem()
             connection.serve()
         if self.is_stopping and not self._drained.done() and self._is_drained():
+            self.host.stop()  # a flush that nobody waits for is left to the close
             self._drained.set_result(None)
 
     def _is_drained(self) -> bool:

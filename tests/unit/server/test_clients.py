@@ -251,10 +251,13 @@ def test_aiokafka(broker: Serving) -> None:
 # Ends
 
 
-@pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "SIGKILL"])
-def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path, end: str) -> None:
+@pytest.mark.parametrize(
+    ("durability", "end"),
+    [("fsync", "SIGTERM"), ("page_cache", "SIGINT"), ("fsync", "SIGKILL"), ("page_cache", "SIGKILL")],
+)
+def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path, durability: str, end: str) -> None:
     data = tmp_path / "data"
-    with Serving(data, "--create-topic", "t:1") as first:
+    with Serving(data, "--create-topic", "t:1", "--durability", durability) as first:
         client = producer(first, "t")
         transaction(client, "t", b"committed")
         transaction(client, "t", b"aborted", commit=False)
