@@ -24,7 +24,10 @@ def test_every_command() -> None:
     assert [name for name in COMMANDS if f"`{name}`" not in TEXT] == []
 
 
-@pytest.mark.parametrize("name", ["ls", "cat", "dump", "verify", "lso", "stats", "export", "serve", "spark-bundle"])
+NAMES = ["ls", "cat", "dump", "verify", "lso", "stats", "export", "serve", "spark-bundle"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_option(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
