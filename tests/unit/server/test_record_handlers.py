@@ -10,6 +10,7 @@ from tests.unit.broker.node import batch_of
 from tests.unit.server.wire_node import WireNode, node, topic_id, transactional, versions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.context import CloseConnection
+from txnkafka.storage.log.log_slice import LogSlice
 from txnkafka.wire.messages import fetch, produce
 
 
@@ -145,3 +146,18 @@ def test_a_fetch_waits_until_records_come_and_can_be_withdrawn() -> None:
     produced(of, 9, batch_of(b"a"))
     ((data,),) = (found.partitions for answer in answers for found in answer.responses)
     assert len(data.records) == len(batch_of(b"a"))
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_records_that_cannot_be_read(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = node()
+    of.append(batch_of(b"a"))
+
+    def fails(_: LogSlice) -> memoryview:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(LogSlice, "read", fails)
+    ((data,),) = (found.partitions for found in fetched(of, version).responses)
+    old, new = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR
+    assert data.error_code == (new if version >= 6 else old)
+    assert (data.high_watermark, len(data.records)) == (-1, 0)

@@ -10,6 +10,7 @@ An error is answered at once; Kafka may wait for records of other partitions fir
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.requests import FetchedPartition, FetchPartition
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from txnkafka.server.fetch_sessions import Key, Wanted
 
 __all__ = ["handle"]
+
+LOG = logging.getLogger("txnkafka.server")
 
 
 def handle(
@@ -110,7 +113,11 @@ def _data(index: int, fetched: FetchedPartition, version: int) -> PartitionData:
     records: memoryview | bytes = b""
     if fetched.records is not None:
         with fetched.records:
-            records = fetched.records.read()
+            try:
+                records = fetched.records.read()
+            except OSError as failed:
+                LOG.error("partition %d of a fetch cannot be read: %s", index, failed)
+                fetched = FetchedPartition(ErrorCode.KAFKA_STORAGE_ERROR)
     error = fetched.error
     if error == ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
