@@ -20,6 +20,8 @@ from txnkafka.coordinator.metadata_records import decode_metadata, encode_leader
 from txnkafka.env import make_directories, replace_file
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.model import TopicPartition
+from txnkafka.storage.formats.checkpoint import format_partition_metadata
+from txnkafka.storage.formats.layout import PARTITION_METADATA
 from txnkafka.storage.log.log_records import records_of_log
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.recovery.log_loader import Start, open_log
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["METADATA_PARTITION", "MetadataLog"]
 
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
+_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 _CONFIG: Final = LogConfig(
     segment_bytes=1 << 30, retention_ms=-1, retention_bytes=-1, cleanup_policy="delete",
     max_message_bytes=8 << 20,
@@ -53,6 +56,9 @@ class MetadataLog:
     def __init__(self, files: DataFiles, data_path: str, node_id: int, *, now_ms: int) -> None:
         directory = files.join(data_path, str(METADATA_PARTITION))
         make_directories(files, directory)
+        metadata_path = files.join(directory, PARTITION_METADATA)
+        if not files.exists(metadata_path):
+            replace_file(files, metadata_path, format_partition_metadata(_TOPIC_ID))
         self.node_id = node_id
         self.image = ClusterImage()
         # Kafka trusts nothing here either: every start looks at the whole log

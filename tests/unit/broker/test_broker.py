@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.broker.node import COMMITTED, NOW, UNCOMMITTED, Node, Producer, batch_of
+from txnkafka import LogDir
 from txnkafka.broker.requests import FetchPartition, FetchRequest, NewTopic, OffsetQuery, ProduceRequest
 from txnkafka.coordinator import metadata_records
+from txnkafka.env import LocalDataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import FlushUnderWayError, KafkaError
+from txnkafka.logdir.verify.report import verify
 from txnkafka.model import TopicPartition
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.identity import random_uuid
@@ -38,6 +42,19 @@ def test_a_topic_is_there_until_it_is_deleted() -> None:
     assert node.append(batch_of(b"a")).error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.restart()
     assert not node.broker.image.topics
+
+
+def test_what_a_broker_leaves_is_sound(tmp_path: Path) -> None:
+    """After a clean stop, by every check of ``verify``."""
+    node = Node(LocalDataFiles(), str(tmp_path))
+    node.create("t")
+    producer = Producer(node)
+    producer.send(b"a")
+    producer.end()
+    producer.send(b"b")
+    producer.end(commit=False)
+    node.close()
+    assert [finding.code for finding in verify(LogDir(tmp_path)).findings] == []
 
 
 @pytest.mark.parametrize("is_created_again", [False, True])
