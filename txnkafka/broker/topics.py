@@ -172,6 +172,15 @@ class Topics:
             )
             self._create(topic, lambda result: self._internal_created(result), False, now_ms)
 
+    def when_created(self, name: str, call: Callable[[TopicResult], None]) -> bool:
+        """Call when the creation of a topic that is under way has succeeded or failed; False, and no call,
+        when none is under way."""
+        waiting = self._in_creation.get(name)
+        if waiting is None:
+            return False
+        waiting.append(call)
+        return True
+
     def _internal_created(self, result: TopicResult) -> None:
         if result.error != ErrorCode.NONE:
             LOG.error("%s is not created: %s", result.name, result.message or result.error.name)

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.broker.node import Producer
 from tests.unit.server.wire_node import node, transactional, versions
 from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaStorageError
 from txnkafka.model import TopicPartition
 from txnkafka.wire.messages import add_partitions_to_txn as add_partitions
 from txnkafka.wire.messages import describe_producers
@@ -28,9 +29,31 @@ def test_find_coordinator(version: int) -> None:
     here = "NONE", 1, "localhost", 9092
     assert find(0) == here
     if version:
-        assert find(1) == ("COORDINATOR_NOT_AVAILABLE", -1, "", -1)
         assert find(1) == here
+        assert "__transaction_state" in of.broker.image.topics
         assert find(2) == ("INVALID_REQUEST", -1, "", -1)
+
+
+def test_the_coordinator_is_found_when_its_topic_is_there() -> None:
+    of, answers = node(), list[Any]()
+    of.send("FindCoordinator", 6, {"key_type": 1, "coordinator_keys": ("x", "y")}, answers.append)
+    of.send("FindCoordinator", 3, {"key_type": 1, "key": "z"}, answers.append)
+    assert answers == []
+    of.settle()
+    first, second = answers
+    assert [each.error_code for each in first.coordinators] == [ErrorCode.NONE] * 2
+    assert (second.error_code, second.node_id) == (ErrorCode.NONE, 1)
+
+
+def test_no_coordinator_where_its_topic_cannot_be_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    of, answers = node(), list[Any]()
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise KafkaStorageError("the disk is full")
+
+    monkeypatch.setattr(of.broker.metadata, "append", fails)
+    of.send("FindCoordinator", 3, {"key_type": 1, "key": "z"}, answers.append)
+    assert answers[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 @versions("InitProducerId")
