@@ -13,8 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.durability import error_code
-from txnkafka.broker.requests import DeletedTopic, NewTopic, TopicResult
-from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, metadata_records
+from txnkafka.broker.internal_topics import topic_by_default
+from txnkafka.broker.requests import DeletedTopic, TopicResult
+from txnkafka.coordinator import TRANSACTION_STATE_TOPIC, metadata_records
 from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError, KafkaError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from txnkafka.broker.broker import Broker
+    from txnkafka.broker.requests import NewTopic
     from txnkafka.coordinator.metadata_records import LogRecord
 
 __all__ = ["Topics"]
@@ -145,7 +147,7 @@ class Topics:
     ) -> None:
         """Create topics that a client has named, with the defaults of the broker. A topic that is there, or
         was being created, is no error."""
-        wanted = [NewTopic(name) for name in names]
+        wanted = [topic_by_default(name, self._broker.config) for name in names]
 
         def created(results: list[TopicResult]) -> None:
             ok = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
@@ -156,27 +158,16 @@ class Topics:
     def create_internal(self, name: str, now_ms: int) -> None:
         """Create one of Kafka's own topics, unless that is under way."""
         if name not in self._in_creation:
-            config = self._broker.config
-            is_transactions = name == TRANSACTION_STATE_TOPIC
-            topic = NewTopic(
-                name,
-                config.transaction_state_log_num_partitions
-                if is_transactions
-                else config.offsets_topic_num_partitions,
-                configs=_internal_configs(
-                    name,
-                    config.transaction_state_log_segment_bytes
-                    if is_transactions
-                    else config.offsets_topic_segment_bytes,
-                ),
-            )
-            self._create(topic, lambda result: self._internal_created(result), False, now_ms)
+            self._create(topic_by_default(name, self._broker.config), _log_failure, False, now_ms)
 
-    def _internal_created(self, result: TopicResult) -> None:
-        if result.error != ErrorCode.NONE:
-            LOG.error("%s is not created: %s", result.name, result.message or result.error.name)
-        elif result.name == TRANSACTION_STATE_TOPIC:
-            self._broker.transactions.on_created()
+    def when_created(self, name: str, call: Callable[[TopicResult], None]) -> bool:
+        """Call when the creation of a topic that is under way has succeeded or failed; False, and no call,
+        when none is under way."""
+        waiting = self._in_creation.get(name)
+        if waiting is None:
+            return False
+        waiting.append(call)
+        return True
 
     def _create(
         self, topic: NewTopic, reply: Callable[[TopicResult], None], validate_only: bool, now_ms: int
@@ -229,6 +220,8 @@ class Topics:
         )
 
     def _created(self, result: TopicResult) -> None:
+        if result.name == TRANSACTION_STATE_TOPIC and result.error == ErrorCode.NONE:
+            self._broker.transactions.on_created()
         for reply in self._in_creation.pop(result.name, ()):
             reply(result)
 
@@ -365,6 +358,11 @@ class Topics:
         )
 
 
+def _log_failure(result: TopicResult) -> None:
+    if result.error != ErrorCode.NONE:
+        LOG.error("%s is not created: %s", result.name, result.message or result.error.name)
+
+
 def _there_already(name: str) -> TopicResult:
     return TopicResult(name, ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
 
@@ -381,19 +379,3 @@ def _collision(name: str, topics: Iterable[str]) -> str | None:
         return None
     same = name.replace(".", "_")
     return next((each for each in topics if each.replace(".", "_") == same and each != name), None)
-
-
-def _internal_configs(name: str, segment_bytes: int) -> dict[str, str | None]:
-    if name == CONSUMER_OFFSETS_TOPIC:
-        return {
-            "compression.type": "producer",
-            "cleanup.policy": "compact",
-            "segment.bytes": str(segment_bytes),
-        }
-    return {
-        "compression.type": "uncompressed",
-        "cleanup.policy": "compact",
-        "min.insync.replicas": "1",
-        "segment.bytes": str(segment_bytes),
-        "unclean.leader.election.enable": "false",
-    }

@@ -275,6 +275,33 @@ def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path, durabili
         assert values(second, "t") == [b"committed", b"next"]
 
 
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL"])
+def test_an_end_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path, end: str) -> None:
+    data, acknowledged = tmp_path / "data", list[bytes]()
+
+    def delivered(error: Any, message: Any) -> None:
+        if error is None:
+            acknowledged.append(message.value())
+
+    with Serving(data, "--create-topic", "t:1") as first:
+        client = producer(first, **{"linger.ms": 1, "message.timeout.ms": 2000})
+        for number in range(5000):
+            client.produce("t", b"%d" % number, partition=0, on_delivery=delivered)
+            client.poll(0)
+        while len(acknowledged) < 500:
+            assert client.poll(WAIT) > 0
+        if end == "SIGKILL":
+            first.kill()
+        else:
+            assert first.stop() == 0
+        client.flush(WAIT)
+    assert len(acknowledged) >= 500
+    with Serving(data) as second:
+        found = values(second, "t")
+    assert found[: len(acknowledged)] == acknowledged
+    assert found == [b"%d" % number for number in range(len(found))]
+
+
 def test_a_client_goes_on_after_a_restart(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with Serving(data, "--create-topic", "t:1") as first:

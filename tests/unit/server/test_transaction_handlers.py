@@ -9,9 +9,10 @@ import pytest
 from tests.unit.broker.node import Producer
 from tests.unit.server.wire_node import node, transactional, versions
 from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaStorageError
 from txnkafka.model import TopicPartition
 from txnkafka.wire.messages import add_partitions_to_txn as add_partitions
-from txnkafka.wire.messages import describe_producers
+from txnkafka.wire.messages import create_topics, describe_producers, metadata
 from txnkafka.wire.messages import write_txn_markers as markers
 
 
@@ -28,9 +29,31 @@ def test_find_coordinator(version: int) -> None:
     here = "NONE", 1, "localhost", 9092
     assert find(0) == here
     if version:
-        assert find(1) == ("COORDINATOR_NOT_AVAILABLE", -1, "", -1)
         assert find(1) == here
+        assert "__transaction_state" in of.broker.image.topics
         assert find(2) == ("INVALID_REQUEST", -1, "", -1)
+
+
+def test_the_coordinator_is_found_when_its_topic_is_there() -> None:
+    of, answers = node(), list[Any]()
+    of.send("FindCoordinator", 6, {"key_type": 1, "coordinator_keys": ("x", "y")}, answers.append)
+    of.send("FindCoordinator", 3, {"key_type": 1, "key": "z"}, answers.append)
+    assert answers == []
+    of.settle()
+    first, second = answers
+    assert [each.error_code for each in first.coordinators] == [ErrorCode.NONE] * 2
+    assert (second.error_code, second.node_id) == (ErrorCode.NONE, 1)
+
+
+def test_no_coordinator_where_its_topic_cannot_be_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    of, answers = node(), list[Any]()
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise KafkaStorageError("the disk is full")
+
+    monkeypatch.setattr(of.broker.metadata, "append", fails)
+    of.send("FindCoordinator", 3, {"key_type": 1, "key": "z"}, answers.append)
+    assert answers[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 @versions("InitProducerId")
@@ -187,3 +210,21 @@ def test_list_transactions(version: int) -> None:
     if version >= 2:
         assert of.ask("ListTransactions", version, transactional_id_pattern="y").transaction_states == ()
         assert of.ask("ListTransactions", version, transactional_id_pattern="(").error_code == 128
+
+
+@pytest.mark.parametrize("created_by", ["CreateTopics", "Metadata"])
+def test_a_client_may_create_the_coordinator_s_topic(created_by: str) -> None:
+    of, name = node(), "__transaction_state"
+    if created_by == "CreateTopics":
+        topics: Any = (create_topics.CreatableTopic(name=name, num_partitions=3, replication_factor=1),)
+    else:
+        topics = (metadata.MetadataRequestTopic(name=name),)
+    of.ask(created_by, 7, topics=topics)
+    answer = of.ask("FindCoordinator", 3, key_type=1, key="x")
+    assert answer.error_code == ErrorCode.NONE
+    count = 3 if created_by == "CreateTopics" else of.broker.config.transaction_state_log_num_partitions
+    assert len(of.broker.image.topics[name].partitions) == count
+    answer = of.ask("InitProducerId", 5, transactional_id="x", transaction_timeout_ms=1000)
+    assert (answer.error_code, answer.producer_epoch) == (ErrorCode.NONE, 0)
+    of.restart()
+    assert of.broker.transactions.describe("x").state == "Empty"

@@ -2,8 +2,8 @@
 
 Versions 0 to 6. Version 0 asks for groups only, 1 adds kind 1, transactions; from 4 on there are several keys
 (KIP-699); 6 has kind 2, share groups, which this broker does not serve: INVALID_REQUEST. The first
-transactional id that is asked for creates ``__transaction_state``, and is answered COORDINATOR_NOT_AVAILABLE
-meanwhile.
+transactional id that is asked for creates ``__transaction_state``, and is answered when that is there; Kafka
+answers COORDINATOR_NOT_AVAILABLE at once, and clients sleep before they ask again.
 """
 
 from __future__ import annotations
@@ -25,26 +25,36 @@ __all__ = ["handle"]
 
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
+_TOPIC: Final = "__transaction_state"
 
 
 def handle(
     broker: Broker, request: FindCoordinatorRequest, version: int, context: Context, reply: Reply
 ) -> None:
-    """Answer at once."""
+    """Answer at once, but for a coordinator whose topic is being created."""
     keys = request.coordinator_keys if version >= 4 else (request.key,)
-    found = [_find(broker, request.key_type, key, context) for key in keys]
+
+    def answer(_: object = None) -> None:
+        found = [_find(broker, request.key_type, key, context) for key in keys]
+        reply(_response(found, version))
+
+    is_there = request.key_type != _TRANSACTION or all(
+        broker.transactions.find(key) == ErrorCode.NONE for key in keys
+    )
+    if is_there or not broker.topics.when_created(_TOPIC, answer):
+        answer()
+
+
+def _response(found: list[Coordinator], version: int) -> FindCoordinatorResponse:
     if version >= 4:
-        reply(FindCoordinatorResponse(coordinators=tuple(found)))
-        return
+        return FindCoordinatorResponse(coordinators=tuple(found))
     (one,) = found
-    reply(
-        FindCoordinatorResponse(
-            error_code=one.error_code,
-            error_message=one.error_message,
-            node_id=one.node_id,
-            host=one.host,
-            port=one.port,
-        )
+    return FindCoordinatorResponse(
+        error_code=one.error_code,
+        error_message=one.error_message,
+        node_id=one.node_id,
+        host=one.host,
+        port=one.port,
     )
 
 
