@@ -27,7 +27,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 STEPS = 200
-RUNS = 20_000 if LONG else 400
+RUNS = 20_000 if LONG else 200
 FAULTS = ("data", "prepare", "markers", "ongoing")
 
 
