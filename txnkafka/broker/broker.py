@@ -62,16 +62,21 @@ def open_broker(
     opened: list[MetadataLog] = []
 
     def on_locked(identity: MetaProperties) -> None:
-        opened.append(MetadataLog(files, path, identity.node_id or 1, now_ms=now_ms))
+        node_id = 1 if identity.node_id is None else identity.node_id
+        opened.append(MetadataLog(files, path, node_id, now_ms=now_ms))
 
-    data = DataDirectory(
-        files, path, lambda topic: config.log_config(opened[0].image.topic_configs(topic)),
-        now_ms=now_ms, on_locked=on_locked,
-    )  # fmt: skip
+    data: DataDirectory | None = None
     try:
+        data = DataDirectory(
+            files, path, lambda topic: config.log_config(opened[0].image.topic_configs(topic)),
+            now_ms=now_ms, on_locked=on_locked,
+        )  # fmt: skip
         return Broker(data, opened[0], config, now_ms=now_ms, durability=durability)
     except BaseException:
-        data.abandon()
+        for metadata in opened:
+            metadata.log.release()
+        if data is not None:
+            data.abandon()
         raise
 
 

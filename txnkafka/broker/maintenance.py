@@ -34,7 +34,6 @@ class Maintenance:
         self._next_flush_ms = now_ms + FLUSH_CHECK_MS
         self._next_checkpoint_ms = now_ms + CHECKPOINT_MS
         self._next_upkeep_ms = now_ms + broker.config.log_retention_check_interval_ms
-        self._next_clean_ms = now_ms + broker.config.log_cleaner_backoff_ms
 
     def advance(self, now_ms: int) -> int:
         """Ask for what is due; returns when something is due next."""

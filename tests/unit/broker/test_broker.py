@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ import pytest
 from tests.unit.broker.node import COMMITTED, NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka import LogDir
 from txnkafka.broker.requests import FetchPartition, FetchRequest, NewTopic, OffsetQuery, ProduceRequest
+from txnkafka.config import LogConfig
 from txnkafka.coordinator import metadata_records
 from txnkafka.env import LocalDataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import FlushUnderWayError, KafkaError
 from txnkafka.logdir.verify.report import verify
 from txnkafka.model import TopicPartition
+from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.identity import random_uuid
+from txnkafka.testing.memory_files import MemoryFiles
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NONE = ErrorCode.NONE
@@ -42,6 +46,16 @@ def test_a_topic_is_there_until_it_is_deleted() -> None:
     assert node.append(batch_of(b"a")).error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.restart()
     assert not node.broker.image.topics
+
+
+def test_the_node_may_have_the_id_0() -> None:
+    files = MemoryFiles()
+    DataDirectory(files, "/data", lambda topic: LogConfig(), now_ms=NOW, node_id=0).close()
+    node = Node(files)
+    node.create("t")
+    assert node.broker.node_id == 0
+    assert node.broker.image.topics["t"].partitions[0].replicas == [0]
+    assert json.loads(files.read("/data/__cluster_metadata-0/quorum-state", 1000))["leaderId"] == 0
 
 
 def test_what_a_broker_leaves_is_sound(tmp_path: Path) -> None:

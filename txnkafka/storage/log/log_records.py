@@ -32,6 +32,8 @@ def records_of_log(log: PartitionLog) -> Iterator[Record]:
             for _, _, index in reader.windows():
                 selected = SelectedBatches(reader.read, index, select(index), settled=reader.guard)
                 for columns in decoder.chunks(selected):
-                    yield from (each for each in records_of(columns) if each.offset >= log.log_start_offset)
+                    for record in records_of(columns):
+                        if record.offset >= log.log_start_offset:
+                            yield record
         finally:
             reader.close()
