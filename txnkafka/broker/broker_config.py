@@ -48,7 +48,6 @@ class BrokerConfig:
     message_max_bytes: int = _number(1_048_588, 0)
     fetch_max_bytes: int = _number(57_671_680, 1024)
     socket_request_max_bytes: int = _number(104_857_600, 1)
-    log_cleaner_backoff_ms: int = _number(15_000, 0, _INT64_MAX)
     log_retention_check_interval_ms: int = _number(300_000, 1, _INT64_MAX)
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
 
