@@ -101,7 +101,7 @@ def left_to_long() -> str:
     once = [each.workload.__name__ for each in REFERENCES if not each.twice]
     whole = [each.workload.__name__ for each in REFERENCES if not each.fails]
     return (
-        f"{len(REFERENCES)} workloads. Left to make long: all crash states instead of a sample;\n"
+        f"{len(REFERENCES)} workloads. Left to make long: thousands of crash states instead of hundreds;\n"
         f"  a second power cut of {', '.join(once)};\n"
         f"  calls that fail of {', '.join(whole)}"
     )
