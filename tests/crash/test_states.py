@@ -1,5 +1,5 @@
-"""Every reference workload keeps its promises: when the power is cut, when it is cut again while that is
-mended, and when calls fail. ``make long`` takes all states, ``make test`` a sample of the larger ones."""
+"""Every reference workload keeps its promises when the power is cut, when it is cut again during recovery,
+and when calls fail. ``make long`` checks all states, ``make test`` a sample of the larger workloads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conftest import LONG
 from tests.crash.explore import FAULTS, explore, fail_each_call
 from tests.crash.workloads import REFERENCES, Reference
 
-TWICE, BELOW = (1000, 20) if LONG else (60, 10)  # with more, one workload takes half an hour
+TWICE, BELOW = (1000, 20) if LONG else (60, 10)  # more would take half an hour for one workload
 ONCE = FAULTS if LONG else FAULTS[::2]
 
 

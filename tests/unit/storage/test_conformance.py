@@ -1,8 +1,8 @@
 """Every line of the conformance list for logs is a test whose name begins with it, or has its reason here.
 
-The list was drawn from Apache Kafka's own tests at version 4.3.1 (ProducerStateManagerTest,
-UnifiedLogTest, TransactionIndexTest, LogCleanerTest, the tests of record batches, LogValidatorTest) and
-numbered from 1 to 133. Tests carry group and number, as in ``test_ul_39_…``; one line may have several.
+The list was drawn from Apache Kafka's own tests at version 4.3.1 (ProducerStateManagerTest, UnifiedLogTest,
+TransactionIndexTest, LogCleanerTest, the tests of record batches, LogValidatorTest) and numbered from 1 to
+133. Tests carry group and number, as in ``test_ul_39_…``; one line may have several.
 """
 
 from __future__ import annotations

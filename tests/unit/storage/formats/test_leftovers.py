@@ -1,4 +1,4 @@
-"""What a crash has left half done, by names alone."""
+"""Files that a crash left half done, classified by name alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Producer snapshots: the specification's example, what is refused, and that no damage passes."""
+"""Producer snapshots: the specification's example, refused files, and that all damage is detected."""
 
 from __future__ import annotations
 

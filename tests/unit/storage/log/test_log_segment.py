@@ -1,4 +1,4 @@
-"""One segment: what is indexed, found, cut and kept of it."""
+"""One segment: which batches it indexes, finds, truncates and keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZE = len(data(count=1))
 
 
 def segment(count: int = 0, *, interval: int = 100, base: int = 0, step: int = 10) -> LogSegment:
-    """``count`` batches of one record each, their timestamps ``step`` apart."""
+    """Return a segment of ``count`` batches of one record each, their timestamps ``step`` apart."""
     files = MemoryFiles()
     make_directories(files, PATH)
     found = LogSegment(files, PATH, base, LogConfig(index_interval_bytes=interval), created_ms=NOW)
@@ -39,7 +39,7 @@ def times(of: LogSegment) -> list[tuple[int, int]]:
 
 
 def test_an_entry_when_more_than_the_interval_lies_behind_the_last() -> None:
-    """Offset and position of the batch that comes then; the first batch is never indexed."""
+    """An entry has the offset and the position of the next batch; the first batch is never indexed."""
     found = segment(8, interval=2 * SIZE)
     assert offsets(found) == [(3, 3 * SIZE), (6, 6 * SIZE)]
     assert times(found) == [(NOW + 30, 3), (NOW + 60, 6)]

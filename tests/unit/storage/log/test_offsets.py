@@ -1,4 +1,4 @@
-"""``log start <= high watermark <= log end`` in every log, whatever it is made of and however it is cut."""
+"""``log start <= high watermark <= log end`` in every log, however it was loaded and truncated."""
 
 from __future__ import annotations
 
