@@ -59,7 +59,7 @@ class _Segment:
         assert log is not None
         batches = scan(log)
         size = sum(batches.size)
-        assert size == len(log), f"{len(log) - size} bytes after the last batch of {self._path}"
+        assert size == len(log), f"{len(log) - size} bytes behind the last batch of {self._path}"
         if size or not is_last:
             self._check_offset_index(batches, size)
             self._check_time_index(batches)

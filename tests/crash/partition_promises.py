@@ -316,7 +316,7 @@ def _check_log(log: PartitionLog, found: Sequence[Entry], history: History) -> S
     assert fitting, f"a hole, or something that was never there: {found}"
     for segment in log.segments:
         size = sum(size for index in segment.windows() for size in index.size)
-        assert size == segment.size, f"{segment.path('log')} ends with {segment.size - size} bytes that are no batch"
+        assert size == segment.size, f"{segment.path('log')} ends with {segment.size - size} bytes of no batch"
     _check_transactions(log, found, fitting[0])
     if history.start <= start:  # an unfinished deletion has truncated them already
         _check_epochs(log)
@@ -374,4 +374,4 @@ def _check_aborted(
         else:
             latest = left[0] if left else each.last_offset
             assert each.data[0].first_offset <= entry.first_offset <= latest, (read, each, told)
-    assert not found, f"{found} are not aborted, or not in {read}"
+    assert not found, f"{found} were not aborted, or do not lie in {read}"
