@@ -1,4 +1,5 @@
-"""The runner: what is no bug, no patch or no program, or says something else, is not counted as a notice."""
+"""The runner counts only the recorded failure as noticing a bug: not an unchanged package, a broken program,
+or another message."""
 
 from __future__ import annotations
 
@@ -137,7 +138,7 @@ def test_every_process_must_have_had_the_copy(
 
 
 def test_a_process_of_the_copy_notes_where_its_package_lies(tmp_path: Path) -> None:
-    """As Spark's workers do it: only PYTHONPATH tells them of the copy."""
+    """Spark's workers find the copy by PYTHONPATH alone."""
     with prepared(parse_patch("canary", HEAD)) as top:
         notes = tmp_path / "notes"
         environment = {**os.environ, "PYTHONPATH": str(top), NOTES: str(notes)}
@@ -177,9 +178,9 @@ def test_each_test_that_is_named_has_to_notice() -> None:
     [
         (
             ["-    return what_was_there_once\n"],
-            "these lines stand 0 times in txnkafka/storage/formats/layout.py",
+            "these lines occur 0 times in txnkafka/storage/formats/layout.py",
         ),
-        (["-\n", "+x = 1\n"], "these lines stand "),
+        (["-\n", "+x = 1\n"], "these lines occur"),
     ],
 )
 def test_a_patch_that_does_not_fit(lines: list[str], text: str) -> None:
