@@ -1,4 +1,4 @@
-"""Planted faults of what stands beside the log: indexes, snapshots, checkpoints, names."""
+"""Planted faults in the files beside the log: indexes, snapshots, checkpoints, names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a path may be, and what is missing or in the way."""
+"""Valid paths of a log directory, and missing or unexpected files."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_an_interrupted_swap_is_seen_as_completed(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_swap_of_a_segment_that_was_split_is_seen_as_completed(tmp_path: Path) -> None:
-    """All segments from the first of the new ones to the end of the last are replaced."""
+    """All segments from the first to the last of the new ones are replaced."""
     directory = write_log(tmp_path, "t-0", {2 * i: [batch(2 * i)] for i in range(5)})
     (directory / f"{0:020d}.log.swap").write_bytes(batch(0, 1) + batch(1, 1))
     (directory / f"{4:020d}.log.swap").write_bytes(batch(5, 1) + batch(7, 1))
@@ -171,7 +171,7 @@ def test_an_interrupted_swap_of_a_segment_that_was_split_is_seen_as_completed(tm
 
 
 def test_a_swap_without_batches_is_seen_in_the_place_of_its_own_segment(tmp_path: Path) -> None:
-    """With none of the files that follow from the old one, as its owner will leave it."""
+    """Without the derived files of the old one, as its owner will leave it."""
     directory = write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)]})
     for base_offset in (0, 2):
         (directory / f"{base_offset:020d}.index").write_bytes(b"")

@@ -1,4 +1,4 @@
-"""What to read is checked once, and means the same from keywords and as a value."""
+"""A read request is validated once, and means the same as keywords and as a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What findings say is to be done does not contradict what they say is wrong."""
+"""The remedy of a finding does not contradict its message."""
 
 from __future__ import annotations
 

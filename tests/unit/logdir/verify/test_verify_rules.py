@@ -1,4 +1,4 @@
-"""verify: what is sound has no findings, what may rightly differ is not told, and what each option does."""
+"""verify: a valid directory has no findings, legal differences are not reported, and each option works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from txnkafka.logdir.verify.report import LEVELS, verify
 ROOT = Path(__file__).resolve().parents[4]
 DOCUMENTED = re.findall(r"^\| `([a-z-]+)`", (ROOT / "docs" / "findings.md").read_text(encoding="utf-8"), re.M)
 ELSEWHERE = {"bad-checkpoint", "bad-quorum-state", "coordinator-log-damaged"}
-# Kafka's own words and names of options that look like codes
+# Kafka's own terms, and options that look like codes
 NOT_CODES = {
     "high-watermark",
     "leader-epoch-checkpoint",
@@ -63,7 +63,7 @@ def test_the_docs_have_every_code_and_no_other() -> None:
     used = {word for word in words_of_the_sources() if word.split("-")[0] in first_words and "_" not in word}
     assert used - NOT_CODES - set(DOCUMENTED) == set(), "codes without documentation"
     said = {word.replace("_", "-") for word in words_of_the_sources()}
-    assert set(DOCUMENTED) - said == set(), "documentation of codes that nobody uses"
+    assert set(DOCUMENTED) - said == set(), "documentation of unused codes"
 
 
 def test_the_docs_have_the_usual_severities() -> None:
@@ -74,7 +74,7 @@ def test_the_docs_have_the_usual_severities() -> None:
     assert [code for code, (usual, _) in CODES.items() if usual not in severities[code].split(", ")] == []
 
 
-# What is sound
+# Valid directories
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])
@@ -88,7 +88,7 @@ def test_a_sound_directory(directory: LogDirectory, clean: bool, level: str, io:
 
 
 def test_only_one_segment_of_a_partition(directory: LogDirectory) -> None:
-    """Its files are checked; what came before is not known, and is not missed."""
+    """Its files are checked; the log before it is unknown, and not reported as missing."""
     directory.write()
     assert verify(LogDir(str(directory.file(8)))) == (1, 1, 4, 6, [])
 
@@ -107,7 +107,7 @@ def test_magic_0_and_1_are_counted_by_their_entries(directory: LogDirectory) -> 
 
 
 def test_a_directory_that_a_broker_writes(directory: LogDirectory) -> None:
-    """What is written after the segments were listed is nothing to tell of."""
+    """What is written after the segments were listed is not reported."""
     directory.write(clean=False)
     directory.file(20, "snapshot").write_bytes(write_snapshot([]))
     with directory.file(8).open("ab") as log:
