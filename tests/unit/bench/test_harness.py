@@ -1,4 +1,5 @@
-"""The harness: sides take turns, ratios are taken within a round, and sides that differ fail the run."""
+"""The harness: sides run in turn, ratios are computed within a round, and sides with different digests fail
+the run."""
 
 from __future__ import annotations
 

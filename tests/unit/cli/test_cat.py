@@ -1,4 +1,4 @@
-"""``txnkafka cat``: what is printed, where it begins and ends, what is said beside it."""
+"""``txnkafka cat``: the records it prints, where it begins and ends, and its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``txnkafka dump``: every kind of file, every format, damage, and what it does not know."""
+"""``txnkafka dump``: every kind of file, every format, damage, and unknown values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ NAME = "00000000000000000100"
 
 @pytest.fixture
 def dumped(run: Run, tmp_path: Path) -> Dump:
-    """Rows of a file with that content, without its path; checks that findings and exit status agree."""
+    """Return the rows of a file with this content, without its path; checks that findings and exit status
+    agree."""
 
     def dump(name: str, content: bytes, *options: str) -> list[Row]:
         path = tmp_path / name

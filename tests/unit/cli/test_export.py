@@ -1,4 +1,4 @@
-"""``txnkafka export``: the files it leaves, what it refuses, what it says."""
+"""``txnkafka export``: the files it writes, what it refuses, and its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame of the command line: help, exit statuses, one line for every error, what is loaded."""
+"""The frame of the command line: help, exit statuses, one line per error, imported modules."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_errors_of_the_system_are_one_line(
     monkeypatch.setattr(cat, "chosen_partitions", fail)
     answer = run("cat", log_dir)
     assert (answer.status, answer.stdout) == (2, "")
-    assert answer.stderr.lstrip("\n") == f"txnkafka: error: {text}\n"  # click leaves the line with ^C in it
+    assert answer.stderr.lstrip("\n") == f"txnkafka: error: {text}\n"  # click ends the line of ^C
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -1,4 +1,4 @@
-"""What ``txnkafka serve`` refuses before it listens; tests/unit/server has it with clients."""
+"""What ``txnkafka serve`` refuses before it listens; tests/unit/server has tests with clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``txnkafka spark-bundle``: the archive, options for spark-submit on stdout, what is needed on stderr."""
+"""``txnkafka spark-bundle``: the archive, options for spark-submit on stdout, instructions on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``txnkafka stats``: what its rows are about and how they look."""
+"""``txnkafka stats``: the content and the format of its rows."""
 
 from __future__ import annotations
 

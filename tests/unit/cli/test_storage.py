@@ -1,4 +1,4 @@
-"""Every command on a bucket behind plain HTTP, which needs an option; what a storage package says is one
+"""Every command on a bucket behind plain HTTP, which needs an option; errors of storage packages become one
 line."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def bucket(endpoint: str, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The directory in a bucket. Nothing of the machine's own settings reaches it."""
+    """Return a bucket with the directory, isolated from the settings of this machine."""
     for name in os.environ:
         if name.startswith(("AWS_", "FSSPEC_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
@@ -178,7 +178,7 @@ def test_options_are_for_addresses(run: Run, log_dir: Path) -> None:
 
 
 def test_a_panic_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Rust throws when it gives up is no Exception, and would pass by everybody who looks for one."""
+    """A panic of Rust is no subclass of Exception, so handlers for Exception miss it."""
 
     class PanicException(BaseException):
         pass

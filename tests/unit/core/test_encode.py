@@ -1,4 +1,4 @@
-"""Batches as Kafka's own classes wrote them, what is refused, and changes in place."""
+"""Encoded batches equal those of Kafka's own classes; refused input; changes in place."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_no_records_give_no_bytes() -> None:
 
 
 def small_records(count: int) -> list[PlainRecord]:
-    """Fixed seeds of lengths and times: small ones, now and then one that is not."""
+    """Return records whose lengths and times come from fixed seeds: mostly small ones, some large."""
     lengths = [(i * 37 % 90, i * 53 % 150) for i in range(count)]
     lengths[count // 2] = (3000, 10)
     return [PlainRecord(b"k" * key, b"v" * value, T0 + i * 7 % 300) for i, (key, value) in enumerate(lengths)]
@@ -111,7 +111,7 @@ def small_records(count: int) -> list[PlainRecord]:
 
 @pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 255, 256, 257, 600, 8191, 8192, 8193, 9000])
 def test_many_records_are_written_as_the_model_writes_them(count: int) -> None:
-    """Offset deltas of one, two and three bytes, blocks with a large record and without."""
+    """Offset deltas of one, two and three bytes, blocks with and without a large record."""
     records = small_records(count)
     expected = Batch(records=records).encode()
     assert encode_batch(InputColumns(**columns_of(records))) == expected
@@ -229,7 +229,7 @@ def test_columns_that_do_not_fit_together_are_refused(
 
 
 def test_more_than_a_batch_can_hold_is_refused_before_memory_is_taken() -> None:
-    gigabyte = bytes(1 << 30)  # never touched, so it costs nothing
+    gigabyte = bytes(1 << 30)  # its pages are never touched, so it uses no memory
     with pytest.raises(MessageTooLargeError, match=r"record 1 .* write several batches"):
         encode_batch([(None, gigabyte, 0), (None, gigabyte, 0)])
     with pytest.raises(MessageTooLargeError, match="record 0"):
@@ -275,7 +275,7 @@ def test_columns_that_change_meanwhile_give_an_error_or_a_mixture_never_a_crash(
     assert outcomes <= {bytearray, ValueError}
 
 
-# In place
+# Changes in place
 
 
 def test_base_offset_and_leader_epoch_leave_the_crc_alone() -> None:
@@ -369,7 +369,7 @@ def test_what_is_no_batch_is_refused_and_left_alone(
     with pytest.raises(InvalidRecordError, match=f"at byte {position} of {len(content)}"):
         change(buffer, position, **fields)
     assert buffer == content
-    buffer.clear()  # nobody holds it any more
+    buffer.clear()  # the encoder released it
 
 
 @pytest.mark.parametrize(("change", "fields"), CHANGES)

@@ -1,4 +1,5 @@
-"""TextWriter against the json, csv and base64 modules, at the edges of its buffers, and who holds what."""
+"""TextWriter, compared with the json, csv and base64 modules, at the edges of its buffers; lifetimes of its
+buffers."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def csv_model(*batches: Batch, encoding: str = "utf8", topic: str = TOPIC) -> by
     return b"".join(csv_row(topic, PARTITION, record, encoding) for record in expected(*batches))
 
 
-# Every kind of byte that is treated in a way of its own, often.
+# Every kind of byte that has its own treatment, often.
 PARTS = ["abcdefgh", '"', "\\", "\n", "\0", "\x7f", "\u00e9", "\u20ac", "\U0001f600", ",", "\r\n"]
 DAMAGED = [b"\xed\xa0\x80", b"\xed\xbf", b"\xf0\x9f", b"\xc0", b"\xff"]
 content = st.one_of(
@@ -187,7 +188,7 @@ def test_timestamp_type_of_magic_0() -> None:
     assert b"".join(TextWriter(TOPIC, 3).json_lines(columns)) == json_line(TOPIC, 3, record, "utf8")
 
 
-# UTF-8, exhaustively where it can be
+# UTF-8, exhaustively where possible
 
 
 def test_every_pair_of_bytes() -> None:
@@ -281,7 +282,7 @@ def test_nothing_to_write() -> None:
     assert list(TextWriter(TOPIC, 0).json_lines(RecordColumns(headers=True))) == []
 
 
-# Who holds what
+# Lifetimes
 
 
 def large() -> RecordColumns:
@@ -391,7 +392,7 @@ def test_csv_is_exact_in_a_file_and_escaped_on_a_terminal() -> None:
     assert row[5] == (
         "\\u001b]0;title\\u0007\\u000d\t\n\\u009b31m=cmd\\u202e\\u2028\\u2066\\u200f\\u061c\\u007f\"é€😀"
     )
-    assert row[6] == "/w==", "what is no UTF-8 is base64 there, too"
+    assert row[6] == "/w==", "bytes that are no UTF-8 are base64 there, too"
 
 
 def test_a_topic_that_is_no_utf_8() -> None:

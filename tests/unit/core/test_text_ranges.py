@@ -1,4 +1,4 @@
-"""Text of some of the records in columns: the lines are those of the whole."""
+"""Text of some of the records in columns: the lines equal those of the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths and addresses: which file system is meant, and what is said when it is not to be had."""
+"""Paths and addresses: which file system they select, and the errors when it is not available."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fsspec_registry() -> dict[str, Any]:
-    """What was imported so far; it decides before any package is looked for."""
+    """Return the registry of imported file systems; it is used before packages are searched."""
     found: dict[str, Any] = import_module("fsspec.registry")._registry
     return found
 

@@ -1,4 +1,5 @@
-"""Small files whole or not there, directories from above: in an order that a power cut cannot spoil."""
+"""Small files are whole or missing, and directories are created from the top: in an order that no power cut
+can break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links and special files: nothing is written through a link, and nothing waits for a FIFO."""
+"""Links and special files: no write follows a link, and no call waits for a FIFO."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_no_special_file_is_opened(tmp_path: Path, call: Callable[[str], object]
 
 
 def test_a_fifo_called_lock_holds_nobody_up(tmp_path: Path) -> None:
-    """Asked in another thread, so that this test ends, whatever happens."""
+    """Called in another thread, so that this test ends in any case."""
     fifo = str(tmp_path / ".lock")
     os.mkfifo(fifo)
     answers: list[object] = []
@@ -96,7 +96,7 @@ def test_a_fifo_called_lock_holds_nobody_up(tmp_path: Path) -> None:
 def test_a_fifo_that_takes_the_place_of_a_file_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the look and the opening."""
+    """It is replaced between the check and the opening."""
     fifo = str(tmp_path / ".lock")
     os.mkfifo(fifo)
     monkeypatch.setattr("txnkafka.env.file_lock.os.path.isfile", lambda path: True)

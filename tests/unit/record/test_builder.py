@@ -1,4 +1,4 @@
-"""Batches with every codec at every kind of level: content, framing, and what is refused."""
+"""Batches with every codec and every kind of level: content, framing, and refused arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CODEC = {codec.label: codec for codec in CompressionType}
 
 
 def payloads() -> dict[str, bytes]:
-    """What codecs treat differently: nothing, noise, text over the ends of blocks."""
+    """Return payloads that codecs treat differently: empty, noise, text across the ends of blocks."""
     source = random.Random(5)
     words = [source.randbytes(6) for _ in range(50)]
     text = b" ".join(source.choice(words) for _ in range(24_000))

@@ -1,4 +1,4 @@
-"""Options: what is taken, what it means, and what is refused with which words."""
+"""Options: valid values, their meanings, and the errors for invalid ones."""
 
 from __future__ import annotations
 

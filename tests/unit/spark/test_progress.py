@@ -1,4 +1,4 @@
-"""Progress of planning: silent when it is quick, one line on a terminal, the log elsewhere."""
+"""Progress of planning: silent when it is quick, one line on a terminal, log messages elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 
 class SteppingClock:
-    """Each look at it takes so many milliseconds."""
+    """A clock that advances by this many milliseconds with each call."""
 
     def __init__(self, step: int) -> None:
         self.step, self.now = step, 0
@@ -47,5 +47,5 @@ def test_elsewhere_the_log_says_it(caplog: pytest.LogCaptureFixture) -> None:
     out = io.StringIO()
     list(shown(range(4), 4, "partitions planned", clock=SteppingClock(1500), out=out))
     assert out.getvalue() == ""
-    # a look before the first item, then one or two after each: 3 s have passed after the second
+    # one call before the first item, then one or two after each: 3 s have passed after the second
     assert caplog.messages == ["partitions planned: 2 of 4", "partitions planned: 4 of 4"]

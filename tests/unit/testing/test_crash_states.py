@@ -1,4 +1,5 @@
-"""What a power cut may leave: exactly what was not synced, named and repeatable."""
+"""The states that a power cut may leave: they lose exactly what was not synced, have names and are
+repeatable."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ CALLS = ["create", "write", "truncate", "sync", "rename", "remove", "directory",
 
 
 def tree(disk: Disk, path: str = "", inode: int = 0) -> Iterator[tuple[str, bytes | None]]:
-    """Paths with contents; None for directories."""
+    """Yield paths with contents; None for directories."""
     for name, each in sorted(disk.names[inode].items()):
         yield f"{path}/{name}", disk.contents.get(each)
         if each in disk.names:
@@ -30,7 +31,7 @@ def at_the_end(files: MemoryFiles) -> list[dict[str, bytes | None]]:
 
 
 def contents(files: MemoryFiles, path: str) -> set[bytes | None]:
-    """What may be in a file in the end; None: no such file."""
+    """Return the possible contents of a file at the end; None: the file does not exist."""
     return {each.get(path) for each in at_the_end(files)}
 
 
@@ -299,7 +300,7 @@ def sync_everything(files: MemoryFiles) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(CALLS), NAMES, NAMES, st.integers(0, 9)), max_size=30))
 def test_with_everything_lost_it_is_what_was_synced(calls: list[tuple[str, str, str, int]]) -> None:
-    """An obvious model: each file as it was at its own last sync, each directory as it was at its own."""
+    """A simple model: each file as at its own last sync, each directory as at its own."""
     files = MemoryFiles()
     contents: dict[int, bytes] = {}
     names: dict[int, Mapping[str, int]] = {}
