@@ -1,5 +1,5 @@
-"""Commits of appends to very many partitions in random order, beside `pwrite` and `fdatasync` of as many
-files: latency, memory and descriptors."""
+"""Commits of appends to very many partitions in random order, compared with `pwrite` and `fdatasync` of as
+many files: latency, memory and descriptors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTE = (
 
 
 class RandomAppends:
-    """One side, in a process of its own."""
+    """One side, in a separate process."""
 
     output = "appends"
 
@@ -50,14 +50,14 @@ class RandomAppends:
         return Timing(answer["cpu"], answer["wall"], answer["appends"], answer["resident_bytes"], detail)
 
     def digest(self) -> object:
-        return None  # offsets are not assigned by bare writes
+        return None  # bare writes assign no offsets
 
     def close(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
 def contests(partitions: int, groups: int, rounds: int) -> list[Contest]:
-    """One contest of ``rounds`` times ``groups`` commits a side."""
+    """Return one contest of ``rounds`` times ``groups`` commits per side."""
 
     def sides() -> list[Side]:
         return [RandomAppends(name, partitions, groups) for name in ("txnkafka", "fdatasync")]

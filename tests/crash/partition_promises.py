@@ -316,7 +316,7 @@ def _check_log(log: PartitionLog, found: Sequence[Entry], history: History) -> S
     assert fitting, f"a hole, or something that was never there: {found}"
     for segment in log.segments:
         size = sum(size for index in segment.windows() for size in index.size)
-        assert size == segment.size, f"{segment.path('log')} ends with {segment.size - size} bytes of no batch"
+        assert size == segment.size, f"{segment.path('log')} ends in {segment.size - size} bytes of no batch"
     _check_transactions(log, found, fitting[0])
     if history.start <= start:  # an unfinished deletion has truncated them already
         _check_epochs(log)

@@ -41,7 +41,7 @@ def test_the_example_of_the_readme(spark: SparkSession) -> None:
 
 
 def orders() -> list[dict[str, Any]]:
-    """Every committed record of the topic."""
+    """Return every committed record of the topic."""
     recorded = case("interleaved")
     partitions = (TopicPartition("orders", number) for number in (0, 1))
     return [*chain(*(recorded.expected_records(each, "read_committed") for each in partitions))]

@@ -1,5 +1,5 @@
-"""``export`` with Spark's executors: the same files as without, also when Spark goes on with what another
-engine began."""
+"""``export`` with Spark's executors: the same files as without, also when Spark continues an export of
+another engine."""
 
 from __future__ import annotations
 

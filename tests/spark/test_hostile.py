@@ -1,4 +1,4 @@
-"""Segments that mean harm, with right checksums: the task fails, its message says which bytes these are."""
+"""Malicious segments with right checksums: the task fails, and its message has the place of the bytes."""
 
 from __future__ import annotations
 

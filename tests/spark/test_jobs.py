@@ -105,7 +105,7 @@ def test_a_task_that_runs_again_gives_the_same_rows(spark: SparkSession, tmp_pat
             yield attempt, offsets(each)
         if attempt == 0:
             with open(flag, "x"):
-                raise RuntimeError("after the last batch, as late as can be")
+                raise RuntimeError("after the last batch, as late as possible")
 
     found = batches(spark, PATH, isolation_level="read_uncommitted").mapPartitions(fail_once).collect()
     assert Path(flag).exists()

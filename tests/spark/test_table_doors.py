@@ -1,4 +1,4 @@
-"""``table`` and ``option("table", …)``: the same rows, narrower schemas, and what is refused."""
+"""``table`` and ``option("table", …)``: the same rows, narrower schemas, and refused arguments."""
 
 from __future__ import annotations
 
