@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 REWRITE = os.environ.get("TXNKAFKA_REWRITE", "0") not in ("", "0")
-HINT = "TXNKAFKA_REWRITE=1 writes it anew; review the difference"
+HINT = "TXNKAFKA_REWRITE=1 rewrites it; review the difference"
 
 
 def same_text(path: Path, text: str) -> None:

@@ -49,7 +49,7 @@ def test_what_is_not_noticed(line: str, text: str) -> None:
     assert text in outcome.text
 
 
-def test_words_that_nobody_recorded_are_no_notice() -> None:
+def test_unrecorded_failures_do_not_count() -> None:
     bug = [f"-{OLD}", f"+{OLD.replace('20', '21')}"]
     outcome = run(patch(*bug, head=HEAD.replace(SAYS, "")))
     assert not outcome.is_caught
@@ -137,7 +137,7 @@ def test_every_process_must_have_had_the_copy(
     assert bool(said) == bool(reason)
 
 
-def test_a_process_of_the_copy_notes_where_its_package_lies(tmp_path: Path) -> None:
+def test_a_process_of_the_copy_records_the_path_of_its_package(tmp_path: Path) -> None:
     """Spark's workers find the copy by PYTHONPATH alone."""
     with prepared(parse_patch("canary", HEAD)) as top:
         notes = tmp_path / "notes"

@@ -98,9 +98,9 @@ BROKEN_AT_88 = Answer("crash", (31, 69), last_stable_offset=64, log_end_offset=9
 EMPTY = Answer("clean_other_topic_id", (0, 0), last_stable_offset=0, log_end_offset=0)
 
 LOG_SAYS_SO = "the log itself has every marker: markers show which data is aborted, not only the index"
-NEVER_TRUSTED = "the log end is where the batches end, whatever an offset index says"
-STILL_OPEN = "the log shows transactions without an end marker: no missing snapshot decides them"
-FORGOTTEN = "the broker has forgotten that transactions are open and returns their records"
+NEVER_TRUSTED = "the log ends where the batches end, not where an offset index ends"
+STILL_OPEN = "the log has transactions without an end marker: a missing snapshot does not end them"
+FORGOTTEN = "the broker dropped the open transactions and returns their records"
 REFUSED = "the broker refuses to start; the log is intact, and the problem is reported as a finding"
 
 
@@ -166,7 +166,7 @@ TABLE: list[Row] = [
     *_same(
         "clean_torn_tail",
         WITHOUT_LAST_BATCH,
-        "the broker loses whole batches in front of the cut, back to an index entry",
+        "the broker loses whole batches before the torn one, back to an index entry",
     ),
     *_same("clean_zero_tail", INTACT, REFUSED),
     # Offset and time indexes.

@@ -169,7 +169,7 @@ def test_others_stay_as_they_are(copy: Any) -> None:
     assert (path / MARKER).exists()
 
 
-def test_what_was_durable_is_given_up_only_when_somebody_says_so(copy: Any) -> None:
+def test_durable_data_is_removed_only_on_request(copy: Any) -> None:
     path = copy("clean_torn_tail")
     before = contents(path)
     status, text = run(path)
@@ -208,7 +208,7 @@ def test_damage_in_the_middle(copy: Any) -> None:
     assert run(path)[0] == 0
 
 
-def test_a_directory_that_somebody_holds(copy: Any) -> None:
+def test_a_locked_directory(copy: Any) -> None:
     path = copy("open")
     lock = LocalDataFiles().lock(str(path / ".lock"))
     assert lock is not None

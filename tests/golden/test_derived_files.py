@@ -157,7 +157,7 @@ def of_the_next_entry(entries: Entries) -> Entries:
     "lie", [moved, of_the_batch_before, of_the_next_entry], ids=lambda lie: lie.__name__
 )
 @pytest.mark.parametrize("directory", DIRECTORIES[:3], ids=str)
-def test_an_index_that_looks_sound_and_lies(
+def test_a_valid_index_with_wrong_entries(
     directory: Directory, lie: Callable[[Entries], Entries], marker: str
 ) -> None:
     for name in derived(directory, ".index"):

@@ -240,7 +240,7 @@ def test_pending_offsets_are_the_unstable_ones(case: Case) -> None:
         assert owner.state.label in ("Ongoing", "PrepareCommit")
 
 
-def somebody_waits_in_vain(report: LsoReport) -> bool:
+def readers_are_blocked(report: LsoReport) -> bool:
     """Return whether readers are blocked, not only by a transaction within its timeout."""
     verdicts = {each.verdict.value for each in report.open_transactions} - {"OPEN_WITHIN_TIMEOUT"}
     return bool(verdicts - {"UNKNOWN_NO_COORDINATOR_DATA"}) or (bool(verdicts) and report.waiting.records > 0)
@@ -275,7 +275,7 @@ def test_command_line(case: Case) -> None:
     reports = [lso_report(view, log_dir.coordinator, circumstances) for view in log_dir.partitions()]
     status, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "json")
     rows = json.loads(text)
-    assert status == int(any(map(somebody_waits_in_vain, reports)))
+    assert status == int(any(map(readers_are_blocked, reports)))
     assert rows == [each.as_dict() for each in reports]
     assert all(list(row) == FIELDS for row in rows)
     _, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "jsonl")

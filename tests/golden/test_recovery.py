@@ -113,7 +113,7 @@ def _reopened(files: OverlayFiles, root: str, before: Mapping[str, bytes], now_m
 
 
 @each_answered
-def test_answers_of_a_directory_that_nobody_broke(directory: Directory) -> None:
+def test_answers_of_an_undamaged_directory(directory: Directory) -> None:
     files, case = overlay(), directory.case
     found = opened(files, directory.path, case.recorded_at_ms)
     log, facts = found.logs[directory.partition], case.facts(directory.partition)
@@ -133,7 +133,7 @@ def test_answers_of_a_directory_that_nobody_broke(directory: Directory) -> None:
 
 
 @each_answered
-def test_fetches_of_a_directory_that_nobody_broke(directory: Directory) -> None:
+def test_fetches_of_an_undamaged_directory(directory: Directory) -> None:
     found = opened(overlay(), directory.path, directory.case.recorded_at_ms)
     log = found.logs[directory.partition]
     for fetch in directory.case.facts(directory.partition).get("fetch", ()):

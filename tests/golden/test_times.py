@@ -20,19 +20,19 @@ OVERLOOKED = {
     (
         "kafka_2_8",
         "trimmed-0",
-    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    ): "that segment is below the log start offset: deleted records in a file that still exists",
     (
         "kafka_3_3",
         "trimmed-0",
-    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    ): "that segment is below the log start offset: deleted records in a file that still exists",
     (
         "kafka_3_9",
         "trimmed-0",
-    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    ): "that segment is below the log start offset: deleted records in a file that still exists",
     (
         "legacy_on_4",
         "upgraded-0",
-    ): "that segment has no timestamps at all, so its age is taken from the file's",
+    ): "that segment has no timestamps, so its age is that of the file",
 }
 
 Json = Any

@@ -84,7 +84,7 @@ class Run:
         self.world = World(logs, partitions, version=version, first_producer_id=first_id, fault=self.fault)
         self.world.host.now_ms = now
         self.settle()
-        self.abort_what_nobody_knows()
+        self.abort_unknown_transactions()
         for client in self.clients:
             client.reconnect(self.world.host, self.chance.random() < 0.7)
 
@@ -93,7 +93,7 @@ class Run:
             self.world.host.settle()
             self.world.advance(100)
 
-    def abort_what_nobody_knows(self) -> None:
+    def abort_unknown_transactions(self) -> None:
         """Abort the transactions that the coordinator does not have, as a broker does after an unclean
         start."""
         known = {
@@ -188,7 +188,7 @@ def test_a_request_that_does_not_wait_for_complete_is_found(monkeypatch: pytest.
     assert any(outcome(seed) for seed in range(400))
 
 
-def test_data_that_no_coordinator_knows_and_nobody_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_of_a_transaction_that_is_never_aborted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Partition, "abort_open", lambda *_: None)
     found = {outcome(seed) for seed in range(200)}
     assert "a transaction hangs" in found

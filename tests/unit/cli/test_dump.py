@@ -150,7 +150,7 @@ def test_records_that_cannot_be_read_are_a_finding(dumped: Dump) -> None:
     assert (rows[0]["is_valid"], rows[1]["code"]) == (True, "corrupt-batch")
 
 
-def test_an_unknown_magic_is_shown_as_it_is(dumped: Dump) -> None:
+def test_an_unknown_magic_is_printed_as_a_number(dumped: Dump) -> None:
     rows = dumped(f"{NAME}.log", Batch(records=[PlainRecord(None, b"v")], magic=9).encode(), "--records")
     assert [(row["type"], row.get("magic"), row.get("is_valid"), row.get("code")) for row in rows] == [
         ("batch", 9, True, None),
@@ -158,7 +158,7 @@ def test_an_unknown_magic_is_shown_as_it_is(dumped: Dump) -> None:
     ]
 
 
-def test_an_unknown_codec_is_shown_as_it_is(dumped: Dump) -> None:
+def test_an_unknown_codec_is_printed_as_a_number(dumped: Dump) -> None:
     rows = dumped(f"{NAME}.log", Batch(payload=b"", count=0, more_attributes=6).encode())
     assert rows[0]["compression"] == "UNKNOWN(6)"
 

@@ -34,7 +34,7 @@ def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
     assert "Permission denied" in result.stderr
 
 
-def test_damage_in_the_coordinators_log_is_told(tmp_path: Path, run: Run) -> None:
+def test_damage_in_the_coordinators_log_is_reported(tmp_path: Path, run: Run) -> None:
     write_log(tmp_path, "a-0", {0: [batch(0, producer_id=7, producer_epoch=0, transactional=True)]})
     record = PlainRecord(transaction_key("shop"), b"\0\x63")
     write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})

@@ -45,7 +45,7 @@ def test_nothing_printable_moves_the_cursor(text: str) -> None:
 
 
 @given(st.text(st.characters()))
-def test_json_is_valid_whatever_the_name(text: str) -> None:
+def test_json_is_valid_for_any_name(text: str) -> None:
     encoded = json_text([text]).encode()  # raises for a surrogate
     assert "\\ud" not in json_text([text]).replace("\\\\", "")
     assert json.loads(encoded) == [plain_name(text)]

@@ -75,7 +75,7 @@ def test_views_point_into_the_bytes() -> None:
     assert data[values(columns.key_positions)[0] :].startswith(b"key")
 
 
-def test_memory_somebody_looks_at_is_left_alone() -> None:
+def test_memory_with_readers_is_not_overwritten() -> None:
     columns = RecordColumns()
     fill(columns)
     view = memoryview(columns.value_data)

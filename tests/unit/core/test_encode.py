@@ -129,7 +129,7 @@ def test_a_column_without_offsets_is_null_throughout(names: list[str]) -> None:
     assert encode_batch(InputColumns(**columns)) == expected.encode()
 
 
-def test_whatever_has_bytes_is_taken_without_a_copy() -> None:
+def test_every_bytes_like_object_is_used_without_a_copy() -> None:
     value = bytearray(b"value")
     records = InputRecords([(memoryview(b"key"), value, 1, ((memoryview(b"n"), array("B", b"w")),))])
     with pytest.raises(BufferError):
@@ -326,7 +326,7 @@ def test_bits_without_a_meaning_go_where_the_timestamp_changes_and_only_there() 
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 65_535, 65_536, 1 << 24, (1 << 24) + 12_345])
-def test_the_crc_is_right_whatever_lies_behind(size: int) -> None:
+def test_the_crc_is_right_for_any_number_of_bytes_after_a_change(size: int) -> None:
     batch = encode_batch([(None, bytes(size), 0)])
     set_producer(batch, base_sequence=9, transactional=True, **PRODUCER)
     assert int.from_bytes(batch[17:21], "big") == crc32c(memoryview(batch)[21:])

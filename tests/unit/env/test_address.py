@@ -108,7 +108,7 @@ def test_obstore_takes_the_place_of_s3fs(monkeypatch: pytest.MonkeyPatch) -> Non
     fsspec_registry().pop("s3")
 
 
-def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_not_in_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"config": {"secret_access_key": "open sesame"}, "region": "nowhere"}
     file_system = RemoteFileSystem("memory://", options)
     assert "sesame" not in repr(file_system)

@@ -78,7 +78,7 @@ def test_no_special_file_is_opened(tmp_path: Path, call: Callable[[str], object]
             call(name)
 
 
-def test_a_fifo_called_lock_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_fifo_called_lock_does_not_block(tmp_path: Path) -> None:
     """Called in another thread, so that this test ends in any case."""
     fifo = str(tmp_path / ".lock")
     os.mkfifo(fifo)
@@ -93,7 +93,7 @@ def test_a_fifo_called_lock_holds_nobody_up(tmp_path: Path) -> None:
     lock.close()
 
 
-def test_a_fifo_that_takes_the_place_of_a_file_holds_nobody_up(
+def test_a_fifo_that_replaces_a_file_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is replaced between the check and the opening."""

@@ -59,7 +59,7 @@ def test_errors_are_those_of_files(tmp_path: Path) -> None:
         files.remove(f"{root}/made")
 
 
-def test_a_lock_that_somebody_holds(tmp_path: Path) -> None:
+def test_a_lock_of_another_owner(tmp_path: Path) -> None:
     path = str(tmp_path / ".lock")
     held = LocalDataFiles().lock(path)
     assert held is not None

@@ -257,7 +257,7 @@ def test_a_file_that_became_shorter_since_it_was_planned(log_dir: LogDir) -> Non
         list(read_unit(segment, unit, ChunkDecoder()))
 
 
-def test_whatever_a_backend_raises_is_an_error_of_the_library(
+def test_every_error_of_a_backend_becomes_an_error_of_the_library(
     log_dir: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **__: object) -> None:

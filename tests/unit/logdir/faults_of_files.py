@@ -61,7 +61,7 @@ def _(it: LogDirectory) -> None:
 
 
 @planted("error", "missing-txnindex", f"{FIRST}.txnindex")
-def after_a_clean_stop_nobody_rebuilds_it(it: LogDirectory) -> None:
+def it_is_not_rebuilt_after_a_clean_stop(it: LogDirectory) -> None:
     it.write().file(0, "txnindex").unlink()
 
 

@@ -72,7 +72,7 @@ def test_a_checkpoint_counts_where_files_have_the_times_of_the_broker(
     assert at(directory).now_ms == WRITTEN_MS + (3 * HOUR_MS if believed else 0)
 
 
-def test_somebody_knows_better(directory: Path) -> None:
+def test_a_given_time_replaces_the_clock(directory: Path) -> None:
     assert at(directory, 5) == (5, "as --now says")
 
 

@@ -106,7 +106,7 @@ def test_keys_of_an_unknown_version_are_passed_over(tmp_path: Path) -> None:
     assert not coordinator.findings
 
 
-def test_an_unreadable_state_is_told_and_not_replaced_by_an_older_one(tmp_path: Path) -> None:
+def test_an_unreadable_state_is_reported_and_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     transaction_log(tmp_path, 0, [state("a", 1), (transaction_key("a"), b"\0\x63what")])
     coordinator = LogDir(str(tmp_path)).coordinator
     assert not coordinator.transactions
@@ -115,7 +115,7 @@ def test_an_unreadable_state_is_told_and_not_replaced_by_an_older_one(tmp_path: 
     assert not coordinator.is_complete
 
 
-def test_damage_is_left_out_and_told(tmp_path: Path) -> None:
+def test_damage_is_skipped_and_reported(tmp_path: Path) -> None:
     damaged = bytearray(batch(0, [state("a", 1)]))
     damaged[-1] ^= 1
     content = bytes(damaged) + batch(1, [state("b", 2)])
@@ -174,7 +174,7 @@ MANY = [f"service-{i}" for i in range(200)]
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 7, 50, 64])
-def test_a_whole_topic_is_told_from_a_part(partitions: int) -> None:
+def test_a_whole_topic_is_distinguished_from_a_part(partitions: int) -> None:
     assert coverage(MANY, partitions, list(range(partitions))).is_complete
     for there in ([0], list(range(partitions - 1)), list(range(1, partitions))):
         if there != list(range(partitions)):
@@ -284,7 +284,7 @@ def test_both_versions_of_a_key_are_one_key(tmp_path: Path) -> None:
     assert LogDir(str(tmp_path)).committed_offsets() == {}
 
 
-def test_an_unreadable_offset_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_offset_is_reported(tmp_path: Path) -> None:
     write_log(tmp_path, "__consumer_offsets-3", {0: [batch(0, [(commit(0, 0)[0], b"\0\x63")])]})
     groups = LogDir(str(tmp_path)).groups
     assert groups.partitions == (3,)

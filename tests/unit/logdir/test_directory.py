@@ -91,7 +91,7 @@ def test_the_parent_of_a_partition_directory_is_asked(tmp_path: Path) -> None:
     assert offsets(LogDir(str(directory))) == [3]
 
 
-def test_other_directories_are_told_apart(tmp_path: Path) -> None:
+def test_other_directories_are_distinguished(tmp_path: Path) -> None:
     unique = "0123456789abcdef0123456789abcdef"
     write_log(tmp_path, "t-0", LOG)
     for state in ("delete", "future", "stray"):
@@ -234,7 +234,7 @@ def test_another_spelling_of_a_partition_is_left_out(tmp_path: Path) -> None:
     assert (finding.code, Path(finding.file).name) == ("foreign-directory", "t-007")
 
 
-def test_a_segment_beside_partitions_is_nobodys(tmp_path: Path) -> None:
+def test_a_segment_beside_partitions_belongs_to_none(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", {0: [batch(0)]})
     (tmp_path / f"{0:020d}.log").write_bytes(b"")
     log_dir = LogDir(str(tmp_path))
@@ -242,7 +242,7 @@ def test_a_segment_beside_partitions_is_nobodys(tmp_path: Path) -> None:
     assert [each.code for each in log_dir.findings] == ["foreign-file"]
 
 
-def test_a_name_that_leads_in_a_circle_stops_nobody_else(tmp_path: Path) -> None:
+def test_a_circular_link_affects_no_other_partition(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", {0: [batch(0)]})
     for name in ("t-1", "anything"):
         (tmp_path / name).symlink_to(name)

@@ -54,7 +54,7 @@ def test_a_torn_header_before_a_whole_batch_ends_an_unclean_log(tmp_path: Path) 
     assert [record.offset for record in view.records()] == list(range(6))
 
 
-def test_a_clean_shutdown_vouches_for_the_crc_until_somebody_reads(tmp_path: Path) -> None:
+def test_after_a_clean_shutdown_a_crc_is_checked_when_it_is_read(tmp_path: Path) -> None:
     view = partition(tmp_path, {**SEGMENTS, 4: [batch(4), flipped(batch(6)), batch(8)]})
     assert (view.log_end_offset, codes(view)) == (10, [])
     offsets = []
@@ -109,7 +109,7 @@ def test_a_batch_that_claims_offsets_of_the_next_segment_is_left_out(tmp_path: P
         list(view.records())
 
 
-def test_a_misplaced_batch_may_have_held_what_lies_between_its_neighbours(tmp_path: Path) -> None:
+def test_a_misplaced_batch_may_have_had_the_offsets_between_its_neighbours(tmp_path: Path) -> None:
     """A reader that wants none of these offsets gets no error."""
     view = partition(tmp_path, {0: [batch(0), batch(2 + 64), batch(4), batch(6)]})
     (damaged,) = view.plan()[0].damage

@@ -118,7 +118,7 @@ def test_a_decision_whose_marker_is_on_its_way(state: TransactionState, producer
 # Hanging
 
 
-def test_nobody_has_the_producer_id() -> None:
+def test_the_producer_id_has_no_owner() -> None:
     assert verdict(coordinator(owner(producer_id=8))).verdict is Verdict.HANGING_NO_TRANSACTIONAL_ID
 
 
@@ -187,7 +187,7 @@ def test_after_an_unclean_stop_only_what_is_old_hangs() -> None:
         assert verdict(view, old).verdict is Verdict.HANGING_PARTITION_NOT_IN_TXN
 
 
-def test_what_does_not_hang_is_told_whatever_the_files_may_have_missed() -> None:
+def test_what_does_not_hang_is_reported_for_incomplete_files() -> None:
     """Only the verdict that a transaction will never end requires files of one moment and the coordinator's
     whole log."""
     overdue = owner(start_timestamp=NOW - 60_001)

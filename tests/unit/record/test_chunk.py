@@ -42,7 +42,7 @@ def test_what_is_kept_is_never_written_over() -> None:
     assert [view[0] for view in kept] == [0, 1, 2, 3, 4]
 
 
-def test_columns_that_nobody_looks_at_are_used_again() -> None:
+def test_columns_without_readers_are_reused() -> None:
     decoder = ChunkDecoder(chunk_bytes=1)
     assert len({id(filled) for filled in decoder.chunks(chunks(5))}) == 1
 

@@ -49,7 +49,7 @@ def test_each_option_says_the_same_as_its_keyword() -> None:
     assert read_options(assign={"orders": range(2)}).assigned == tuple(ORDERS)
 
 
-def test_storage_options_are_not_told() -> None:
+def test_storage_options_are_not_in_messages() -> None:
     text = '{"key": "open sesame", "client_kwargs": {"region_name": "x"}}'
     keyword: dict[str, Any] = {"key": "open sesame", "client_kwargs": {"region_name": "x"}}
     assert options(storageOptions=text) == read_options(storage_options=keyword)

@@ -26,7 +26,7 @@ class SteppingClock:
         return self.now
 
 
-def test_nothing_is_shown_of_what_is_quick() -> None:
+def test_quick_planning_shows_no_progress() -> None:
     out = Terminal()
     assert list(shown(range(5), 5, "partitions planned", clock=SteppingClock(1), out=out)) == [0, 1, 2, 3, 4]
     assert out.getvalue() == ""

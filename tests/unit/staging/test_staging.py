@@ -78,7 +78,7 @@ def visible(files: MemoryFiles) -> Iterator[tuple[int, str, bytes]]:
                 yield number, file, files.read(path, 10)
 
 
-def test_a_part_counts_once_whatever_crashes() -> None:
+def test_a_part_counts_once_after_any_crash() -> None:
     files = MemoryFiles()
     run(files)
     whole = [(number, file, b"%d" % number) for number in range(PARTS) for file in "ab"]

@@ -305,7 +305,7 @@ def test_records_that_are_deleted_stay_deleted() -> None:
 
 
 @pytest.mark.parametrize("offset", [2, 3])
-def test_what_is_appended_behind_a_cut_survives_whatever_was_checkpointed_before(offset: int) -> None:
+def test_appends_after_a_truncation_survive_older_checkpoints(offset: int) -> None:
     """A checkpointed log start or recovery point above the new end would lose the appended batch."""
     files = MemoryFiles()
     directory = opened(files)

@@ -158,7 +158,7 @@ def test_notes_alone_are_sound(directory: LogDirectory) -> None:
     assert report.is_sound
 
 
-def test_findings_and_progress_are_told_at_once(directory: LogDirectory) -> None:
+def test_findings_and_progress_are_reported_at_once(directory: LogDirectory) -> None:
     directory.write().patch(directory.file(0), 70, b"\xff")
     seen: list[str] = []
     checked: list[tuple[str, int]] = []
@@ -190,7 +190,7 @@ def test_directories_of_two_nodes(tmp_path: Path) -> None:
     ]
 
 
-def test_a_topic_id_where_nobody_knows_which_is_right(directory: LogDirectory) -> None:
+def test_topic_ids_of_which_none_is_known_to_be_right(directory: LogDirectory) -> None:
     directory.write()
     other = directory.root / "t-1"
     other.mkdir()
@@ -221,7 +221,7 @@ def test_the_largest_offset_of_a_segment(directory: LogDirectory, last: int, tol
     assert ("offset-overflow" in {each.code for each in found(directory)}) is told
 
 
-def test_without_a_readable_version_nobody_expects_a_topic_id(directory: LogDirectory) -> None:
+def test_without_a_readable_version_no_topic_id_is_expected(directory: LogDirectory) -> None:
     directory.write()
     (directory.partition / "partition.metadata").unlink()
     codes = {each.code for each in found(directory)}

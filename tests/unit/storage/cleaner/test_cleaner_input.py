@@ -26,7 +26,7 @@ def test_records_without_keys_go() -> None:
     assert log.records() == [(1, b"a", b"1")]
 
 
-def test_an_index_that_lies_costs_nothing() -> None:
+def test_a_wrong_index_loses_no_record() -> None:
     """With a missing .txnindex Kafka takes aborted data for committed, and deletes the records that it
     replaces."""
     log = CompactedLog()

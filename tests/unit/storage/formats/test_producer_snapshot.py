@@ -105,7 +105,7 @@ def test_wrong_though_the_checksum_holds(rows: list[ProducerStateEntry], version
 
 
 @pytest.mark.parametrize("count", [-1, 0, 2, 2**31 - 1, -(2**31)])
-def test_count_that_lies(count: int) -> None:
+def test_a_wrong_count(count: int) -> None:
     content = struct.pack(">i", count) + write_snapshot([ENTRY])[10:]
     with pytest.raises(CorruptFileError, match=f"^{count} producers do not fill 56 bytes"):
         parse_producer_snapshot(struct.pack(">hI", 1, crc32c(content)) + content)

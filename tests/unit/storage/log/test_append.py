@@ -217,7 +217,7 @@ def test_lv_121_control_batches_come_from_coordinators() -> None:
     assert stored(validate(content, COORDINATOR, compression_type="zstd")) == content
 
 
-def test_what_is_wrong_with_old_headers_is_nobodys_business() -> None:
+def test_contradictory_producer_fields_are_not_checked() -> None:
     """A producer id without an epoch, a transactional batch without a producer id: Kafka's broker does not
     check these either."""
     lonely = data()

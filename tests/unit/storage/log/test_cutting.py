@@ -59,7 +59,7 @@ def test_a_cut_leaves_a_snapshot() -> None:
     assert log.snapshots.offsets == [1]
 
 
-def test_recovery_removes_the_snapshots_it_makes_anew() -> None:
+def test_recovery_removes_the_snapshots_that_it_rebuilds() -> None:
     """Snapshots below the first checked segment stay; recovery rebuilds the later ones from the log."""
     files = MemoryFiles()
     log = opened(files, segment_bytes=10_000)

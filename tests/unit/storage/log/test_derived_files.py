@@ -57,7 +57,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("ending", [".index", ".timeindex", ".txnindex", ".snapshot"])
-def test_recovery_makes_them_anew(ending: str, damage: str) -> None:
+def test_recovery_rebuilds_them(ending: str, damage: str) -> None:
     """From the recovery point on recovery trusts only the log."""
     log = closed_log()
     before = content(log.files)

@@ -38,7 +38,7 @@ def test_what_is_appended_during_a_flush_waits_for_the_next() -> None:
     assert not len(tickets)
 
 
-def test_every_ticket_of_a_log_that_fails_is_told_the_error() -> None:
+def test_every_ticket_of_a_log_that_fails_gets_the_error() -> None:
     log, tickets = opened(), FlushTickets()
     append(log)
     tickets.take(log)

@@ -38,7 +38,7 @@ def times(of: LogSegment) -> list[tuple[int, int]]:
     return list(TimeIndex.entry.iter_unpack(of.time_index.content))
 
 
-def test_an_entry_when_more_than_the_interval_lies_behind_the_last() -> None:
+def test_an_entry_is_added_after_more_than_the_interval() -> None:
     """An entry has the offset and the position of the next batch; the first batch is never indexed."""
     found = segment(8, interval=2 * SIZE)
     assert offsets(found) == [(3, 3 * SIZE), (6, 6 * SIZE)]
@@ -57,7 +57,7 @@ def test_times_that_do_not_grow_are_not_indexed() -> None:
     assert times(found) == [(NOW + 10, 1)]
 
 
-def test_offsets_are_told_from_the_base() -> None:
+def test_offsets_are_relative_to_the_base() -> None:
     found = segment(3, interval=0, base=50)
     assert offsets(found) == [(1, SIZE), (2, 2 * SIZE)]
     assert found.fits(50 + 2**31 - 1)
@@ -76,7 +76,7 @@ def test_a_batch_is_found_by_any_of_its_offsets(interval: int) -> None:
 
 
 @pytest.mark.parametrize("entry", [(15, 7), (5, 10**6), (19, 3 * SIZE)])
-def test_an_index_that_leads_astray_is_made_anew(entry: tuple[int, int]) -> None:
+def test_an_index_with_a_wrong_entry_is_rebuilt(entry: tuple[int, int]) -> None:
     found = segment(20, interval=300)
     sound = bytes(found.offset_index.content)
     found.offset_index = OffsetIndex.owned(0, OffsetIndex.entry.pack(*entry))

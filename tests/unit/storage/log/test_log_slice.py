@@ -103,7 +103,7 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Log:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_slice_reads_the_same_whatever_becomes_of_its_segment(
+def test_a_slice_reads_the_same_after_changes_of_its_segment(
     log: Log, change: Callable[[Log], None]
 ) -> None:
     """The file is closed when the slice is released, not before."""

@@ -80,7 +80,7 @@ def test_who_reads_uncommitted_is_told_of_no_transactions(log: PartitionLog) -> 
         assert read(log, 0, max_bytes=1 << 20, isolation_level=level).aborted_transactions is None
 
 
-def test_the_marker_lies_in_a_later_segment() -> None:
+def test_the_marker_is_in_a_later_segment() -> None:
     log = opened(segment_bytes=250)
     append(log, producer_id=1, transactional=True)
     for _ in range(6):

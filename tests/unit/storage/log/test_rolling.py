@@ -119,7 +119,7 @@ def test_an_empty_segment_is_not_rolled() -> None:
     assert log.bases == [0, 2]
 
 
-def test_what_lies_under_the_name_of_a_new_segment_goes() -> None:
+def test_a_file_with_the_name_of_a_new_segment_is_replaced() -> None:
     log = Log()
     log.plain()
     for kind in ("log", "index", "txnindex"):

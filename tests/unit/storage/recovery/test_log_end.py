@@ -81,7 +81,7 @@ def test_a_log_that_ends_below_what_was_durable(clean: bool) -> None:
     assert "the log ends at 4: offsets up to 5 were durable, and are lost" in map(str, found.repairs)
 
 
-def test_a_recovery_point_that_nobody_knows_protects_closed_segments() -> None:
+def test_an_unknown_recovery_point_protects_closed_segments() -> None:
     damaged = bytearray(batch(0) + batch(2))
     damaged[-1] ^= 1
     with pytest.raises(CorruptRecordError, match="do not match its CRC"):

@@ -215,7 +215,7 @@ def test_recovery_notes_the_latest_time_of_every_segment() -> None:
     assert log.active.time_index.last() == (NOW + 5, 0)
 
 
-def test_an_index_that_lies_is_made_anew() -> None:
+def test_a_wrong_index_is_rebuilt() -> None:
     """Except for the last entry, each entry gives the position of the batch before."""
     log = opened(segment_bytes=1000)
     for _ in range(5):
