@@ -124,7 +124,7 @@ def _check_aborted(found: tuple[int, ...] | None, wanted: Transaction, path: str
 
 
 def check_damaged_snapshots(files: DataFiles, directory: str, promises: Promises) -> None:
-    """Only a snapshot that was not synced may be damaged by a power cut. Raises AssertionError."""
+    """Check that every damaged snapshot was unsynced at the power cut. Raises AssertionError."""
     for entry in files.list(directory):
         parsed = parse_segment_file(entry.name)
         if parsed is None or parsed.kind != "snapshot" or parsed.suffix:

@@ -49,12 +49,12 @@ class Promises:
         self._moments: list[tuple[int, int, int]] = []
 
     def attempt(self, what: Hashable) -> None:
-        """From now on the change may be on the disk."""
+        """Record that the change may be on the disk from now on."""
         self.attempted.append(what)
         self._note()
 
     def acknowledge(self, what: Hashable) -> None:
-        """From now on the change must be on the disk."""
+        """Record that the change must be on the disk from now on."""
         self.acknowledged.append(what)
         self._note()
 

@@ -176,7 +176,7 @@ def kept_by_size(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def records_of_all_deleted(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Deletes all records up to the log end, is killed, and the log continues."""
+    """Deletes all records up to the log end; the owner is killed, and the log continues."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number in range(5):

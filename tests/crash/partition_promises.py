@@ -224,7 +224,7 @@ def _check_what_is_believed(
     *,
     stopped_cleanly: bool,
 ) -> None:
-    """Before recovery: the files that recovery trusts are correct."""
+    """Check before recovery that the files which it trusts are correct."""
     path = f"{PATH}/{RECOVERY_POINT_CHECKPOINT}"
     points = parse_offset_checkpoint(files.read(path, 1 << 20)) if files.exists(path) else {}
     for key, history in histories.items():
@@ -238,7 +238,7 @@ def _check_what_is_believed(
 
 
 def _check_files(files: DataFiles, promises: Promises, key: TopicPartition, whole: Sequence[Entry]) -> None:
-    """After recovery and a clean stop: all files are correct."""
+    """Check that all files are correct after recovery and a clean stop."""
     directory = f"{PATH}/{key}"
     bases = [each.base_offset for entry in files.list(directory) if (each := parse_segment_file(entry.name))]
     check_beside_log(files, directory, recovery_point=None, history=None if min(bases) else whole)

@@ -100,7 +100,7 @@ def rolls_that_cannot_sync_names(files: DataFiles, clock: Clock, promises: Promi
 
 
 def rolls_that_cannot_keep_epochs(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """A flush renames the file of a new epoch, then the new segment; either call or both fail."""
+    """Fails each rename of a flush in turn: that of the file with a new epoch, then that of the new segment."""
     plan = FaultPlan()
     faulty = FaultyFiles(files, plan)
     directory = opened(faulty)
@@ -128,8 +128,7 @@ def _failing_rolls(
     turns: int = 1,
     config: LogConfig = CONFIG,
 ) -> None:
-    """After each failure, append and flush a batch that still fits; then the roll succeeds. Ends with a clean
-    stop."""
+    """Appends and flushes a batch that still fits after each failure; then rolls, and stops cleanly."""
     plan = FaultPlan()
     faulty = FaultyFiles(files, plan)
     directory = opened(faulty, config)

@@ -42,7 +42,7 @@ def test_the_table_has_every_broken_directory() -> None:
 
 @pytest.mark.parametrize("row", AS_THE_BROKER, ids=str)
 def test_a_row_says_why_where_its_answer_is_not_the_brokers(row: Row) -> None:
-    """Without a reason the answer must be that of the broker's own consumer."""
+    """A row without a reason has the answer of the broker's own consumer."""
     facts = row.case.facts(DAMAGED)
     answer = row.answer
     assert [row.case.expected_records(DAMAGED, level) for level in ISOLATION_LEVELS] == [

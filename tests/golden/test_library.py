@@ -76,7 +76,7 @@ def test_producers(directory: Directory) -> None:
 @each_level
 @each_answered
 def test_reads_may_begin_and_end_anywhere(directory: Directory, isolation_level: str) -> None:
-    """From every recorded fetch: in the middle of transactions, of batches, on markers, in gaps."""
+    """Compares every recorded fetch: in the middle of transactions, of batches, on markers, in gaps."""
     fetches = directory.case.facts(directory.partition).get("fetch", [])
     starts = sorted({each["offset"] for each in fetches if each["error"] == "NONE"})
     whole = directory.case.expected_records(directory.partition, isolation_level)

@@ -191,7 +191,7 @@ def test_a_sound_log_has_no_anomalies(case: Case, partition: TopicPartition) -> 
 
 @partitions
 def test_a_replay_is_that_of_the_model(case: Case, partition: TopicPartition) -> None:
-    """Also after loading a snapshot of the state."""
+    """The states are also equal after loading a snapshot of the state."""
     log_start_offset = case.facts(partition)["log_start_offset"]
     files, model = Partition(case.answered / str(partition)), ProducerStateManager()
     for segment in files.segments:

@@ -55,7 +55,7 @@ def batches_of(directory: Directory, transaction: Aborted, start: int, end: int)
 
 @each_intact
 def test_the_whole_list_is_that_of_the_transaction_indexes(directory: Directory) -> None:
-    """Except entries whose records are all below the log start offset, or all compacted away."""
+    """Skips entries whose records are all below the log start offset, or all compacted away."""
     facts = directory.case.facts(directory.partition)
     found, expected = ours(directory), indexed(directory)
     assert found <= expected

@@ -230,7 +230,8 @@ def test_every_broken_directory_has_its_findings() -> None:
 
 @pytest.mark.parametrize("directory", ANSWERED, ids=str)
 def test_what_is_counted(directory: Directory) -> None:
-    """As many batches as the broker's dump tool printed, and the records that its consumer returned."""
+    """The report counts the batches that the broker's dump tool printed, and the records that its consumer
+    returned."""
     log_dir = LogDir(directory.path)
     report = verify(log_dir, [directory.partition])
     files = directory.case.dump(directory.partition)

@@ -71,7 +71,7 @@ def _headers(log: PartitionLog, segment: LogSegment) -> list[BatchHeader]:
 
 
 def check_producers(log: PartitionLog, model: PartitionLogModel) -> None:
-    """In memory and in every snapshot, the state at an offset follows from the log below it."""
+    """Compare the producers in memory and in every snapshot with the model at the same offset."""
     assert [tuple(entry) for entry in log.producers.entries()] == model.rows()
     for offset in log.snapshots.offsets:
         entries = parse_producer_snapshot(log.snapshots.read(offset))
@@ -89,7 +89,7 @@ def check_transaction_indexes(log: PartitionLog, model: PartitionLogModel) -> No
 
 
 def check_records(log: PartitionLog, model: PartitionLogModel) -> None:
-    """Reads as both kinds of consumers, in small pieces and in larger ones."""
+    """Compare the records with the model's, for both kinds of consumers, in small reads and in large ones."""
     for max_bytes, level in ((1, IsolationLevel.READ_COMMITTED), (300, IsolationLevel.READ_UNCOMMITTED)):
         committed = level is IsolationLevel.READ_COMMITTED
         assert _consumed(log, model, max_bytes, level) == model.records(committed=committed)

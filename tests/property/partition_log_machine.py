@@ -109,7 +109,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @rule(batches=st.lists(st.tuples(slots, counts), min_size=1, max_size=6), commit=st.booleans())
     def run_transactions(self, batches: list[tuple[int, int]], commit: bool) -> None:
-        """Transactions of several producers at once, which end in the order of their slots."""
+        """Run transactions of several producers at once, which end in the order of their slots."""
         self.append([(slot, count, True) for slot, count in batches])
         for slot in sorted({slot for slot, _ in batches}):
             self.end_transaction(slot, commit, 0)
@@ -121,7 +121,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @rule(slot=slots, count=counts, distance=st.integers(-3, 3), transactional=st.booleans())
     def append_elsewhere(self, slot: int, count: int, distance: int, transactional: bool) -> None:
-        """Sends a sequence that is usually not the next one."""
+        """Send a sequence that is usually not the next one."""
         sender = self.senders[slot]
         sequence = (sender.sequence + distance) % (LARGEST_SEQUENCE + 1)
         self._send(sender, self._data(sender, sequence, count, transactional))
@@ -259,7 +259,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @rule(back=st.integers(1, 12))
     def truncate(self, back: int) -> None:
-        """An offset inside a batch removes the whole batch."""
+        """Truncate; an offset inside a batch removes the whole batch."""
         offset, first = max(self.model.log_end - back, 0), self.log.segments[0].base_offset
         end = max(self.model.end_below(offset) or 0, first)
         if offset < first or (end < self.model.log_start <= offset):
@@ -309,12 +309,12 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @rule(deleted=st.lists(st.integers(0, 30), max_size=3), emptied=st.booleans())
     def crash(self, deleted: list[int], emptied: bool) -> None:
-        """The process dies; its writes are kept, except for segments without their final names."""
+        """Kill the process; its writes are kept, except for segments without their final names."""
         self._start(self.files.disk(), deleted, emptied)
 
     @rule(names=st.sampled_from([ALL_LOST, ALL_KEPT]))
     def lose_power(self, names: Choice) -> None:
-        """Only synced contents are kept; that may be more than was acknowledged."""
+        """Cut the power: only synced contents are kept, which may be more than was acknowledged."""
         unsynced = Unsynced(self.files.base)
         for change in self.files.journal:
             unsynced.make(change)

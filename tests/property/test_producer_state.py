@@ -78,7 +78,7 @@ def test_any_snapshot_and_the_rest_give_the_same_state(batches: list[BatchHeader
 
 @given(histories(), st.lists(st.integers(0, 25), max_size=3))
 def test_segments_do_not_matter(batches: list[BatchHeader], cuts: list[int]) -> None:
-    """Nor does the state depend on whether anomalies are reported."""
+    """The state does not depend on whether anomalies are reported, either."""
     table, completed = ProducerTable(), list[CompletedTxn]()
     anomalies, told_at_once = list[tuple[str, int, str]](), list[tuple[str, int, str]]()
     for begin, end in pairwise([0, *sorted(min(cut, len(batches)) for cut in cuts), len(batches)]):

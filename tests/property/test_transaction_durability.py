@@ -170,7 +170,7 @@ def test_a_step_that_counts_before_it_is_durable_is_found(fault: str) -> None:
 
 
 def test_complete_need_not_be_durable_before_what_follows_it() -> None:
-    """It is only appended: see ``TransactionCoordinator``."""
+    """COMPLETE_* is only appended: see ``TransactionCoordinator``."""
     assert not any(outcome(seed, "complete") for seed in range(200))
 
 

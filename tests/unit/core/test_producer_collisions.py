@@ -47,7 +47,8 @@ def test_chosen_producer_ids_are_found_as_quickly_as_random_ones() -> None:
 
 
 def test_transactions_that_begin_in_no_order_are_all_known() -> None:
-    """In a damaged log offsets may decrease; the oldest is known after each batch nevertheless."""
+    """The oldest transaction is known after each batch, although the offsets of a damaged log may
+    decrease."""
     count = 3000
     offsets = random.Random(2).sample(range(count), count)
     table, opened = ProducerTable(), dict[int, int]()

@@ -129,7 +129,8 @@ def emptied(base_offset: int) -> bytes:
 
 
 def test_a_batch_that_the_cleaner_emptied_opens_no_transaction() -> None:
-    """Its marker may be removed, too. After data it belongs to the open transaction."""
+    """The marker of an emptied batch may be removed, too. After data the batch belongs to the open
+    transaction."""
     transactions = TransactionScan()
     transactions.feed(scan(emptied(0)))
     assert (transactions.open_transactions(), transactions.next_offset) == ([], 3)

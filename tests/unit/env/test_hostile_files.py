@@ -96,7 +96,7 @@ def test_a_fifo_called_lock_does_not_block(tmp_path: Path) -> None:
 def test_a_fifo_that_replaces_a_file_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is replaced between the check and the opening."""
+    """The FIFO replaces the file between the check and the opening."""
     fifo = str(tmp_path / ".lock")
     os.mkfifo(fifo)
     monkeypatch.setattr("txnkafka.env.file_lock.os.path.isfile", lambda path: True)

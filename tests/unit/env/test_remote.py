@@ -156,7 +156,7 @@ def test_a_window_may_be_larger_and_anywhere() -> None:
 
 
 def test_a_segment_is_a_request_for_each_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At any speed of the requests: one per window, and one of them is always in flight."""
+    """A scan makes one request per window, and one request is always in flight, however slow they are."""
     batches = [batch(2 * i) for i in range(100)]
     write_log(tmp_path, "t-0", {0: batches})
     Bucket.install(tmp_path)

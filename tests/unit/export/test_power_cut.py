@@ -106,7 +106,7 @@ def test_books_after_a_power_cut(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_books_of_a_second_round_after_a_power_cut(seed: int) -> None:
-    """It begins at the end of the first one, and stops at a damaged batch."""
+    """The second round begins at the end of the first one, and stops at a damaged batch."""
     first = MemoryFiles(None, disk_of(FIRST))
     run(first, incremental=False)
     before = visible(first)

@@ -171,7 +171,7 @@ def test_an_interrupted_swap_of_a_segment_that_was_split_is_seen_as_completed(tm
 
 
 def test_a_swap_without_batches_is_seen_in_the_place_of_its_own_segment(tmp_path: Path) -> None:
-    """Without the derived files of the old one, as its owner will leave it."""
+    """The segment has no derived files of the old one, as after the owner completes the swap."""
     directory = write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)]})
     for base_offset in (0, 2):
         (directory / f"{base_offset:020d}.index").write_bytes(b"")

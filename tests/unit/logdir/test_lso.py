@@ -188,8 +188,8 @@ def test_after_an_unclean_stop_only_what_is_old_hangs() -> None:
 
 
 def test_what_does_not_hang_is_reported_for_incomplete_files() -> None:
-    """Only the verdict that a transaction will never end requires files of one moment and the coordinator's
-    whole log."""
+    """The files need to be of one moment, and the coordinator's log complete, only for the verdict that a
+    transaction will never end."""
     overdue = owner(start_timestamp=NOW - 60_001)
     recent = transaction()._replace(last_timestamp=NOW)
     assert verdict(coordinator(overdue), recent, settled=False).verdict is Verdict.OPEN_OVERDUE

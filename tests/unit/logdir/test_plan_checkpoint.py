@@ -46,7 +46,7 @@ def log_file(root: Path, base_offset: int) -> Path:
 
 
 def test_a_checkpoint_is_a_small_value(tmp_path: Path) -> None:
-    """Its size depends on the open transactions, not on completed ones; the completed ones here follow the
+    """The size depends on the open transactions, not on completed ones; the completed ones here follow the
     oldest open one."""
     sizes = {}
     for is_open in (1, 50):
@@ -229,7 +229,7 @@ def test_the_beginning_of_an_open_transaction_may_not_go(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("second", "stable"), [(batch(2), 8), (data(2, 1), 2)], ids=["planned", "open"])
 def test_a_crc_that_was_never_checked_is_checked(tmp_path: Path, second: bytes, stable: int) -> None:
-    """After a clean stop the log was read without checking; a recovery would truncate it."""
+    """The log was read without checking after a clean stop; a recovery would truncate it."""
     bad = bytearray(batch(4))
     bad[-1] ^= 1
     clean = tmp_path / ".kafka_cleanshutdown"

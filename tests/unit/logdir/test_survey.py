@@ -146,7 +146,8 @@ def test_the_index_may_hide_more_but_never_less(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_an_index_entry_that_begins_too_early_hides_what_it_names(tmp_path: Path, first: int) -> None:
-    """Its ABORT marker is right. A consumer drops all data of the producer from the first offset on."""
+    """The ABORT marker of the entry is right. A consumer drops all data of the producer from the first offset
+    on."""
     segments = {0: [data(0, 1), marker(2, "commit", 1), data(3, 1), marker(5, "abort", 1), batch(6)]}
     partition(tmp_path, segments)
     index = tmp_path / "t-0" / f"{0:020d}.txnindex"
@@ -180,7 +181,7 @@ def test_the_remedy_for_a_contradicting_index_mends_it(tmp_path: Path) -> None:
 
 
 def test_an_index_entry_of_a_deleted_beginning_is_right(tmp_path: Path) -> None:
-    """Only the index has the first offset of the transaction, and the log does not contradict it."""
+    """The index alone has the first offset of the transaction, and the log does not contradict it."""
     segments = {4: [data(4, 2), data(6, 1), marker(8, "abort", 1), marker(9, "commit", 2), batch(10)]}
     partition(tmp_path, segments)
     (tmp_path / "t-0" / f"{4:020d}.txnindex").write_bytes(txn_index((1, 1, 8, 4)))

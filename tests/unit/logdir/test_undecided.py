@@ -23,8 +23,8 @@ def trimmed(folder: Path, log: list[bytes], log_start: int) -> PartitionView:
 
 @pytest.mark.parametrize(("log_start", "stable"), [(3, 0), (10, 10), (13, 10), (20, 20), (25, 20)])
 def test_open_over_the_log_start(tmp_path: Path, log_start: int, stable: int) -> None:
-    """As in the broker, the last stable offset is the first offset of the batch that contains the log
-    start."""
+    """The last stable offset is the first offset of the batch that contains the log start, as in the
+    broker."""
     view = trimmed(tmp_path, [opened(0), opened(10), batch(20, 10), opened(30)], log_start)
     assert view.last_stable_offset == stable
     (found,) = view.open_transactions

@@ -33,7 +33,7 @@ def test_accepts_and_rejects_what_kafka_does(case: FramingCase) -> None:
 
 @each_case
 def test_bindings_of_free_threaded_python_agree(case: FramingCase, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where lz4 and zstandard have no wheels, cramjam is used."""
+    """cramjam replaces lz4 and zstandard where they have no wheels."""
     monkeypatch.setattr(lz4, "_decompress_block_into", lz4._with_cramjam)
     monkeypatch.setattr(zstd, "_decompress_into", zstd._with_cramjam)
     test_accepts_and_rejects_what_kafka_does(case)

@@ -66,7 +66,7 @@ def test_what_is_code(name: str, taken: bool) -> None:
 
 
 def test_it_is_the_package_where_it_is_unpacked(tmp_path: Path) -> None:
-    """Also when another version is installed."""
+    """The archive takes precedence over an installed version."""
     with tarfile.open(fileobj=io.BytesIO(bundle().content)) as archive:
         archive.extractall(tmp_path / "txnkafka", filter="data")
     other = tmp_path / "site" / "txnkafka-0.0.1.dist-info"

@@ -167,7 +167,7 @@ def test_a_partition_whose_topic_id_is_damaged_is_refused() -> None:
 
 @pytest.mark.parametrize("position", [61, 300])
 def test_damage_below_the_recovery_point_refuses_one_partition(position: int) -> None:
-    """Its checkpoints are kept, and no shutdown is clean while the partition is refused."""
+    """The partition keeps its checkpoints, and no shutdown is clean while it is refused."""
     files = MemoryFiles()
     directory = opened(files)
     for partition in (FIRST, SECOND):

@@ -103,7 +103,7 @@ def test_a_refused_partition_keeps_what_is_known_of_it(files: MemoryFiles, event
 
 
 def test_a_refused_partition_that_is_deleted_leaves_nothing(files: MemoryFiles) -> None:
-    """Otherwise a new partition of its name would get the old log start, and lose the records below it."""
+    """A new partition of its name must not get the old log start, which would lose the records below it."""
     directory = opened(files)
     directory.delete(DAMAGED)
     log = directory.create(DAMAGED, TOPIC_ID, now_ms=NOW)
@@ -132,7 +132,7 @@ def test_a_partition_that_cannot_be_deleted_is_as_it_was(files: MemoryFiles) -> 
 
 
 def test_where_a_deleted_log_was_clean_is_forgotten_also_after_a_crash(files: MemoryFiles) -> None:
-    """Otherwise the cleaner would skip the beginning of a new partition of that name."""
+    """The cleaner must not skip the beginning of a new partition of that name."""
     opened(files).close()
     files.rename("/data/t-1", "/data/t-1.0123456789abcdef0123456789abcdef-delete")  # then it was killed
     directory = opened(files)

@@ -41,7 +41,7 @@ def _log_start(directory: LogDirectory, offset: int) -> None:
 
 
 def test_a_broker_that_restarts_forgets_what_is_below_the_log_start(directory: LogDirectory) -> None:
-    """Of a transaction below the log start only the marker is left, without an index entry."""
+    """The snapshot of a transaction below the log start has only its marker, and there is no index entry."""
     directory.write()
     _log_start(directory, 8)
     directory.file(8, "txnindex").unlink()
@@ -51,7 +51,7 @@ def test_a_broker_that_restarts_forgets_what_is_below_the_log_start(directory: L
 
 
 def test_a_log_start_inside_a_transaction(directory: LogDirectory) -> None:
-    """After the restart it begins with the first batch that is left."""
+    """The transaction begins with the first remaining batch after the restart."""
     directory.segments[0][-1:] = [transactional(6, 7, 2, 1), transactional(7, 7, 3, 1)]
     directory.write()
     _log_start(directory, 7)
@@ -134,7 +134,7 @@ def changed(row: list[int], **fields: int) -> tuple[int, ...]:
 def test_snapshots_of_a_log_without_its_beginning(
     directory: LogDirectory, row: tuple[int, ...], told: bool
 ) -> None:
-    """They are compared only with the log above the log start."""
+    """Snapshots are compared only with the log above the log start."""
     directory.write()
     for path in directory.partition.glob(f"{FIRST}.*"):
         path.unlink()

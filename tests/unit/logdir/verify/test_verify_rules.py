@@ -88,7 +88,7 @@ def test_a_sound_directory(directory: LogDirectory, clean: bool, level: str, io:
 
 
 def test_only_one_segment_of_a_partition(directory: LogDirectory) -> None:
-    """Its files are checked; the log before it is unknown, and not reported as missing."""
+    """The files of the segment are checked; the log before it is unknown, and not reported as missing."""
     directory.write()
     assert verify(LogDir(str(directory.file(8)))) == (1, 1, 4, 6, [])
 
@@ -107,7 +107,7 @@ def test_magic_0_and_1_are_counted_by_their_entries(directory: LogDirectory) -> 
 
 
 def test_a_directory_that_a_broker_writes(directory: LogDirectory) -> None:
-    """What is written after the segments were listed is not reported."""
+    """Files that are written after the segments were listed are not reported."""
     directory.write(clean=False)
     directory.file(20, "snapshot").write_bytes(write_snapshot([]))
     with directory.file(8).open("ab") as log:

@@ -248,7 +248,8 @@ def test_the_last_batch_of_a_pass_stays_empty() -> None:
 
 
 def test_every_segment_ends_with_a_batch() -> None:
-    """Also a segment that becomes empty: otherwise recovery could not tell it from a lost one."""
+    """A segment that becomes empty keeps a batch, too: otherwise recovery could not tell it from a lost
+    one."""
     log = CompactedLog(segment_bytes=300)
     for number in range(3):
         log.abort(1, (b"%d" % number, b"x" * 130))

@@ -164,7 +164,7 @@ def test_a_batch_that_is_too_large_when_recompressed() -> None:
 
 
 def test_lv_127_log_append_time() -> None:
-    """Only the timestamp type bit and the largest timestamp of the batch change."""
+    """The log changes only the timestamp type bit and the largest timestamp of the batch."""
     for codec in CODECS:
         batch = build_batch(RECORDS, compression=codec)
         prepared = validate(batch, message_timestamp_type="LogAppendTime")
@@ -197,7 +197,8 @@ def test_lv_125_timestamps_too_old_or_too_new(timestamps: list[int], code: int) 
 
 
 def test_a_batch_that_says_log_append_time_itself() -> None:
-    """Its timestamps are checked, and the bit is cleared; a batch without timestamps is refused."""
+    """The timestamps of such a batch are checked, and the bit is cleared; a batch without timestamps is
+    refused."""
     batch = data(timestamp=NOW - 5, log_append_time=NOW - 5)
     assert scan(stored(validate(batch)))[0].attributes & 8 == 0
     assert refusal(data(timestamp=-1, log_append_time=-1)) == 32

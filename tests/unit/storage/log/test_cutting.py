@@ -30,7 +30,7 @@ def test_the_largest_timestamp_is_found_again() -> None:
 
 
 def test_a_segment_that_is_cut_to_nothing_begins_now() -> None:
-    """Without record timestamps the age of a segment is that of its file."""
+    """The age of a segment without record timestamps is that of its file."""
     log = opened(segment_ms=1000)
     append(log, -1)
     truncate_to(log, 0, now_ms=NOW + 5000)
@@ -40,7 +40,7 @@ def test_a_segment_that_is_cut_to_nothing_begins_now() -> None:
 
 
 def test_what_expired_meanwhile_is_not_loaded_again() -> None:
-    """After a truncation the producers are loaded from a snapshot, without those that have expired."""
+    """A truncation loads the producers from a snapshot, without those that have expired."""
     log = opened(producer_id_expiration_ms=1000)
     fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
     log.append(encode_batch([(None, b"", NOW)], **fields), now_ms=NOW)
@@ -51,7 +51,7 @@ def test_what_expired_meanwhile_is_not_loaded_again() -> None:
 
 
 def test_a_cut_leaves_a_snapshot() -> None:
-    """As in Kafka: the state at the new log end need not be replayed again."""
+    """The state at the new log end need not be replayed again; Kafka does the same."""
     log = opened()
     for _ in range(3):
         append(log)
@@ -111,7 +111,7 @@ def test_a_cut_never_ends_below_the_log_start() -> None:
 
 
 def test_a_segment_that_was_looked_up_and_became_active_keeps_its_index() -> None:
-    """Only closed segments drop their indexes when other segments were looked up since."""
+    """An index is dropped only from closed segments, when other segments were looked up since."""
     log = opened()
     for _ in range(60):
         append(log, size=1)

@@ -58,7 +58,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("ending", [".index", ".timeindex", ".txnindex", ".snapshot"])
 def test_recovery_rebuilds_them(ending: str, damage: str) -> None:
-    """From the recovery point on recovery trusts only the log."""
+    """Recovery trusts only the log from the recovery point on."""
     log = closed_log()
     before = content(log.files)
     found = [name for name in names(log, ending) if before[name]]
@@ -90,7 +90,7 @@ def test_what_is_gone_below_the_recovery_point_is_made_from_the_log(ending: str)
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_epochs_that_the_checkpoint_lacks_are_taken_from_what_is_recovered(kept: int) -> None:
-    """After a power cut an older version of the file may remain."""
+    """An older version of the file may remain after a power cut."""
     log = opened(segment_bytes=250)
     for epoch in range(3):
         append(log, leader_epoch=epoch)

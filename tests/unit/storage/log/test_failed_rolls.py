@@ -71,7 +71,7 @@ def test_a_failed_preallocation_leaves_no_file(ahead: int, error: int) -> None:
 
 
 def test_a_file_that_a_failed_roll_cannot_remove_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its name is one that recovery ignores, and the next roll replaces it."""
+    """Recovery ignores the name of the file, and the next roll replaces it."""
     files, plan, log = faulty("truncate", preallocate=True)
     log.plain()
     log.log.flush()
@@ -105,7 +105,7 @@ def test_a_roll_replaces_the_file_that_a_failed_one_left(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("clean", [False, True])
 def test_what_a_full_disk_left_is_cut_off_durably(clean: bool) -> None:
-    """After a failed append and a roll, no crash brings the bytes of that append back."""
+    """No crash brings the bytes of a failed append back after a roll."""
     files, plan, log = faulty("write")
     log.plain()
     log.log.flush()
@@ -190,8 +190,8 @@ def test_a_snapshot_that_could_not_be_removed_is_replaced(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("is_flushed", [False, True])
 def test_an_epoch_is_durable_with_the_batch_that_begins_it(is_flushed: bool) -> None:
-    """It is not written before: after a crash in between, the epochs are taken from the batches that are
-    left."""
+    """The epoch is not written before its batch: after a crash in between, the epochs are taken from the
+    batches that are left."""
     files, _, log = faulty("sync")
     log.plain()
     log.log.flush()

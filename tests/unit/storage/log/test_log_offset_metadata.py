@@ -86,7 +86,7 @@ def test_the_first_unstable_offset_is_where_its_transaction_began() -> None:
 
 
 def test_a_transaction_that_ended_is_unstable_until_its_marker_is_durable() -> None:
-    """It becomes the oldest transaction before its position was looked up."""
+    """The second transaction becomes the oldest one before its position was looked up."""
     log = Log()
     first = transaction_bytes(log, 1, 0)
     log.transactional(2, 0)
@@ -213,7 +213,8 @@ def test_bytes_between_two_positions_in_several_segments() -> None:
 
 
 def test_a_parked_fetch_needs_no_lookup() -> None:
-    """Its empty read returned the position where it waits; with it, the bytes appended since are computed."""
+    """An empty read returns the position where the fetch waits, from which the bytes appended since are
+    computed."""
     log = Log()
     log.plain()
     log.log.flush()

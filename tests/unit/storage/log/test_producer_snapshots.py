@@ -94,7 +94,7 @@ def test_ul_63_a_snapshot_beyond_the_log_end_is_deleted() -> None:
 
 @pytest.mark.parametrize("clean", [False, True])
 def test_ul_64_a_start_without_any_snapshot(clean: bool) -> None:
-    """After a clean stop without snapshots Kafka assumes that there are no producers; here they are read from
+    """Kafka assumes after a clean stop without snapshots that there are no producers; here they are read from
     the log."""
     log = Log(segment_bytes=300)
     for number in range(6):

@@ -88,7 +88,7 @@ def test_indexes_are_cut_durably() -> None:
 
 
 def test_transactions_above_the_high_watermark_stay_hidden_after_a_cut() -> None:
-    """They ended below the snapshot from which the producers are loaded after the truncation."""
+    """The transactions ended below the snapshot from which the producers are loaded after the truncation."""
     log = Log()
     log.plain()
     log.transactional(7, 0)  # 2, 3
@@ -211,7 +211,7 @@ def test_segments_below_the_log_start_go() -> None:
     [(-1, [0, 4, 8]), (6 * SIZE, [0, 4, 8]), (4 * SIZE + 1, [0, 4, 8]), (4 * SIZE, [4, 8]), (0, [12])],
 )
 def test_retention_by_size(retention_bytes: int, bases: list[int]) -> None:
-    """At least retention.bytes are kept."""
+    """Retention keeps at least retention.bytes."""
     log = log_of(6, retention_bytes=retention_bytes, retention_ms=-1)
     delete_old_segments(log.log, NOW)
     assert log.bases == bases
@@ -233,7 +233,7 @@ def test_retention_by_time_goes_by_the_records() -> None:
 
 
 def test_records_without_timestamps_are_as_old_as_the_last_write_of_their_segment() -> None:
-    """As in Kafka, the modification time of the file counts; the creation of the segment would be too
+    """The modification time of the file counts, as in Kafka; the creation of the segment would be too
     early."""
     log = Log(segment_bytes=2 * SIZE, retention_ms=1000)
     log.plain(timestamp=-1)

@@ -110,8 +110,8 @@ def test_two_passes_make_the_same(
 
 
 def test_a_batch_that_is_there_twice_counts_once() -> None:
-    """It is out of order, but no damage: the segment is read again, and the result of the first pass is
-    discarded."""
+    """A repeated batch is out of order, but no damage: the segment is read again, and the result of the first
+    pass is discarded."""
     files = unflushed()
     name = max(name for name in content(files) if name.endswith(".log"))
     expected = recovered(MemoryFiles(base=files.disk()))

@@ -54,7 +54,7 @@ def test_a_swap_without_batches_replaces_its_own_segment() -> None:
 
 
 def test_a_crash_while_a_swap_takes_its_place_loses_nothing() -> None:
-    """After a crash at any moment, opening the log again gives the same result."""
+    """Opening the log again after a crash at any moment gives the same result."""
     files = swapped()
     again(files)
     states = 0

@@ -93,15 +93,14 @@ def test_an_unknown_recovery_point_protects_closed_segments() -> None:
 
 
 def test_a_batch_beyond_the_next_segment() -> None:
-    """Its base offset was flipped, so this batch is the damaged one; the following data was not durable
-    either."""
+    """The flipped base offset makes this batch the damaged one; the following data was not durable either."""
     found = opened(written(s0=batch(0) + batch(1 << 20), s4=batch(4)), Start())
     assert found.log.log_end_offset == 2
     assert [segment.base_offset for segment in found.log.segments] == [0]
 
 
 def test_a_refused_partition_stays_refused_and_others_work() -> None:
-    """It also stays refused when the recovery point checkpoint is damaged and rewritten."""
+    """The partition also stays refused when the recovery point checkpoint is damaged and rewritten."""
     files = MemoryFiles()
     names = [TopicPartition("t", number) for number in range(2)]
 
@@ -132,7 +131,8 @@ def test_a_refused_partition_stays_refused_and_others_work() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_segment_under_the_name_of_a_later_one_is_refused(clean: bool) -> None:
-    """Its batches do not match its name; it was durable, so it is not truncated after a crash either."""
+    """The batches of the segment do not match its name; it was durable, so it is not truncated after a crash
+    either."""
     files = written(s38=batch(0) + batch(2))
     before = files.disk()
     for _ in range(2):
@@ -142,7 +142,7 @@ def test_a_segment_under_the_name_of_a_later_one_is_refused(clean: bool) -> None
 
 
 def test_a_torn_segment_behind_what_was_durable_is_cut() -> None:
-    """Its offset is too low and its CRC wrong: stale bytes in a place that was never written."""
+    """The batch has too low an offset and a wrong CRC: stale bytes in a place that was never written."""
     torn = bytearray(batch(0) + batch(2))
     torn[30] ^= 1
     files = written(s0=batch(0) + batch(2), s4=bytes(torn))
@@ -150,7 +150,7 @@ def test_a_torn_segment_behind_what_was_durable_is_cut() -> None:
 
 
 def test_a_damaged_epoch_file_of_an_empty_log_is_replaced() -> None:
-    """Otherwise every start would rebuild it, and report that."""
+    """Every start would otherwise rebuild the file, and report that."""
     files = written(s0=b"")
     path = f"{DIRECTORY}/leader-epoch-checkpoint"
     files.create(path).write(0, [b"0\n2\n0 0\n"])

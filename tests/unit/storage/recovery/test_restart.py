@@ -206,7 +206,7 @@ def test_a_snapshot_of_offsets_that_the_log_has_not_goes(clean: bool) -> None:
 
 
 def test_recovery_notes_the_latest_time_of_every_segment() -> None:
-    """Also that of the last segment, as if it were closed (``LogSegment.recover``)."""
+    """The last segment gets its largest timestamp, too, as if it were closed (``LogSegment.recover``)."""
     log = opened(segment_bytes=1000, index_interval_bytes=4096)
     append(log, NOW + 5)
     log.flush()
@@ -216,7 +216,7 @@ def test_recovery_notes_the_latest_time_of_every_segment() -> None:
 
 
 def test_a_wrong_index_is_rebuilt() -> None:
-    """Except for the last entry, each entry gives the position of the batch before."""
+    """Each entry, except for the last, gives the position of the batch before."""
     log = opened(segment_bytes=1000)
     for _ in range(5):
         append(log)
