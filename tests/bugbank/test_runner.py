@@ -56,7 +56,7 @@ def test_unrecorded_failures_do_not_count() -> None:
     assert "no line Says" in outcome.text
 
 
-def test_recorded_words_make_a_patch_whole(tmp_path: Path) -> None:
+def test_recorded_messages_complete_a_patch(tmp_path: Path) -> None:
     path = tmp_path / "canary.patch"
     path.write_text(HEAD.replace(SAYS, "") + FILE + f"-{OLD}+{OLD.replace('20', '21')}")
     assert record(path)[0]
@@ -149,7 +149,7 @@ def test_a_process_of_the_copy_records_the_path_of_its_package(tmp_path: Path) -
         assert Path(said.split()[1]).is_relative_to(top)
 
 
-def test_no_end_is_no_notice() -> None:
+def test_a_timeout_does_not_count_as_noticing() -> None:
     outcome = run(patch(f"-{OLD}", "+    while True:\n", "+        pass\n"), limit_seconds=5)
     assert not outcome.is_caught
     assert "nothing was noticed in 5 s" in outcome.text
@@ -161,7 +161,7 @@ def test_no_change_is_not_noticed() -> None:
     assert "the bug was not noticed" in outcome.text
 
 
-def test_a_test_that_is_not_there_notices_nothing() -> None:
+def test_a_missing_test_notices_nothing() -> None:
     head = HEAD.replace("test_file_name", "no_such_test")
     assert not run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head)).is_caught
 

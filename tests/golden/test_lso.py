@@ -282,7 +282,7 @@ def test_command_line(case: Case) -> None:
     assert [json.loads(line) for line in text.splitlines()] == rows
 
 
-def test_text_says_who_holds_it_and_what_to_do() -> None:
+def test_the_text_names_the_transaction_and_the_command() -> None:
     status, text = run(case("hanging").logs, "--topic", "hang", "--partition", 0)
     assert status == 1
     assert text.splitlines()[0] == "hang-0  HANGING_PARTITION_NOT_IN_TXN"

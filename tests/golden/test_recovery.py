@@ -284,7 +284,7 @@ def die(files: OverlayFiles) -> None:
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_what_was_opened_and_closed_is_sound_and_stays_as_it_is(case: Case) -> None:
+def test_a_recovered_directory_is_valid_and_does_not_change(case: Case) -> None:
     files, root = overlay(), str(case.logs)
     now_ms = case.meta["recorded_at_ms"] or 0
     found = opened(files, root, now_ms)

@@ -9,7 +9,7 @@ from demo.steps import Demo, at_the_end, on_spark, on_the_command_line
 from tests.golden.cases import case
 
 
-def test_the_demo_tells_committed_hidden_and_held_back(
+def test_the_demo_shows_committed_hidden_and_waiting_records(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

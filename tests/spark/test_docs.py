@@ -59,7 +59,7 @@ def test_every_option_column_and_keyword_is_explained() -> None:
     )
 
 
-def test_every_column_of_each_table_stands_in_its_section() -> None:
+def test_every_column_of_each_table_is_in_its_section() -> None:
     sections = dict(re.findall(r"\n### `(\w+)`\n(.*?)(?=\n##)", TEXT, flags=re.DOTALL))
     assert sections.keys() | {"records"} == TABLES.keys()
     for name, text in sections.items():

@@ -32,7 +32,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("door", ["batches", "source"])
-def test_the_driver_hears_file_and_position(
+def test_the_driver_gets_file_and_position(
     spark: SparkSession, tmp_path: Path, name: str, door: str
 ) -> None:
     hostile, reason = HOSTILE[name]

@@ -77,7 +77,7 @@ def test_pip_on_all_nodes(tmp_path: Path) -> None:
     check_answers(found)
 
 
-def test_ship_says_what_executors_lack(tmp_path: Path) -> None:
+def test_ship_reports_what_executors_lack(tmp_path: Path) -> None:
     python = cluster.empty_python(tmp_path / "python")
     error = run_recipe(python, tmp_path, "ship")["error"]
     assert f"libraries are missing in {python}: {' '.join(LIBRARIES)}. Install them there" in error

@@ -190,7 +190,7 @@ def test_wrong_schemas_are_refused(spark: SparkSession, schema: str, message: st
     assert message in str(caught.value)
 
 
-def test_a_topic_that_is_not_there_is_refused_with_those_that_are(spark: SparkSession) -> None:
+def test_an_unknown_topic_is_refused_with_the_existing_ones(spark: SparkSession) -> None:
     with pytest.raises(PySparkException) as caught:
         read(spark, PATH, subscribe="no-such-topic").collect()
     assert f"no topic no-such-topic in {PATH}; there are " in str(caught.value)

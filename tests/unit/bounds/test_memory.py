@@ -145,7 +145,7 @@ def test_a_record_of_a_coordinator(
     assert peak_of(door, directory, name) < 200 * MIB
 
 
-def test_what_a_replay_keeps(tmp_path: Path) -> None:
+def test_the_memory_of_a_replay(tmp_path: Path) -> None:
     directory = tmp_path / "log"
     directory.mkdir()
     inputs.write_log(directory, inputs.many_keys(400, 1 << 18), STATE)

@@ -298,7 +298,7 @@ def test_what_is_wrong_with_a_file_is_a_finding(dumped: Dump, name: str, content
     assert all(row["message"] and row["remedy"] for row in found)
 
 
-def test_what_cannot_be_read_is_said_and_the_others_are_dumped(run: Run, log_dir: Path) -> None:
+def test_unreadable_files_are_reported_and_the_others_dumped(run: Run, log_dir: Path) -> None:
     fifo = log_dir / f"{NAME}.log"
     os.mkfifo(fifo)
     names = [log_dir / "gone.log", log_dir / "orders-0", log_dir / "notes.md", log_dir / "x.index", fifo]

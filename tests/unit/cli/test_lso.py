@@ -119,7 +119,7 @@ def test_what_is_overdue_by_the_directorys_own_clock(tmp_path: Path, run: Run) -
     assert run("lso", tmp_path, "--topic", "a").lines[0] == "a-0  OPEN_OVERDUE"
 
 
-def test_a_command_stands_last_and_behind_its_condition(tmp_path: Path, run: Run) -> None:
+def test_the_command_is_last_and_after_its_condition(tmp_path: Path, run: Run) -> None:
     open_for(tmp_path, TIMEOUT + 1)
     lines = run("lso", tmp_path, "--topic", "a").lines
     assert [line.split(":")[0].split(" at ")[0].strip() for line in lines[3:]] == [

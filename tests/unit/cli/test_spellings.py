@@ -66,7 +66,7 @@ def test_a_log_directory(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatc
         assert run(name, path, *options) == run(name, log_dir, *options)
 
 
-def test_a_link_keeps_its_name(run: Run, log_dir: Path, tmp_path: Path) -> None:
+def test_a_partition_keeps_the_name_of_its_link(run: Run, log_dir: Path, tmp_path: Path) -> None:
     """A broker's disk may contain a partition as a symbolic link; ``..`` after it is the parent of its
     target."""
     elsewhere = tmp_path / "elsewhere"

@@ -101,7 +101,7 @@ def test_no_directory(run: Run, tmp_path: Path) -> None:
     assert "does not exist" in answer.stderr
 
 
-def test_a_broken_checkpoint_is_said_once(run: Run, sound: LogDirectory) -> None:
+def test_a_broken_checkpoint_is_reported_once(run: Run, sound: LogDirectory) -> None:
     (sound.root / "replication-offset-checkpoint").write_text("x")
     answer = run("verify", sound.root)
     assert (answer.status, answer.stderr) == (1, "")

@@ -228,7 +228,7 @@ def test_columns_that_do_not_fit_together_are_refused(
         encode_batch(InputColumns(**GOOD | changed))
 
 
-def test_more_than_a_batch_can_hold_is_refused_before_memory_is_taken() -> None:
+def test_a_too_large_batch_is_refused_before_memory_is_allocated() -> None:
     gigabyte = bytes(1 << 30)  # its pages are never touched, so it uses no memory
     with pytest.raises(MessageTooLargeError, match=r"record 1 .* write several batches"):
         encode_batch([(None, gigabyte, 0), (None, gigabyte, 0)])
@@ -295,7 +295,7 @@ def test_a_transaction_can_be_joined_and_left_in_place() -> None:
     assert batch == before
 
 
-def test_a_producer_stays_transactional_unless_it_is_said() -> None:
+def test_a_producer_stays_transactional_by_default() -> None:
     batch = bytearray(VECTORS["transactional"].log)
     set_producer(batch, producer_id=1, producer_epoch=2, base_sequence=3)
     assert batch[21:23] == b"\0\x10"
@@ -362,7 +362,7 @@ NOT_A_BATCH = [
 
 @pytest.mark.parametrize(("change", "fields"), CHANGES)
 @pytest.mark.parametrize(("content", "position"), NOT_A_BATCH)
-def test_what_is_no_batch_is_refused_and_left_alone(
+def test_bytes_that_are_no_batch_are_refused_and_not_changed(
     change: Any, fields: dict[str, int], content: bytes, position: int
 ) -> None:
     buffer = bytearray(content)

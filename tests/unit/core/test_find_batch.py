@@ -102,6 +102,6 @@ def test_zeros_of_a_preallocated_file_are_no_batch() -> None:
         assert stopped == (size, *NOWHERE)
 
 
-def test_no_more_is_looked_at_than_there_is() -> None:
+def test_no_byte_after_the_buffer_is_read() -> None:
     content = bytearray(data())
     assert find_batch(content, length=10**6, position=0, end=10**6, offset=9)[0] == len(content)

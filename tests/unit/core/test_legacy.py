@@ -264,7 +264,7 @@ def test_bytes_behind_the_value_are_ignored_as_by_kafka() -> None:
     assert decode(resealed(bytes(entry)))[0].value == b"va"
 
 
-def test_bytes_that_are_not_there() -> None:
+def test_missing_bytes_are_an_error() -> None:
     log = legacy_entry(0, b"k", b"v") + legacy_entry(1, b"k", b"v")
     index = scan(log)
     for source, position in ((log[:-1], 0), (log, 1), (log, -1), (b"", 0)):

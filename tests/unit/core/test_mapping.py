@@ -191,7 +191,7 @@ def test_any_other_bus_error_ends_the_process(tmp_path: Path, first: str, then: 
     assert ("Fatal Python error: Bus error" in found.stderr) == (ENABLE in (first, then[: len(ENABLE)]))
 
 
-def test_a_handler_that_was_there_before_still_hears_of_others(tmp_path: Path) -> None:
+def test_a_previous_handler_gets_other_signals(tmp_path: Path) -> None:
     program = "signal.signal(signal.SIGBUS, lambda *_: print('heard'))\n" + OPEN + TRUNCATE + READ
     found = run(tmp_path / "f", program + "signal.raise_signal(signal.SIGBUS)\n")
     assert (found.returncode, found.stdout) == (0, "True True\nheard\n")

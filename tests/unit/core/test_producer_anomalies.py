@@ -36,7 +36,7 @@ def test_a_sequence_gap() -> None:
 
 
 @pytest.mark.parametrize("sequence", [0, 1, 2, 2**31 - 5])
-def test_a_sequence_that_goes_back(sequence: int) -> None:
+def test_a_decreasing_sequence(sequence: int) -> None:
     found = told([data(5, 0, 0, last_offset=2), data(5, 0, 3, sequence=sequence)])
     assert found == [("sequence_back", 3, f"producer 5: base sequence {sequence} where 3 is next")]
 

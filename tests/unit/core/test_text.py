@@ -374,7 +374,7 @@ def test_threads_that_use_one_writer() -> None:
 HIDDEN = "\x1b]0;title\x07\r\t\n\x9b31m=cmd\u202e\u2028\u2066\u200f\u061c\x7f\"é€😀"
 
 
-def test_json_never_holds_a_terminal_s_commands() -> None:
+def test_json_never_contains_terminal_commands() -> None:
     record = PlainRecord(HIDDEN.encode(), HIDDEN.encode(), headers=[(HIDDEN.encode(), HIDDEN.encode())])
     text = json_text(Batch(records=[record]))
     assert not any(is_command(each) for each in text.decode())

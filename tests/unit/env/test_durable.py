@@ -48,7 +48,7 @@ def test_a_file_in_the_current_directory(tmp_path: Path, monkeypatch: pytest.Mon
     assert sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")) == ["a", "a/b", "note"]
 
 
-def test_when_it_fails_the_old_file_is_there_and_nothing_else() -> None:
+def test_a_failed_replacement_leaves_the_old_file_alone() -> None:
     for number in range(1, 5):  # create, write, sync, rename
         memory = MemoryFiles()
         write_durably(memory, "/note", b"old")

@@ -59,7 +59,7 @@ def test_a_file_takes_the_place_of_a_link(tmp_path: Path, victim: Path) -> None:
     assert victim.read_bytes() == CONTENT
 
 
-def test_what_a_listing_says_of_links(tmp_path: Path, victim: Path) -> None:
+def test_links_in_a_listing(tmp_path: Path, victim: Path) -> None:
     for name, target in (("dangling", "nowhere"), ("folder", tmp_path), ("link", victim), ("loop", "loop")):
         (tmp_path / name).symlink_to(target)
     found = {each.name: each for each in FILES.list(str(tmp_path))}

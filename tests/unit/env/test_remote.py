@@ -87,7 +87,7 @@ def test_an_unreadable_parent_is_a_finding(folder: Path, monkeypatch: pytest.Mon
         LogDir(ADDRESS)
 
 
-def test_a_directory_stays_as_it_was_when_it_was_listed(log_dir: LogDir) -> None:
+def test_a_directory_is_listed_once(log_dir: LogDir) -> None:
     Bucket().pipe("/logs/t-0/00000000000000000006.log", batch(6))
     Bucket().pipe("/logs/t-3/00000000000000000000.log", batch(0))
     assert offsets(log_dir) == [0, 1, 2, 3, 4, 5]
@@ -277,7 +277,7 @@ def test_every_error_of_a_backend_becomes_an_error_of_the_library(
 # Other processes and threads
 
 
-def test_it_connects_again_where_it_is_unpickled(log_dir: LogDir) -> None:
+def test_an_unpickled_file_system_connects_again(log_dir: LogDir) -> None:
     again = pickle.loads(pickle.dumps(log_dir.file_system))
     path = f"{ADDRESS}/t-0/{0:020}.log"
     assert again.read(path, 1 << 20) == log_dir.file_system.read(path, 1 << 20)

@@ -78,7 +78,7 @@ def test_nothing_behind_damage_counts_whatever_was_staged_first(tmp_path: Path, 
     assert (again.stopped, again.rows) == (report.stopped, 2)
 
 
-def test_damage_that_was_repaired_is_gone_on_with(tmp_path: Path) -> None:
+def test_an_export_continues_after_a_repair(tmp_path: Path) -> None:
     log_dir = damaged_log(tmp_path / "data")
     run_export(log_dir, tmp_path / "out", file_bytes=1)
     still = run_export(log_dir, tmp_path / "out", file_bytes=1, incremental=True)

@@ -253,7 +253,7 @@ def test_a_circular_link_affects_no_other_partition(tmp_path: Path) -> None:
     assert [(each.severity, Path(each.file).name) for each in log_dir.findings] == [("note", "anything")]
 
 
-def test_verify_goes_on_behind_a_partition_that_cannot_be_read(tmp_path: Path) -> None:
+def test_verify_continues_after_an_unreadable_partition(tmp_path: Path) -> None:
     for number in range(3):
         write_log(tmp_path, f"t-{number}", {0: [batch(0)]})
     (tmp_path / "t-1" / f"{0:020d}.log").unlink()

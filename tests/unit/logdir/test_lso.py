@@ -77,7 +77,7 @@ def verdict(
     return judge(PARTITION, open_transaction or transaction(), view, circumstances)
 
 
-def test_the_id_of_these_tests_belongs_where_it_is() -> None:
+def test_the_id_of_these_tests_is_in_its_own_partition() -> None:
     assert coordinator(owner()).is_complete
 
 
@@ -147,7 +147,7 @@ def test_without_coordinator_data() -> None:
     assert verdict(coordinator(partitions=())).verdict is Verdict.UNKNOWN_NO_COORDINATOR_DATA
 
 
-def test_without_all_partitions_nothing_is_denied_but_what_is_there_counts() -> None:
+def test_with_some_partitions_an_owner_counts_but_not_its_absence() -> None:
     found = verdict(coordinator(partitions=(3, HOME)))
     assert found.verdict is Verdict.UNKNOWN_NO_COORDINATOR_DATA
     assert "missing: 0, 1, 2, 4" in found.reason
@@ -278,7 +278,7 @@ def report(log_dir: LogDir) -> LsoReport:
     return lso_report(log_dir.partition("orders", 3), log_dir.coordinator, Circumstances(NOW))
 
 
-def test_what_waits_behind_an_open_transaction(tmp_path: Path) -> None:
+def test_records_after_an_open_transaction_are_waiting(tmp_path: Path) -> None:
     found = report(directory(tmp_path, high_watermark=11))
     assert (found.last_stable_offset, found.log_end_offset, found.high_watermark) == (5, 13, 11)
     assert found.verdict is Verdict.OPEN_WITHIN_TIMEOUT

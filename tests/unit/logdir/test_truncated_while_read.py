@@ -244,7 +244,7 @@ def random_batch(number: int, seed: int) -> bytes:
     return Batch(records=records, base_offset=10 * number, codec=CODECS["zstd"]).encode()
 
 
-def test_batches_exchanged_behind_their_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_exchanged_after_their_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other batches are valid, too, but their checksums were not checked."""
     batches, others = [[random_batch(i, seed) for i in range(20)] for seed in (0, 1000)]
     assert list(map(len, batches)) == list(map(len, others))

@@ -32,7 +32,7 @@ def test_open_over_the_log_start(tmp_path: Path, log_start: int, stable: int) ->
     assert list(view.records()) == []
 
 
-def test_ended_behind_the_log_start(tmp_path: Path) -> None:
+def test_a_transaction_that_ended_after_the_log_start(tmp_path: Path) -> None:
     view = trimmed(tmp_path, [opened(0), opened(10), marker(20, "commit", 7), batch(21)], 13)
     assert (view.last_stable_offset, view.open_transactions) == (23, [])
     assert [record.offset for record in view.records()] == [*range(13, 20), 21, 22]

@@ -104,7 +104,7 @@ def test_what_lz4_cannot_make_smaller_is_stored() -> None:
 
 @pytest.mark.parametrize("module", [lz4, zstd])
 @pytest.mark.parametrize("level", [1, 3, 9])
-def test_where_a_binding_is_missing_cramjam_takes_its_place(
+def test_cramjam_replaces_a_missing_binding(
     monkeypatch: pytest.MonkeyPatch, module: Any, level: int
 ) -> None:
     name = "lz4" if module is lz4 else "zstd"

@@ -72,7 +72,7 @@ def test_the_model_agrees(case: FramingCase) -> None:
 
 
 @each_case
-def test_the_model_makes_records_of_it(case: FramingCase) -> None:
+def test_the_model_reads_the_records_of_each_case(case: FramingCase) -> None:
     batch = Batch(codec=case.codec, payload=case.payload, count=RECORD_COUNT).encode()
     if case.content is None:
         with pytest.raises(InvalidBatchError):
@@ -81,7 +81,7 @@ def test_the_model_makes_records_of_it(case: FramingCase) -> None:
         assert len(decode_batch(batch)) == RECORD_COUNT
 
 
-def test_where_we_are_stricter_is_part_of_the_table() -> None:
+def test_the_stricter_cases_are_in_the_table() -> None:
     assert {case.name for case in CASES if case.content is None} >= STRICTER
 
 

@@ -43,7 +43,7 @@ def test_the_same_package_gives_the_same_bytes() -> None:
     assert bundle().content[4:8] == bytes(4)  # the time in the header of gzip
 
 
-def test_its_name_says_who_can_load_it() -> None:
+def test_the_name_has_version_and_platform() -> None:
     assert bundle().name.startswith(f"txnkafka-{txnkafka.__version__}-cpython-{CACHE_TAG.partition('-')[2]}")
 
 

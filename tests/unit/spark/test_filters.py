@@ -162,7 +162,7 @@ def filters(column: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("column", VALUES)
-def test_what_is_taken_chooses_the_rows_that_spark_would_choose(column: str) -> None:
+def test_a_pushed_filter_chooses_the_rows_that_spark_would_choose(column: str) -> None:
     columns = decoded()
     left = 0
     for plain in filters(column):
@@ -182,7 +182,7 @@ def test_what_is_taken_chooses_the_rows_that_spark_would_choose(column: str) -> 
 
 
 @pytest.mark.parametrize("kind", COMPARISONS)
-def test_a_time_is_taken_on_whole_milliseconds_only(kind: type[Filter]) -> None:
+def test_only_whole_milliseconds_are_pushed_down(kind: type[Filter]) -> None:
     for time in times():
         whole = time.microsecond % 1000 == 0
         assert (predicate_of(kind(("timestamp",), time)) is not None) == whole, time

@@ -18,7 +18,7 @@ def options(**given: str) -> ReadOptions:
     return parse_source_options({"path": "/logs", **given}).reading
 
 
-def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
+def test_the_default_is_read_committed_from_the_beginning_to_the_end() -> None:
     found = parse_source_options({"path": "/logs"})
     assert found == (("/logs",), "records", None, ReadOptions())
     assert found.reading.request.isolation_level is IsolationLevel.READ_COMMITTED
@@ -27,7 +27,7 @@ def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
     assert read_options() == ReadOptions()
 
 
-def test_each_option_says_the_same_as_its_keyword() -> None:
+def test_each_option_means_the_same_as_its_keyword() -> None:
     given: dict[str, tuple[str, Any]] = {
         "subscribe": ("a, b,a", ["a", "b"]),
         "startingOffsets": ('{"a": {"0": 23, "1": -2}}', {"a": {0: 23, 1: -2}}),
@@ -113,7 +113,7 @@ def test_paths_may_be_one_or_a_json_list() -> None:
         ({"path": "[/a]"}, "is no JSON list of paths"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, str], message: str) -> None:
+def test_invalid_options_are_refused(given: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         options(**given)
     assert message in str(caught.value)

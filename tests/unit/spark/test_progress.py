@@ -42,7 +42,7 @@ def test_a_terminal_gets_one_line_that_is_wiped_in_the_end() -> None:
     assert [each.strip() for each in written[-2:]] == ["", ""]
 
 
-def test_elsewhere_the_log_says_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_progress_goes_to_the_log_without_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "txnkafka.spark")
     out = io.StringIO()
     list(shown(range(4), 4, "partitions planned", clock=SteppingClock(1500), out=out))

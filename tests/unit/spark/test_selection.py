@@ -59,7 +59,7 @@ def test_topics_may_be_named_matched_or_all_but_kafkas_own(root: str) -> None:
         ({"assign": {"orders": [0, 7]}}, r"no orders-7 in .* partitions 0, 1"),
     ],
 )
-def test_what_is_not_there_is_refused(root: str, keywords: dict[str, Any], message: str) -> None:
+def test_unknown_topics_and_partitions_are_refused(root: str, keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(UnknownTopicOrPartitionError, match=message):
         chosen(root, **keywords)
 

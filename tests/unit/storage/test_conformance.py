@@ -69,5 +69,5 @@ def test_no_line_is_both_and_numbers_are_of_their_group() -> None:
 
 
 @pytest.mark.parametrize("line", [("psm", 1), ("ul", 39), ("ti", 81)])
-def test_a_test_that_is_taken_away_is_missed(line: tuple[str, int]) -> None:
+def test_a_removed_test_is_detected(line: tuple[str, int]) -> None:
     assert unaccounted(named() - {line}) == [f"{line[0]} {line[1]}"]

@@ -283,7 +283,7 @@ def test_a_partition_that_is_deleted_is_gone_at_every_moment() -> None:
         assert FIRST not in opened(MemoryFiles(base=state.disk)).logs, state.name
 
 
-def test_what_was_left_of_a_deletion_goes_at_the_next_start() -> None:
+def test_an_interrupted_deletion_is_finished_at_the_next_start() -> None:
     files = MemoryFiles()
     directory = opened(files)
     created(directory).plain()

@@ -131,7 +131,7 @@ def test_a_partition_that_cannot_be_deleted_is_as_it_was(files: MemoryFiles) -> 
     assert said_of(files, SOUND) == [10, 5, 10, 6]
 
 
-def test_where_a_deleted_log_was_clean_is_forgotten_also_after_a_crash(files: MemoryFiles) -> None:
+def test_the_cleaner_offset_of_a_deleted_log_is_removed_also_after_a_crash(files: MemoryFiles) -> None:
     """The cleaner must not skip the beginning of a new partition of that name."""
     opened(files).close()
     files.rename("/data/t-1", "/data/t-1.0123456789abcdef0123456789abcdef-delete")  # then it was killed

@@ -43,7 +43,7 @@ def durable_file(files: MemoryFiles, path: str, content: bytes) -> DataFile:
     return file
 
 
-def test_what_is_synced_is_there() -> None:
+def test_synced_data_is_kept() -> None:
     files = MemoryFiles()
     durable_file(files, "/a", b"abc")
     assert at_the_end(files) == [{"/a": b"abc"}]
@@ -172,7 +172,7 @@ def test_writes_are_torn_at_sectors_and_in_headers() -> None:
     assert 179 not in sizes
 
 
-def test_behind_a_sector_that_is_there_may_be_zeros() -> None:
+def test_a_written_sector_may_be_followed_by_zeros() -> None:
     files = MemoryFiles()
     file = durable_file(files, "/a", bytes(100))
     file.write(100, [b"x" * 2000])
@@ -237,7 +237,7 @@ def test_states_that_look_alike_come_again_when_more_is_expected() -> None:
     assert len(more) == len(states) + 1
 
 
-def test_what_recovery_does_is_cut_off_too() -> None:
+def test_changes_of_a_recovery_can_be_lost_too() -> None:
     files = MemoryFiles()
     file = durable_file(files, "/a", b"old")
     file.write(0, [b"new!"])
@@ -272,7 +272,7 @@ NAMES = st.sampled_from(["/a", "/b", "/d", "/d/a", "/d/b"])
 
 
 @given(st.lists(st.tuples(st.sampled_from(CALLS), NAMES, NAMES, st.integers(0, 9)), max_size=30))
-def test_with_everything_kept_it_is_what_was_there(calls: list[tuple[str, str, str, int]]) -> None:
+def test_with_everything_kept_nothing_is_lost(calls: list[tuple[str, str, str, int]]) -> None:
     files = MemoryFiles()
     then = [dict(tree(files.disk()))]
     for call in calls:

@@ -110,7 +110,7 @@ def test_a_pass_that_keeps_nothing_makes_progress() -> None:
     assert log.clean().end_offset == 2
 
 
-def test_an_empty_control_batch_goes() -> None:
+def test_an_empty_control_batch_is_removed() -> None:
     """Kafka's cleaner leaves such batches in the log."""
     log = CompactedLog()
     log.data(-1, A)
@@ -310,7 +310,7 @@ def test_a_tombstone_gets_a_horizon_and_goes_behind_it(codec: str) -> None:
     assert log.records() == [(1, b"b", b"1"), (3, b"c", b"1")]
 
 
-def test_times_are_what_they_were_behind_a_horizon() -> None:
+def test_timestamps_do_not_change_with_a_delete_horizon() -> None:
     log = CompactedLog()
     log.now += 5
     log.data(-1, (b"a", None), B)

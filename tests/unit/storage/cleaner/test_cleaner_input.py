@@ -18,7 +18,7 @@ def followed(log: CompactedLog) -> None:
     log.commit(1, (b"elsewhere", b"1"))
 
 
-def test_records_without_keys_go() -> None:
+def test_records_without_keys_are_removed() -> None:
     log = CompactedLog(cleanup_policy="delete")
     log.data(-1, (None, b"x"), A)
     log.roll()
@@ -81,7 +81,7 @@ def test_legacy_batches_become_magic_2() -> None:
     assert [key for _, key, _ in log.records()] == [b"a", b"d"]
 
 
-def test_a_damaged_batch_is_not_made_whole() -> None:
+def test_a_damaged_batch_is_not_rewritten() -> None:
     """A rewritten batch gets a valid CRC, so a batch with a wrong CRC must not be rewritten."""
     log = CompactedLog()
     log.data(-1, A, B)

@@ -99,7 +99,7 @@ def test_random_content_with_a_right_checksum(content: bytes, version: int, coun
         ([ENTRY._replace(offset_delta=-1)], 1, "producer 7 has values that no log gives"),
     ],
 )
-def test_wrong_though_the_checksum_holds(rows: list[ProducerStateEntry], version: int, text: str) -> None:
+def test_invalid_with_a_right_checksum(rows: list[ProducerStateEntry], version: int, text: str) -> None:
     with pytest.raises(CorruptFileError, match=text):
         parse_producer_snapshot(write_snapshot(rows, version))
 

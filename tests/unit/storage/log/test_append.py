@@ -196,7 +196,7 @@ def test_lv_125_timestamps_too_old_or_too_new(timestamps: list[int], code: int) 
     assert validate(batch, **configs, message_timestamp_type="LogAppendTime").max_timestamp == NOW
 
 
-def test_a_batch_that_says_log_append_time_itself() -> None:
+def test_a_batch_that_arrives_with_log_append_time() -> None:
     """The timestamps of such a batch are checked, and the bit is cleared; a batch without timestamps is
     refused."""
     batch = data(timestamp=NOW - 5, log_append_time=NOW - 5)

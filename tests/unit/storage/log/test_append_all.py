@@ -205,7 +205,7 @@ def test_an_interrupted_write_leaves_the_log_as_it_was(monkeypatch: pytest.Monke
     assert offsets(append(log, data(7, 2), data(8, 0))) == [2, 4]
 
 
-def test_an_interruption_behind_the_write_fences(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_after_the_write_takes_the_log_offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of the written batches has no offsets."""
     log = opened()
 

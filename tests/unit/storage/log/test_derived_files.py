@@ -72,7 +72,7 @@ def test_recovery_rebuilds_them(ending: str, damage: str) -> None:
 
 
 @pytest.mark.parametrize("ending", [".index", ".timeindex", ".txnindex"])
-def test_what_is_gone_below_the_recovery_point_is_made_from_the_log(ending: str) -> None:
+def test_missing_files_below_the_recovery_point_are_rebuilt(ending: str) -> None:
     log = closed_log()
     before = content(log.files)
     found = [name for name in names(log, ending) if before[name]]

@@ -104,7 +104,7 @@ def test_a_roll_replaces_the_file_that_a_failed_one_left(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("clean", [False, True])
-def test_what_a_full_disk_left_is_cut_off_durably(clean: bool) -> None:
+def test_the_bytes_of_a_failed_append_are_truncated_durably(clean: bool) -> None:
     """No crash brings the bytes of a failed append back after a roll."""
     files, plan, log = faulty("write")
     log.plain()

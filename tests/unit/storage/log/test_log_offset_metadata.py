@@ -110,7 +110,7 @@ def test_a_consumer_at_the_high_watermark_gets_what_came_since_without_a_lookup(
                 assert (records.size, records.base_offset) == (count * SIZE, 0)
 
 
-def test_what_came_since_is_what_a_lookup_finds() -> None:
+def test_later_batches_are_found_without_a_lookup() -> None:
     """Across rolls, with any size limit."""
     log = Log(segment_bytes=5 * SIZE)
     for count in (1, 2, 1, 3, 1, 1, 2, 4):
@@ -145,7 +145,7 @@ def test_where_consumers_waited_is_forgotten_when_the_log_is_cut() -> None:
         assert [header.base_offset for header in scan_log(bytes(records.read()))[0]] == [6, 7]
 
 
-def test_what_recovery_finds_is_looked_up_once() -> None:
+def test_positions_after_recovery_are_looked_up_once() -> None:
     log = Log()
     log.plain()
     log.transactional(1, 0)

@@ -163,7 +163,7 @@ def test_an_index_file_grows_and_shrinks() -> None:
 
 
 @pytest.mark.parametrize("rest", [b"", b"\1\2\3", bytes(80), bytes(5)])
-def test_what_is_no_entry_at_the_end_of_an_index_goes(rest: bytes) -> None:
+def test_bytes_that_are_no_entry_are_removed_from_an_index(rest: bytes) -> None:
     files = MemoryFiles()
     file = files.create("/index")
     content = OffsetIndex.entry.pack(1, 10) + OffsetIndex.entry.pack(2, 2**24)

@@ -193,7 +193,7 @@ def test_a_slice_is_released_once() -> None:
             attempt()
 
 
-def test_a_slice_that_is_forgotten_says_so_and_is_released() -> None:
+def test_a_leaked_slice_warns_and_is_released() -> None:
     log = filled(Log())
     file = log.log.active.file("log")
     with pytest.warns(ResourceWarning, match=f"{4 * SIZE} bytes at position 0 of segment 0 was never"):
@@ -204,7 +204,7 @@ def test_a_slice_that_is_forgotten_says_so_and_is_released() -> None:
         file.size()
 
 
-def test_an_empty_slice_holds_no_file() -> None:
+def test_an_empty_slice_has_no_file() -> None:
     log = filled(Log())
     records = slice_of(log, 8)
     assert (records.base_offset, records.position, records.size) == (0, 4 * SIZE, 0)

@@ -134,7 +134,7 @@ def test_after_a_restart_a_snapshot_knows_one_batch_and_the_log_the_others(clean
     assert log.idempotent(7, 14).first_offset == 28
 
 
-def test_a_search_for_one_producer_tells_nothing_of_another() -> None:
+def test_a_search_for_one_producer_does_not_change_another() -> None:
     """The search for producer 8 begins below the newest batches of producer 7: if it recorded batches of 7 as
     well, those in between would be missing for ever."""
     log = Log(segment_bytes=10 * len(data(7, 0)))

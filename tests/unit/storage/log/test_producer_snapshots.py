@@ -35,7 +35,7 @@ def test_the_newest_below_an_offset() -> None:
     assert (found.read(10), found.offsets) == (b"another", [0, 10, 20])
 
 
-def test_psm_29_snapshots_of_what_the_log_has_not_are_removed() -> None:
+def test_psm_29_snapshots_above_the_log_end_are_removed() -> None:
     found = snapshots(0, 10, 20)
     found.remove_above(10)
     found.remove(5)

@@ -45,7 +45,7 @@ def test_ul_44_a_cut_anywhere(offset: int) -> None:
     assert log.log.log_end_offset == end + 2
 
 
-def test_a_cut_behind_the_end_is_none() -> None:
+def test_a_truncation_above_the_log_end_does_nothing() -> None:
     log = log_of(2)
     assert not truncate_to(log.log, 4, now_ms=NOW)
     with pytest.raises(ValueError, match="-1"):
@@ -196,7 +196,7 @@ def test_a_retry_of_what_was_deleted_is_still_a_duplicate(clean: bool) -> None:
 # Retention
 
 
-def test_segments_below_the_log_start_go() -> None:
+def test_segments_below_the_log_start_are_deleted() -> None:
     log = log_of(6)
     delete_records(log.log, 7)
     assert delete_old_segments(log.log, NOW) == 1
@@ -245,7 +245,7 @@ def test_records_without_timestamps_are_as_old_as_the_last_write_of_their_segmen
     assert delete_old_segments(log.log, NOW + 1801) == 2
 
 
-def test_what_readers_have_not_seen_stays() -> None:
+def test_data_above_the_high_watermark_is_kept() -> None:
     log = log_of(2, retention_ms=0)
     log.plain()
     log.log.flush()

@@ -76,7 +76,7 @@ def test_a_crash_loses_nothing_when_the_swap_was_not_durable() -> None:
         assert log.log_end_offset == 4, state.name
 
 
-def test_leftovers_go() -> None:
+def test_leftovers_are_removed() -> None:
     files = swapped()
     for name in ("00000000000000000002.log.deleted", "00000000000000000000.log.cleaned"):
         files.create(f"{DIRECTORY}/{name}").close()

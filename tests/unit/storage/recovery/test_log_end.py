@@ -39,7 +39,7 @@ def opened(files: MemoryFiles, start: Start) -> OpenedLog:
     return open_log(files, DIRECTORY, TopicPartition("t", 0), CONFIG, start, now_ms=NOW)
 
 
-def test_a_record_that_holds_a_batch_is_no_end() -> None:
+def test_a_record_that_contains_a_batch_is_not_the_log_end() -> None:
     """A record contains a batch, and an index entry points to it."""
     inner = batch(1000)
     files = written(s0=batch(0) + batch(2, inner, records=1) + batch(3))

@@ -159,7 +159,7 @@ def test_a_torn_tail_is_cut(clean: bool) -> None:
 
 @pytest.mark.parametrize("interval", [0, 4096])
 @pytest.mark.parametrize("clean", [True, False])
-def test_what_indexes_say_of_a_torn_batch_goes_with_it(clean: bool, interval: int) -> None:
+def test_index_entries_of_a_torn_batch_are_removed(clean: bool, interval: int) -> None:
     log = opened(segment_bytes=1000, index_interval_bytes=interval)
     for later in range(3):
         append(log, NOW + later)
