@@ -100,7 +100,7 @@ def rolls_that_cannot_sync_names(files: DataFiles, clock: Clock, promises: Promi
 
 
 def rolls_that_cannot_keep_epochs(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Fails each rename of a flush in turn: that of the file with a new epoch, then that of the new segment."""
+    """Fails each rename of a flush in turn: that of a new epoch file, then that of the new segment."""
     plan = FaultPlan()
     faulty = FaultyFiles(files, plan)
     directory = opened(faulty)

@@ -66,7 +66,7 @@ def test_a_directory_that_is_no_log_directory(run: Run, tmp_path: Path) -> None:
     )
 
 
-def test_a_bug_message_says_how_to_report_it(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_report_is_requested(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cat, "chosen_partitions", lambda *_: 1 // 0)
     answer = run("cat", log_dir)
     assert answer.status == 2
