@@ -42,14 +42,14 @@ GROUPS = ((1, 1, "100 B", 1), (8, 4, "16 KB", 130), (64, 16, "16 KB", 130))
 COMPARED = ("log", "index", "timeindex")
 DURABLE_GOAL = 0.8
 APPEND_NOTE = (
-    "append: one thread, page cache, segment.bytes and index.interval.bytes as Kafka has them; `pwrite` "
-    "writes the same batches to one file and does nothing else. How fast that is depends on whether the "
-    "page cache gets memory that the machine has touched before."
+    "append: one thread, page cache, segment.bytes and index.interval.bytes with Kafka's defaults; `pwrite` "
+    "only writes the same batches to one file. Its speed depends on whether the page cache gets memory that "
+    "the machine has touched before."
 )
 DURABLE_NOTE = (
     "durable append: after each group of appends every log is flushed, here by FlushTickets, in Java by "
-    "UnifiedLog.flush, by `pwrite and fdatasync` with one call a file. The first group, which also makes "
-    "files and names durable, is not timed. The disk's time is what counts, so the goal is about wall clock."
+    "UnifiedLog.flush, by `pwrite and fdatasync` with one call per file. The first group, which also makes "
+    "files and names durable, is not timed. The disk dominates, so the goal is for wall clock time."
 )
 
 

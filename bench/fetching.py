@@ -29,7 +29,7 @@ __all__ = ["contests"]
 
 NOTE = (
     "fetch: one thread, page cache, read_committed; `slice` looks the offset up, takes a slice and reads it "
-    "into a kept buffer, `preadv` reads the same bytes from a position that it knows. Batches of one record."
+    "into a reused buffer, `preadv` reads the same bytes from a known position. Batches of one record."
 )
 GOAL_1_MIB = 1 / 1.1
 

@@ -17,10 +17,9 @@ __all__ = ["contests"]
 COMMAND = [sys.executable, "-m", "bench.random_appends"]
 NOTE = (
     f"commits of {GROUP} appends: each to another of many partitions, chosen at random, and then one flush "
-    "of all of them; `fdatasync` writes the same bytes to files that are all open, and syncs one after the "
-    "other. A new process each round; every partition has a durable batch and a producer before the time "
-    "counts. "
-    "Memory is that of the whole process at the end. The disk's time is what counts."
+    "of all of them; `fdatasync` writes the same bytes to open files, and syncs them one after the other. "
+    "Each round is a new process; every partition has a durable batch and a producer before the timing "
+    "starts. Memory is that of the whole process at the end. The disk dominates the time."
 )
 
 

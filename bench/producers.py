@@ -68,9 +68,9 @@ def _detection(producers: int, rounds: int) -> Contest:
         sides,
         [Comparison("table", "java", 2.0 if producers in (1_000, 100_000) else None)],
         rounds,
-        "Duplicate detection: what an append pays, `read_batch`, `check` and `append` called from Python for "
-        "each batch, one after the other; Java gets each batch as records of its own, which is how clients' "
-        "batches reach it. Memory is that of the producers, five batches known of each.",
+        "Duplicate detection: its cost in an append, `read_batch`, `check` and `append` called from Python for "
+        "each batch, one after the other; Java gets each batch as separate records, like the batches of "
+        "clients. Memory is that of the producers, each with five known batches.",
     )
 
 

@@ -36,7 +36,7 @@ MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else BUILD / "bench"
 OPEN = [sys.executable, "-m", "bench.opened"]
 NOTE = (
     "recovery, opening: CPU time of all threads of a new process from the moment when opening begins, the "
-    f"JVM's compiler and collector among them; `java, warm` is a JVM that has done it {WARM_ROUNDS} times "
+    f"JVM's compiler and collector included; `java, warm` is a JVM that has done it {WARM_ROUNDS} times "
     "before. Memory is the growth of Kafka's heap and of txnkafka's process. Opening is measured in /dev/shm."
 )
 
