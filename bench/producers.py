@@ -68,8 +68,8 @@ def _detection(producers: int, rounds: int) -> Contest:
         sides,
         [Comparison("table", "java", 2.0 if producers in (1_000, 100_000) else None)],
         rounds,
-        "Duplicate detection: its cost in an append, `read_batch`, `check` and `append` called from Python for "
-        "each batch, one after the other; Java gets each batch as separate records, like the batches of "
+        "Duplicate detection: its cost in an append, `read_batch`, `check` and `append` called from Python "
+        "for each batch, one after the other; Java gets each batch as separate records, like the batches of "
         "clients. Memory is that of the producers, each with five known batches.",
     )
 
