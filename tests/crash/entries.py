@@ -52,5 +52,5 @@ def transactions(entries: Iterable[Entry]) -> tuple[list[Transaction], dict[int,
 def as_log(entries: Iterable[Entry]) -> bytes:
     """Encode the batches as they are in a log, all with leader epoch 0."""
     return b"".join(
-        _BEFORE.pack(each.first_offset, len(each.content) + 4, 0) + each.content for each in entries
+        _BEFORE.pack(entry.first_offset, len(entry.content) + 4, 0) + entry.content for entry in entries
     )

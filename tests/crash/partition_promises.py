@@ -311,7 +311,7 @@ def _check_log(log: PartitionLog, found: Sequence[Entry], history: History) -> S
         candidates.append(history.before_cut)
         least = min(least, history.entries[-1].last_offset + 1 if history.entries else 0)
     assert end >= least, f"ends at {end}, acknowledged up to {least}"
-    states = [[each for each in entries if each.last_offset < end] for entries in candidates]
+    states = [[entry for entry in entries if entry.last_offset < end] for entries in candidates]
     fitting = [state for state in states if [each for each in state if each.last_offset >= start] == found]
     assert fitting, f"a hole, or something that was never there: {found}"
     for segment in log.segments:

@@ -98,8 +98,8 @@ REFERENCES = [
 
 def left_to_long() -> str:
     """Return what ``make test`` leaves out of these workloads, in a few lines."""
-    once = [each.workload.__name__ for each in REFERENCES if not each.twice]
-    whole = [each.workload.__name__ for each in REFERENCES if not each.fails]
+    once = [reference.workload.__name__ for reference in REFERENCES if not reference.twice]
+    whole = [reference.workload.__name__ for reference in REFERENCES if not reference.fails]
     return (
         f"{len(REFERENCES)} workloads. Left to make long: all crash states instead of a sample;\n"
         f"  a second power cut of {', '.join(once)};\n"

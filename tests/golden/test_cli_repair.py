@@ -140,7 +140,7 @@ def test_a_remedy_that_names_repair_works(case: Case, copy: Any) -> None:
         named = {each.code for each in before if each.remedy.startswith(remedy)}
         _, text = run(path, *full, "--format", "json")
         if all(row["status"] != "refused" for row in json.loads(text)["partitions"]):
-            left = {each.code for each in verify(LogDir(str(path))).findings}
+            left = {finding.code for finding in verify(LogDir(str(path))).findings}
             assert not named & left
 
 

@@ -25,12 +25,12 @@ def state(log: PartitionLog) -> object:
     stay."""
     records, error = consume(log, "read_committed")
     assert error is None
-    view = {each["key"]: each for each in records if each["key"] is not None}
+    view = {record["key"]: record for record in records if record["key"] is not None}
     # a record of magic 0 has no timestamp type; in magic 2 it must have one
     kept = {key: each | {"timestamp_type": ""} for key, each in view.items() if each["value"] is not None}
     producers = {
-        (each.producer_id, each.producer_epoch, each.last_sequence, each.current_txn_first_offset)
-        for each in log.producers.entries()
+        (entry.producer_id, entry.producer_epoch, entry.last_sequence, entry.current_txn_first_offset)
+        for entry in log.producers.entries()
     }
     return kept, producers, log.log_end_offset, log.last_stable_offset
 

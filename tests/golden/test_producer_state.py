@@ -94,8 +94,8 @@ def described(table: ProducerTable, answered: list[dict[str, Any]], now_ms: int)
     still have some."""
     entries = table.entries()
     table.expire(now_ms, DAY_MS)
-    known = {each["producer_id"] for each in answered} | {each.producer_id for each in table.entries()}
-    return [_described(each) for each in entries if each.producer_id in known]
+    known = {each["producer_id"] for each in answered} | {entry.producer_id for entry in table.entries()}
+    return [_described(entry) for entry in entries if entry.producer_id in known]
 
 
 def _described(entry: ProducerStateEntry) -> dict[str, Any]:

@@ -255,7 +255,7 @@ def _epochs(files: dict[str, bytes], end_offset: int) -> list[EpochEntry]:
     """Return the epochs without that of the broker that became the leader after its recovery, and has written
     nothing yet."""
     entries = parse_leader_epoch_checkpoint(files["leader-epoch-checkpoint"])
-    return [each for each in entries if each.start_offset < end_offset]
+    return [entry for entry in entries if entry.start_offset < end_offset]
 
 
 def _snapshot(files: dict[str, bytes], end_offset: int) -> list[ProducerStateEntry]:
@@ -297,5 +297,5 @@ def test_a_recovered_directory_is_valid_and_does_not_change(case: Case) -> None:
     assert again.refused.keys() == found.refused.keys()
     assert changed(before, contents(files, root)) <= {"recovery-point-offset-checkpoint"}
     report = verify(LogDir(root, file_system=files))
-    codes = {each.code for each in report.findings if each.severity != "note"}
+    codes = {finding.code for finding in report.findings if finding.severity != "note"}
     assert codes == STILL_WRONG.get(case.name, set())

@@ -40,7 +40,7 @@ def answers(log_dir: LogDir, root: str) -> list[Any]:
         for level in ISOLATION_LEVELS:
             records, error = read(view, level)
             found.append((records, str(error).replace(root, "")))
-    found += [each._replace(file=each.file.removeprefix(root)) for each in verify(log_dir).findings]
+    found += [finding._replace(file=finding.file.removeprefix(root)) for finding in verify(log_dir).findings]
     return found
 
 

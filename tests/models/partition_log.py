@@ -200,7 +200,7 @@ class PartitionLogModel:
     def aborted(self, begin: int, end: int) -> list[Aborted]:
         """Return the aborted transactions that overlap [begin, end), in the order of their markers."""
         _, ended = self.replay(self.log_end)
-        found = [each.entry for each in ended if not each.commit]
+        found = [transaction.entry for transaction in ended if not transaction.commit]
         return [each for each in found if each.last_offset >= begin and each.first_offset < end]
 
     def markers_of(self, begin: int, end: int) -> list[Aborted]:

@@ -66,9 +66,9 @@ class Run:
 
     def check_stable(self) -> None:
         """A clean log stays as it is, except for tombstones past their retention."""
-        left = [each for each in self.log.records() if each[2] is not None]
+        left = [record for record in self.log.records() if record[2] is not None]
         self.log.clean()
-        assert [each for each in self.log.records() if each[2] is not None] == left
+        assert [record for record in self.log.records() if record[2] is not None] == left
 
     def check_restart(self, *, clean: bool) -> None:
         before = self.log.view(), self.log.producers(), self.log.log.log_end_offset
@@ -112,4 +112,4 @@ def findings(files: DataFiles) -> list[str]:
         report = verify(LogDir(path), level="records")
     assert report.partitions == 1
     assert report.batches
-    return [str(each) for each in report.findings]
+    return [str(finding) for finding in report.findings]

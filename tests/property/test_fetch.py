@@ -61,15 +61,15 @@ class Files:
         self, offset: int, limit: int, max_bytes: int, at_least_one: bool
     ) -> tuple[int, int, bytes] | None:
         """Return the segment, the position and the bytes of the answer."""
-        behind = [each for each in self.batches if each.header.last_offset >= offset]
+        behind = [batch for batch in self.batches if batch.header.last_offset >= offset]
         if not behind or behind[0].header.last_offset >= limit:
             return None
         base, first = behind[0]
         wanted = max(max_bytes, first.size) if at_least_one else max_bytes
         ends = [
-            each.header.position + each.header.size
-            for each in self.batches
-            if each.base == base and each.header.last_offset < limit
+            batch.header.position + batch.header.size
+            for batch in self.batches
+            if batch.base == base and batch.header.last_offset < limit
         ]
         end = min(first.position + wanted, max(ends))
         return (base, first.position, self.contents[base][first.position : end]) if wanted else None

@@ -155,8 +155,8 @@ def pieces(plans: list[ResumablePlan]) -> dict[tuple[str, int, int], tuple[Any, 
 def assert_same(plans: list[ResumablePlan], whole: ResumablePlan) -> None:
     """Consecutive plans together are the plan of the whole log."""
     assert pieces(plans) == pieces([whole])
-    assert [each for plan in plans for each in plan.transactions] == whole.transactions
-    assert {each for plan in plans for each in plan.findings} == set(whole.findings)
+    assert [transaction for plan in plans for transaction in plan.transactions] == whole.transactions
+    assert {finding for plan in plans for finding in plan.findings} == set(whole.findings)
     assert plans[-1].last_stable_offset == whole.last_stable_offset
     last, expected = plans[-1].checkpoint, whole.checkpoint
     assert last.next_offset == expected.next_offset

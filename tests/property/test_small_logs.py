@@ -192,7 +192,7 @@ def check(
     """Compare with the state that follows from the log above offset ``known_from``. A transaction whose first
     data is deleted begins at the log start, or at the batch that contains it."""
     end = headers[-1].last_offset + 1
-    ongoing = state_below([each for each in headers if each.base_offset >= known_from], end).ongoing
+    ongoing = state_below([header for header in headers if header.base_offset >= known_from], end).ongoing
     expected = sorted((max(first, left.log_start), producer) for first, producer in ongoing.items())
     stable = min([first for first, _ in expected], default=end)
     if stable <= left.log_start:
@@ -251,7 +251,7 @@ def test_the_producers_with_every_snapshot() -> None:
         headers, _, _ = scan_log(b"".join(batches))
         end = headers[-1].last_offset + 1
         expected = state_below(headers, end).rows()
-        offsets = [each.base_offset for each in headers] + [end]
+        offsets = [header.base_offset for header in headers] + [end]
         segments = [*combinations(range(1, len(batches)), 1), *combinations(range(1, len(batches)), 2)]
         for splits, offset in product(segments, offsets):
             content = write_snapshot(state_below(headers, offset).rows())

@@ -44,7 +44,7 @@ def orders() -> list[dict[str, Any]]:
     """Return every committed record of the topic."""
     recorded = case("interleaved")
     partitions = (TopicPartition("orders", number) for number in (0, 1))
-    return [*chain(*(recorded.expected_records(each, "read_committed") for each in partitions))]
+    return [*chain(*(recorded.expected_records(partition, "read_committed") for partition in partitions))]
 
 
 def paid_orders() -> int:

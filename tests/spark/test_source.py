@@ -122,7 +122,7 @@ def test_options_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(spark_source, "parse_source_options", again)
     partitions = sent.reader(schema).partitions()
-    assert {unit.topic for each in partitions for unit in each.value.units} == {"orders"}
+    assert {unit.topic for partition in partitions for unit in partition.value.units} == {"orders"}
 
 
 def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:

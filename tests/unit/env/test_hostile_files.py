@@ -62,7 +62,7 @@ def test_a_file_takes_the_place_of_a_link(tmp_path: Path, victim: Path) -> None:
 def test_links_in_a_listing(tmp_path: Path, victim: Path) -> None:
     for name, target in (("dangling", "nowhere"), ("folder", tmp_path), ("link", victim), ("loop", "loop")):
         (tmp_path / name).symlink_to(target)
-    found = {each.name: each for each in FILES.list(str(tmp_path))}
+    found = {entry.name: entry for entry in FILES.list(str(tmp_path))}
     assert [each.name for each in found.values() if each.is_link] == ["dangling", "folder", "link", "loop"]
     assert (found["link"].size, found["folder"].is_directory) == (len(CONTENT), True)
     assert found["loop"].fault == os.strerror(errno.ELOOP)

@@ -239,7 +239,7 @@ def test_a_segment_beside_partitions_belongs_to_none(tmp_path: Path) -> None:
     (tmp_path / f"{0:020d}.log").write_bytes(b"")
     log_dir = LogDir(str(tmp_path))
     assert log_dir.topic_partitions == [TopicPartition("t", 0)]
-    assert [each.code for each in log_dir.findings] == ["foreign-file"]
+    assert [finding.code for finding in log_dir.findings] == ["foreign-file"]
 
 
 def test_a_circular_link_affects_no_other_partition(tmp_path: Path) -> None:

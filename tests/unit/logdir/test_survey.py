@@ -101,8 +101,8 @@ def test_what_the_cleaner_emptied_is_no_hole(tmp_path: Path, segments: dict[int,
     view.plan(findings=findings)
     assert findings == []
     assert offsets(view) == offsets(view, isolation_level="read_uncommitted")
-    assert "missing-segment" not in {each.code for each in verify_partition(view)}
-    assert {each.outcome for each in view.transactions()} == {"committed"}
+    assert "missing-segment" not in {finding.code for finding in verify_partition(view)}
+    assert {transaction.outcome for transaction in view.transactions()} == {"committed"}
 
 
 def test_behind_what_was_cleaned_a_hole_is_one(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_in_front_of_a_segment_with_gaps_all_was_cleaned(tmp_path: Path) -> None
     segments = {0: [batch(0), data(2, 1)], 10: [marker(10, "commit", 1), batch(15)], 20: [batch(20)]}
     view = partition(tmp_path, segments)
     assert offsets(view) == [0, 1, 2, 3, 15, 16, 20, 21]
-    assert "missing-segment" not in {each.code for each in verify_partition(view)}
+    assert "missing-segment" not in {finding.code for finding in verify_partition(view)}
 
 
 def txn_index(*entries: tuple[int, int, int, int]) -> bytes:

@@ -61,7 +61,7 @@ def log_of(codec: int) -> SelectedBatches:
         Batch(records=RECORDS, base_offset=2, codec=codec, base_timestamp=7),
         Batch(records=small, base_offset=202, codec=codec),
     ]
-    data = memoryview(b"".join(each.encode() for each in batches))
+    data = memoryview(b"".join(batch.encode() for batch in batches))
     index = scan(data)
     return SelectedBatches(lambda at, length: data[at : at + length], index, select(index))
 

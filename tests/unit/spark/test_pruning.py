@@ -45,7 +45,7 @@ def found(root: str, size: int, where: str, **keywords: Any) -> tuple[list[int],
     options = read_options(where=where, max_bytes_per_partition=size, **keywords)
     tasks = plan_tasks([root], options)
     batches = TaskReader(batch_schema(["offset"]), options)(tasks)
-    offsets = [offset for each in batches for offset in each.column("offset").to_pylist()]
+    offsets = [offset for batch in batches for offset in batch.column("offset").to_pylist()]
     return offsets, sum(len(task.units) for task in tasks)
 
 

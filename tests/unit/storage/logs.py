@@ -80,5 +80,5 @@ def end(log: PartitionLog, producer_id: int, *, commit: bool, leader_epoch: int 
 
 def content(files: DataFiles) -> dict[str, bytes]:
     """Return the files of the partition."""
-    names = [each.name for each in files.list(DIRECTORY)]
+    names = [entry.name for entry in files.list(DIRECTORY)]
     return {name: files.read(files.join(DIRECTORY, name), 1 << 20) for name in names}

@@ -241,7 +241,7 @@ def test_changes_of_a_recovery_can_be_lost_too() -> None:
     files = MemoryFiles()
     file = durable_file(files, "/a", b"old")
     file.write(0, [b"new!"])
-    (torn,) = (each for each in crash_states(files) if "torn 4 1," in each.name)
+    (torn,) = (state for state in crash_states(files) if "torn 4 1," in state.name)
     recovered = MemoryFiles(base=torn.disk)
     assert recovered.read("/a", 9) == b"nld"
     recovered.open_to_write("/a").truncate(1)

@@ -214,7 +214,7 @@ def test_a_misplaced_batch_at_the_end_of_a_window(
     for window_batches in (1, 2, 3):
         monkeypatch.setattr(LocalFileSystem, "window_bytes", len(data(0)) * window_batches + 5)
         report = verify(LogDir(str(directory.root), io="pread"))
-        misplaced = [each.position for each in report.findings if each.code == "misplaced-batch"]
+        misplaced = [finding.position for finding in report.findings if finding.code == "misplaced-batch"]
         assert misplaced == [at]
 
 

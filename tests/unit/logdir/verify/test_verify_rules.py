@@ -195,7 +195,7 @@ def test_topic_ids_of_which_none_is_known_to_be_right(directory: LogDirectory) -
     other = directory.root / "t-1"
     other.mkdir()
     (other / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAEAAAAAAAAAAg")
-    assert [Path(each.file).parent.name for each in found(directory)] == ["t-0", "t-1"]
+    assert [Path(finding.file).parent.name for finding in found(directory)] == ["t-0", "t-1"]
 
 
 def test_only_the_chosen_partitions(directory: LogDirectory) -> None:
@@ -224,9 +224,9 @@ def test_the_largest_offset_of_a_segment(directory: LogDirectory, last: int, tol
 def test_without_a_readable_version_no_topic_id_is_expected(directory: LogDirectory) -> None:
     directory.write()
     (directory.partition / "partition.metadata").unlink()
-    codes = {each.code for each in found(directory)}
+    codes = {finding.code for finding in found(directory)}
     (directory.root / "meta.properties").write_bytes(b"version=x\n")
-    damaged = {each.code for each in found(directory)}
+    damaged = {finding.code for finding in found(directory)}
     assert "missing-partition-metadata" in codes
     assert "missing-partition-metadata" not in damaged
     assert damaged - codes == {"bad-meta-properties"}

@@ -147,7 +147,7 @@ class CompactedLog:
 
     def content(self) -> bytes:
         """Return the bytes of all segments, concatenated."""
-        return b"".join(bytes(each.read(0, each.size)) for each in self.log.segments)
+        return b"".join(bytes(segment.read(0, segment.size)) for segment in self.log.segments)
 
     def rows(self) -> list[Row]:
         """Describe every batch."""
@@ -197,10 +197,10 @@ class CompactedLog:
         """Return the state of each producer: epoch, last sequence, last data, open transaction."""
         return sorted(
             (
-                each.producer_id, each.producer_epoch, each.last_sequence, each.last_offset,
-                each.current_txn_first_offset,
+                entry.producer_id, entry.producer_epoch, entry.last_sequence, entry.last_offset,
+                entry.current_txn_first_offset,
             )
-            for each in self.log.producers.entries()
+            for entry in self.log.producers.entries()
         )  # fmt: skip
 
     def aborted(self) -> list[IndexEntry]:
@@ -209,4 +209,4 @@ class CompactedLog:
 
     def names(self, *suffixes: str) -> list[str]:
         """Return the files with one of the suffixes."""
-        return sorted(each.name for each in self.files.list(DIRECTORY) if each.name.endswith(suffixes))
+        return sorted(entry.name for entry in self.files.list(DIRECTORY) if entry.name.endswith(suffixes))

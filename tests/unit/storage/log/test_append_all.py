@@ -47,7 +47,7 @@ def test_one_write_for_each_segment() -> None:
     assert plan.calls["write", ".log"] == 1
     found = append(log, *(data(7, 6 + 2 * number) for number in range(5)))
     assert offsets(found) == [6, 8, 10, 12, 14]
-    assert [(each.base_offset, each.size) for each in log.segments] == [
+    assert [(segment.base_offset, segment.size) for segment in log.segments] == [
         (0, 3 * SIZE), (6, 3 * SIZE), (12, 2 * SIZE),
     ]  # fmt: skip
     # the segments have no final name yet: one write to each log, one to each index of the segment in the

@@ -86,7 +86,7 @@ def test_a_cut_inside_a_batch_leaves_no_gap() -> None:
     append(log)
     log.flush()
     again = opened(files, Start(recovery_point=0), segment_bytes=400)
-    assert (again.log_end_offset, [each.base_offset for each in again.segments]) == (4, [0, 3])
+    assert (again.log_end_offset, [segment.base_offset for segment in again.segments]) == (4, [0, 3])
 
 
 def test_a_log_that_was_cut_inside_a_batch_opens_again() -> None:

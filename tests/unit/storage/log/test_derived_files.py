@@ -98,7 +98,7 @@ def test_epochs_that_the_checkpoint_lacks_are_taken_from_what_is_recovered(kept:
     log.flush()
     log.close()
     entries = log.epochs.entries
-    assert [each.epoch for each in entries] == [0, 1, 2]
+    assert [entry.epoch for entry in entries] == [0, 1, 2]
     lines = "".join(f"{each.epoch} {each.start_offset}\n" for each in entries[:kept])
     put(log, EPOCHS, f"0\n{kept}\n{lines}".encode())
     recovered = again(log, Start(clean_shutdown=False, recovery_point=0)).log

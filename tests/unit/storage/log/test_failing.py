@@ -40,7 +40,7 @@ def written(files: MemoryFiles, plan: FaultPlan) -> PartitionLog:
 def known(log: PartitionLog) -> tuple[object, ...]:
     """Return the complete state of a log, except verifications, and epochs and segments without a batch: a
     failed append may leave these."""
-    entries = [each for segment in log.segments for each in transactions_of(log, segment).entries]
+    entries = [entry for segment in log.segments for entry in transactions_of(log, segment).entries]
     return (
         log.log_end_offset, log.last_stable_offset, log.producers.snapshot(), entries,
         [(each.base_offset, each.size) for each in log.segments if each.size],

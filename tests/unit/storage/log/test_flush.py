@@ -46,10 +46,10 @@ def test_every_ticket_of_a_log_that_fails_gets_the_error() -> None:
     assert flush is not None
     tickets.take(log)
     error = OSError("broken")
-    assert [each.error for each in tickets.finish(flush, {log: error})] == [error]
+    assert [released.error for released in tickets.finish(flush, {log: error})] == [error]
     flush = tickets.begin()
     assert flush is not None
-    assert [each.error for each in tickets.finish(flush, flush.run())] == [error]
+    assert [released.error for released in tickets.finish(flush, flush.run())] == [error]
     assert log.high_watermark == 0
 
 

@@ -56,7 +56,7 @@ def test_an_abort_after_a_clean_restart() -> None:
         base_offset=0, timestamp=NOW, producer_id=7, producer_epoch=0, coordinator_epoch=0, commit=False
     )
     log.append(abort, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
-    assert [each.last_offset for each in transactions_of(log, log.active).entries] == [1]
+    assert [entry.last_offset for entry in transactions_of(log, log.active).entries] == [1]
 
 
 def test_a_batch_of_no_transaction_ends_no_verification() -> None:

@@ -17,7 +17,7 @@ def swapped(*, durable: bool = True) -> MemoryFiles:
     log = opened(segment_bytes=300)
     for _ in range(4):
         append(log)
-    assert [each.base_offset for each in log.segments] == [0, 2]
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
     log.close()
     assert isinstance(log.files, MemoryFiles)
     files = MemoryFiles(base=log.files.disk())
