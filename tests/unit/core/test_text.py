@@ -1,4 +1,5 @@
-"""TextWriter against the json, csv and base64 modules, at the edges of its buffers, and who holds what."""
+"""TextWriter, compared with the json, csv and base64 modules, at the edges of its buffers; lifetimes of its
+buffers."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def csv_model(*batches: Batch, encoding: str = "utf8", topic: str = TOPIC) -> by
     return b"".join(csv_row(topic, PARTITION, record, encoding) for record in expected(*batches))
 
 
-# Every kind of byte that is treated in a way of its own, often.
+# Every kind of byte that has its own treatment, often.
 PARTS = ["abcdefgh", '"', "\\", "\n", "\0", "\x7f", "\u00e9", "\u20ac", "\U0001f600", ",", "\r\n"]
 DAMAGED = [b"\xed\xa0\x80", b"\xed\xbf", b"\xf0\x9f", b"\xc0", b"\xff"]
 content = st.one_of(
@@ -284,7 +285,7 @@ def test_nothing_to_write() -> None:
     assert list(TextWriter(TOPIC, 0).json_lines(RecordColumns(headers=True))) == []
 
 
-# Who holds what
+# Lifetimes
 
 
 def large() -> RecordColumns:
@@ -376,7 +377,7 @@ def test_threads_that_use_one_writer() -> None:
 HIDDEN = "\x1b]0;title\x07\r\t\n\x9b31m=cmd\u202e\u2028\u2066\u200f\u061c\x7f\"é€😀"
 
 
-def test_json_never_holds_a_terminal_s_commands() -> None:
+def test_json_never_contains_terminal_commands() -> None:
     record = PlainRecord(HIDDEN.encode(), HIDDEN.encode(), headers=[(HIDDEN.encode(), HIDDEN.encode())])
     text = json_text(Batch(records=[record]))
     assert not any(is_command(each) for each in text.decode())
@@ -394,7 +395,7 @@ def test_csv_is_exact_in_a_file_and_escaped_on_a_terminal() -> None:
     assert row[5] == (
         "\\u001b]0;title\\u0007\\u000d\t\n\\u009b31m=cmd\\u202e\\u2028\\u2066\\u200f\\u061c\\u007f\"é€😀"
     )
-    assert row[6] == "/w==", "what is no UTF-8 is base64 there, too"
+    assert row[6] == "/w==", "bytes that are no UTF-8 are base64 there, too"
 
 
 def test_a_topic_that_is_no_utf_8() -> None:
