@@ -38,14 +38,19 @@ class StepClock:
 
 class Promises:
     """What a caller may rely on: from ``attempt`` on, an attempted change may be on the disk or not; from
-    ``acknowledge`` on, an acknowledged one must be. ``unsynced`` are the paths of the files that a power cut
-    may have damaged."""
+    ``acknowledge`` on, an acknowledged one must be.
+
+    ``unsynced`` are the paths of the files that a power cut may have damaged, ``believed`` of those on which
+    a sync succeeded after one had failed: what was written before may be missing, and recovery that reads the
+    page cache cannot know it (docs/recovery.md, "After a failed sync").
+    """
 
     def __init__(self, files: MemoryFiles | None = None) -> None:
         self.attempted: list[Hashable] = []
         self.acknowledged: list[Hashable] = []
         self._files = files
         self.unsynced: set[str] = set()
+        self.believed: set[str] = set()
         self._moments: list[tuple[int, int, int]] = []
 
     def attempt(self, what: Hashable) -> None:
@@ -86,6 +91,7 @@ class Damage:
         self._unsynced = Unsynced(files.base)
         self._unwritten: set[int] = set()  # created and not synced since: they may be empty
         self._made = 0
+        self.believed: set[str] = set()  # of the last state: files synced after a sync of theirs had failed
 
     def possible_on(self, state: CrashState) -> set[str]:
         """Return the paths of the files that the power cut may have damaged."""
@@ -96,6 +102,9 @@ class Damage:
             elif change.kind == "sync":
                 self._unwritten.discard(change.inode)
         self._made = state.changes
+        self.believed = {
+            path for path, inode in _paths(state.disk, ROOT, "") if inode in self._unsynced.believed
+        }
         uncertain = {inode for inode in self._unsynced.writes if self._unsynced.uncertain(inode)}
         damaged = uncertain | self._unwritten
         return {path for path, inode in _paths(state.disk, ROOT, "") if inode in damaged}
@@ -197,6 +206,7 @@ def fail_each_call(
             killed = CrashState("killed", "killed", len(files.journal), files.disk())
             for state in (killed, *_ends(files, limit, seed=number)):
                 promises.unsynced = damage.possible_on(state)
+                promises.believed = set() if state is killed else damage.believed
                 _checked(check, state.disk, promises, [name, state.name])
     _print(workload, "failed calls", {" ".join(site): number for site, number in counts.items()})
     assert counts.total() >= at_least, f"{counts.total()} failures, expected at least {at_least}"

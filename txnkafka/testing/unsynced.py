@@ -38,6 +38,7 @@ class Unsynced:
         self.kept: dict[int, bytes] = dict(base.contents)
         self._doubtful: set[int] = set()
         self._certain: set[int] = set()  # synced writes that follow one in doubt
+        self.believed: set[int] = set()  # files of which a sync succeeded although writes were in doubt
         self._number = 0
 
     def make(self, change: Change) -> None:
@@ -64,6 +65,7 @@ class Unsynced:
         else:
             self.contents[change.inode] = after(self.contents[change.inode], writes[:durable])
             self.writes[change.inode] = writes[durable:]
+            self.believed.add(change.inode)
 
     def _fail_sync(self, change: Change) -> None:
         writes = self.writes.get(change.inode, [])
