@@ -7,12 +7,13 @@ runs the next gathers.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.flush import Flush
@@ -61,7 +62,10 @@ class BrokerHost:
         self._clock = clock
         self._on_turn = on_turn
         self._on_failure = on_failure
-        self._executor = ThreadPoolExecutor(1, "txnkafka-flush")
+        # a pool would cost as much again for each flush: its futures have locks
+        self._to_run: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = Thread(target=self._run_all, name="txnkafka-flush", daemon=True)
+        self._thread.start()
         self._is_scheduled = False
         self._is_over = False
         self._timer: Timer | None = None
@@ -86,7 +90,13 @@ class BrokerHost:
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
-        self._executor.shutdown()
+        self._to_run.put(None)
+        self._thread.join()
+
+    def _run_all(self) -> None:
+        """Run what comes, one piece after the other; in the thread."""
+        while (run := self._to_run.get()) is not None:
+            run()
 
     def _turn(self) -> None:
         self._is_scheduled = False
@@ -105,31 +115,41 @@ class BrokerHost:
     def _begin(self) -> None:
         flush = self.broker.begin_flush()
         if flush is not None:
-            self._executor.submit(flush.run).add_done_callback(
-                lambda ran: self._loop.call_soon_threadsafe(self._flushed, flush, ran)
-            )
+            self._to_run.put(partial(self._run_flush, flush))
         work = self.broker.begin_work()
         if work is not None:
-            self._executor.submit(work.run).add_done_callback(
-                lambda ran: self._loop.call_soon_threadsafe(self._worked, work, ran)
-            )
+            self._to_run.put(partial(self._run_work, work))
 
-    def _flushed(self, flush: Flush, ran: Future[Any]) -> None:
+    # In the thread
+
+    def _run_flush(self, flush: Flush) -> None:
         try:
-            error = ran.exception()
-            failed = (
-                ran.result()
-                if error is None
-                else dict.fromkeys((log for log, _ in flush.logs), OSError(error))
-            )
+            failed = flush.run()
+        except BaseException as error:
+            failed = dict.fromkeys((log for log, _ in flush.logs), OSError(error))
+        self._loop.call_soon_threadsafe(self._flushed, flush, failed)
+
+    def _run_work(self, work: Any) -> None:
+        failed: BaseException | None = None
+        try:
+            work.run()
+        except BaseException as error:
+            failed = error
+        self._loop.call_soon_threadsafe(self._worked, work, failed)
+
+    # Back in the loop
+
+    def _flushed(self, flush: Flush, failed: dict[Any, OSError]) -> None:
+        self._is_scheduled = True  # the turn below is the one that the answers ask for
+        try:
             self.broker.finish_flush(flush, failed, now_ms=self.now_ms())
         except Exception as failure:
             self._fail(failure)
         self._turn()
 
-    def _worked(self, work: Any, ran: Future[Any]) -> None:
+    def _worked(self, work: Any, error: BaseException | None) -> None:
+        self._is_scheduled = True
         try:
-            error = ran.exception()
             if error is not None and not isinstance(error, Exception):
                 raise RuntimeError(f"work was ended by {error!r}")
             self.broker.finish_work(work, error, now_ms=self.now_ms())
