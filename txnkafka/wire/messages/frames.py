@@ -68,7 +68,7 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     try:
         client_id, position = _READ_CLIENT_ID(view, _REQUEST.size, len(view), "client_id")
         if api.is_flexible(version) and (api.has(version) or api_key != API_VERSIONS):
-            position = skip_tagged_fields(view, position, len(view), [MAX_MESSAGE_VALUES])
+            position = skip_tagged_fields(view, position, len(view), [MAX_MESSAGE_VALUES, MAX_MESSAGE_VALUES])
     except SchemaError as error:
         raise _invalid("RequestHeader", error) from None
     return RequestHeader(api, version, correlation_id, client_id), position
@@ -89,7 +89,7 @@ def read_response(api: Api, version: int, frame: Buffer) -> tuple[int, Any]:
     (correlation_id,) = _SIZE.unpack_from(view)
     if api.response_header_version(version):
         try:
-            position = skip_tagged_fields(view, position, len(view), [MAX_MESSAGE_VALUES])
+            position = skip_tagged_fields(view, position, len(view), [MAX_MESSAGE_VALUES, MAX_MESSAGE_VALUES])
         except SchemaError as error:
             raise _invalid("ResponseHeader", error) from None
     return correlation_id, _read(api, "Response", version, view, position)
@@ -124,7 +124,7 @@ def _read(api: Api, kind: str, version: int, view: memoryview, position: int) ->
     name, cls = _message(api, kind, version)
     try:
         read = reader_of(cls, version, api.is_flexible(version))
-        return read(view, position, len(view), [MAX_MESSAGE_VALUES])[0]
+        return read(view, position, len(view), [MAX_MESSAGE_VALUES, MAX_MESSAGE_VALUES])[0]
     except SchemaError as error:
         raise _invalid(name, error, version) from None
 
