@@ -65,6 +65,7 @@ class FlushTickets:
         self._waiting: deque[tuple[int, PartitionLog, int]] = deque()
         self._released: list[Released] = []
         self._dirty: dict[PartitionLog, None] = {}  # in the order of their first append
+        self._is_awaited = False  # else nobody waits for what is dirty
         self._running: Flush | None = None
 
     def __len__(self) -> int:
@@ -75,16 +76,34 @@ class FlushTickets:
         """Whether a group flush is under way: ``begin`` was called, and ``finish`` was not."""
         return self._running is not None
 
-    def take(self, log: PartitionLog) -> int:
-        """Return a new ticket for all appends to ``log`` so far."""
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a group flush is to begin as soon as none is under way; one that ``begin`` returns although
+        it is not awaited is due some time."""
+        return self._is_awaited
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether a log waits for a group flush."""
+        return bool(self._dirty)
+
+    def take(self, log: PartitionLog, *, is_awaited: bool = True) -> int:
+        """Return a new ticket for all appends to ``log`` so far. One that is not awaited comes with the next
+        group flush, whenever that is."""
         self._last_ticket += 1
         self._waiting.append((self._last_ticket, log, log.log_end_offset))
         self._dirty[log] = None
+        self._is_awaited |= is_awaited
         return self._last_ticket
 
     def want(self, log: PartitionLog) -> None:
         """Include ``log`` in the next group flush, without a ticket."""
         self._dirty[log] = None
+        self._is_awaited = True
+
+    def hurry(self) -> None:
+        """Let the next group flush be awaited, if a log waits for one."""
+        self._is_awaited = bool(self._dirty)
 
     def begin(self) -> Flush | None:
         """Begin a group flush; None when there is nothing to flush, or a group flush is under way, which
@@ -95,6 +114,7 @@ class FlushTickets:
         logs = [(log, log.begin_flush()) for log in self._dirty]
         self._running = Flush(self._last_ticket, logs)
         self._dirty.clear()
+        self._is_awaited = False
         return self._running
 
     def finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> list[Released]:
@@ -148,7 +168,7 @@ class FlushTickets:
         for log, done in flush.logs:
             log.finish_flush(done, failed.get(log))
             if log.has_unsynced_names and log.fenced is None:
-                self._dirty[log] = None  # a new segment was renamed, and may have tickets
+                self.want(log)  # a new segment was renamed, and may have tickets
         waiting, self._waiting = self._waiting, deque()
         for entry in waiting:
             ticket, log, end_offset = entry

@@ -228,7 +228,7 @@ class TransactionCoordinator:
         """Append the records of flights of one partition as one batch."""
         partition = self.partition_of(flights[0].record.transactional_id)
         records = [(flight.record.key, flight.record.value(self.version)) for flight in flights]
-        ticket = self._host.append(partition, records)
+        ticket = self._host.append(partition, records, is_awaited=any(map(_is_awaited, flights)))
         self._in_flight.add(ticket, flights)
 
     def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
@@ -380,3 +380,8 @@ class TransactionCoordinator:
         if newest is not None and newest.metadata is None:
             return None
         return self._durable(transactional_id)
+
+
+def _is_awaited(flight: Flight) -> bool:
+    """Whether somebody waits until the record is durable: not for COMPLETE_* and tombstones."""
+    return flight.request.reply is not None or bool(flight.result.effects)

@@ -113,7 +113,7 @@ class BrokerHost:
             self._fail(error)
 
     def _begin(self) -> None:
-        flush = self.broker.begin_flush()
+        flush = self.broker.begin_flush() if self.broker.is_flush_awaited else None
         if flush is not None:
             self._to_run.put(partial(self._run_flush, flush))
         work = self.broker.begin_work()

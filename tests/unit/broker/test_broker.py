@@ -189,6 +189,32 @@ def test_the_page_cache_acknowledges_at_once_but_not_what_a_dead_process_would_l
     assert [answer[T0].base_offset for answer in answers] == [0, 1]
 
 
+def test_the_page_cache_is_flushed_when_settings_want_it() -> None:
+    node = Node(durability="page_cache")
+    node.create(flush_messages="3")
+    log = node.broker.logs[T0]
+    assert node.append(batch_of(b"a")).error == NONE
+    assert node.append(batch_of(b"b")).error == NONE
+    assert (log.recovery_point, log.high_watermark) == (0, 2)
+    assert node.broker.begin_flush() is None
+    answers: list[Any] = []
+    node.broker.produce(ProduceRequest({T0: batch_of(b"c")}), answers.append, now_ms=NOW)
+    assert not answers
+    node.settle()
+    assert (len(answers), log.recovery_point) == (1, 3)
+
+
+def test_a_consumer_of_the_page_cache_does_not_wait_for_a_flush() -> None:
+    node = Node(durability="page_cache")
+    node.create()
+    answers: list[Any] = []
+    wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], COMMITTED, max_wait_ms=500)
+    node.broker.fetch(wanted, answers.append, now_ms=node.now_ms)
+    node.broker.produce(ProduceRequest({T0: batch_of(b"a")}), lambda _: None, now_ms=NOW)
+    assert sizes(answers.pop()) == [len(batch_of(b"a"))]
+    assert node.broker.begin_flush() is None
+
+
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
@@ -281,6 +307,28 @@ def test_a_consumer_waits_until_there_is_enough_or_its_time_is_over() -> None:
     node.append(batch_of(b"d"))
     node.wait(10_000)
     assert not answers
+
+
+def test_consumers_are_answered_in_the_order_of_their_deadlines() -> None:
+    node = Node()
+    node.create()
+    answers: list[int] = []
+    withdrawn: list[Any] = []
+    for number in range(400):  # most of them go before their time
+        wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], max_wait_ms=1000 - number)
+        call = node.broker.fetch(wanted, lambda _, number=number: answers.append(number), now_ms=node.now_ms)
+        if number % 100:
+            withdrawn.append(call)
+        if number % 10 == 9:
+            for each in withdrawn:
+                each()
+            withdrawn.clear()
+    assert node.broker.advance(node.now_ms) == node.now_ms + 700
+    node.wait(800)
+    assert answers == [300, 200]
+    assert node.broker.advance(node.now_ms) == node.now_ms + 100
+    node.wait(200)
+    assert answers == [300, 200, 100, 0]
 
 
 def test_a_consumer_of_committed_records_waits_for_the_marker() -> None:

@@ -48,6 +48,26 @@ def test_what_comes_meanwhile_belongs_to_the_next_flush() -> None:
     assert log.log.high_watermark == 4
 
 
+def test_a_ticket_that_is_not_awaited_comes_with_the_next_flush() -> None:
+    tickets, first, second = FlushTickets(), Log(), Log()
+    first.plain()
+    tickets.take(first.log, is_awaited=False)
+    assert (tickets.is_dirty, tickets.is_awaited) == (True, False)
+    second.plain()
+    tickets.take(second.log)
+    assert tickets.is_awaited
+    flush = tickets.begin()
+    assert flush is not None
+    assert not tickets.is_awaited
+    assert [each.log for each in tickets.finish(flush, flush.run())] == [first.log, second.log]
+    tickets.hurry()
+    assert not tickets.is_awaited, "nothing is dirty"
+    first.plain()
+    tickets.take(first.log, is_awaited=False)
+    tickets.hurry()
+    assert tickets.is_awaited
+
+
 def test_a_flush_is_finished_once_and_by_its_own() -> None:
     tickets, log = FlushTickets(), Log()
     log.plain()

@@ -81,6 +81,7 @@ class Broker:
         self.running: list[Piece] = []
         self.calls: list[Any] = []
         self.deadline = 2000
+        self.is_flush_awaited = True
 
     def advance(self, now_ms: int) -> int:
         self.calls.append(("advance", now_ms))
@@ -153,6 +154,20 @@ def test_while_one_flush_runs_the_next_gathers(hosted: Hosted) -> None:
     hosted.loop.run(1)
     assert hosted.said("flushed") == [("a", {}), ("b", {})]
     assert first.thread == second.thread != threading.get_ident()
+
+
+def test_a_flush_that_nobody_waits_for_is_not_begun() -> None:
+    hosted = Hosted()
+    hosted.broker.flushes, hosted.broker.is_flush_awaited = [Piece("a")], False
+    hosted.host.wake()
+    hosted.loop.run(1)
+    assert hosted.broker.running == []
+    hosted.broker.is_flush_awaited = True
+    hosted.host.wake()
+    hosted.loop.run(1)
+    assert len(hosted.broker.running) == 1
+    hosted.broker.flushes[0].may_run.set()
+    hosted.host.close()
 
 
 def test_a_flush_that_raises_has_failed_for_all_its_logs(hosted: Hosted) -> None:
