@@ -169,11 +169,13 @@ class FlushTickets:
             log.finish_flush(done, failed.get(log))
             if log.has_unsynced_names and log.fenced is None:
                 self.want(log)  # a new segment was renamed, and may have tickets
-        waiting, self._waiting = self._waiting, deque()
-        for entry in waiting:
+        kept = []
+        while self._waiting and self._waiting[0][0] <= flush.ticket:  # those of later appends stay
+            entry = self._waiting.popleft()
             ticket, log, end_offset = entry
             error = failed.get(log) or log.fenced
-            if ticket <= flush.ticket and (error or log.recovery_point >= end_offset):
+            if error or log.recovery_point >= end_offset:
                 self._released.append(Released(ticket, log, error))
             else:
-                self._waiting.append(entry)
+                kept.append(entry)
+        self._waiting.extendleft(reversed(kept))

@@ -319,23 +319,30 @@ class TransactionCoordinator:
         """Do what is due by the clock; returns when to be called again at the latest."""
         ticks = self._ticks.at(now_ms)
         self._write_markers(now_ms)
+        if self._incomplete or self._parked.deadline() <= ticks:
+            self._try_again(ticks, now_ms)
+        if ticks >= self._next_timeouts:
+            self._next_timeouts = ticks + self.config.abort_timed_out_interval_ms
+            self._time_out(now_ms)
+        if ticks >= self._expiry.deadline(ticks):
+            self._expire(now_ms)
+        return self._ticks.wall(self._deadline(ticks))
+
+    def _try_again(self, ticks: int, now_ms: int) -> None:
+        """Append COMPLETE_* that were refused, and refuse requests that were parked for too long."""
         for due, written in list(self._incomplete.values()):
             if due <= ticks:
                 self._complete(written, now_ms)
         for request in self._parked.take_old(ticks):
             request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
             self._resume(request.event.transactional_id, now_ms)
-        if ticks >= self._next_timeouts:
-            self._next_timeouts = ticks + self.config.abort_timed_out_interval_ms
-            self._time_out(now_ms)
-        self._expire(now_ms)
-        return self._ticks.wall(self._deadline(ticks))
 
     def _deadline(self, ticks: int) -> int:
-        times = [self._next_timeouts, self._expiry.deadline(ticks), *self._parked.deadlines()]
-        times += [due for due, _ in self._incomplete.values()]
+        due = min(self._next_timeouts, self._expiry.deadline(ticks), self._parked.deadline())
+        if self._incomplete:
+            due = min(due, *(each for each, _ in self._incomplete.values()))
         marker_due = self.markers.deadline()
-        return min(times if marker_due is None else [*times, marker_due])
+        return due if marker_due is None else min(due, marker_due)
 
     def _time_out(self, now_ms: int) -> None:
         for state in self.partitions.values():

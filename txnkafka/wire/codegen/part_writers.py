@@ -95,8 +95,15 @@ def write_tagged_fields(out: bytearray, tagged: list[tuple[int, WritePart, Any]]
     """Tagged fields that do not have their defaults, in the order of their tags."""
     write_uvarint(out, len(tagged))
     for tag, write, value in tagged:
-        field = bytearray()
-        write(field, [], value)
         write_uvarint(out, tag)
-        write_uvarint(out, len(field))
-        out += field
+        start = len(out)
+        out.append(0)
+        write(out, [], value)
+        size = len(out) - start - 1
+        if size < 0x80:
+            out[start] = size
+        else:
+            field = out[start + 1 :]
+            del out[start:]
+            write_uvarint(out, size)
+            out += field
