@@ -46,6 +46,19 @@ class Flush(NamedTuple):
                 failed[log] = error
         return failed
 
+    def descriptors(self) -> list[tuple[PartitionLog, int]]:
+        """The open files to sync, by log, for a host that syncs them itself instead of ``run``. Empty when
+        there is more to be done than that, or a file has no descriptor."""
+        found = []
+        for log, flush in self.logs:
+            if flush.contents or flush.paths or flush.directories:
+                return []
+            try:
+                found += [(log, file.fileno()) for file in flush.files]
+            except OSError:
+                return []
+        return found
+
 
 class Released(NamedTuple):
     """A ticket whose append is durable or, with an error, will never be acknowledged: OSError when the log
