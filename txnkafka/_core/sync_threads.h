@@ -84,11 +84,9 @@ static void begin_syncs(struct sync_group *group, const int *descriptors, int *e
     group->errors = errors;
     group->next = 0;
     group->left = group->count = count;
-    if (count == 1)
-        pthread_cond_signal(&group->changed);
-    else
-        pthread_cond_broadcast(&group->changed);
     pthread_mutex_unlock(&group->mutex);
+    for (int i = 0; i < count && i < SYNC_THREADS; i++) /* the others need not wake */
+        pthread_cond_signal(&group->changed);
 }
 
 /* Waits for syncs under way; what was not begun is not synced. */

@@ -9,9 +9,8 @@ All errors are ``InvalidRequestError``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from txnkafka.bounds import MAX_MESSAGE_VALUES
 from txnkafka.errors import InvalidRequestError
@@ -42,8 +41,7 @@ _READ_CLIENT_ID: Final = READERS["read_nullable_string"]
 _WRITE_CLIENT_ID: Final = WRITERS["write_nullable_string"]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHeader:
+class RequestHeader(NamedTuple):
     """``RequestHeader.json``; version 0 is not known to Apache Kafka 4."""
 
     api: Api
