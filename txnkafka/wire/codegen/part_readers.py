@@ -169,7 +169,7 @@ def read_tagged_fields(
     data: memoryview, position: int, end: int, left: list[int], known: dict[int, tuple[str, ReadPart]]
 ) -> tuple[dict[str, Any], int]:
     """Values of the known tagged fields that are there, by name; others are skipped, but counted."""
-    return _read_tagged_fields(data, position, end, left, known, None)
+    return _read_tagged_fields(data, position, end, left, known=known, unknown=None)
 
 
 def read_all_tagged_fields(
@@ -179,7 +179,7 @@ def read_all_tagged_fields(
     if position < end and not data[position]:
         return {}, position + 1
     unknown: list[tuple[int, bytes]] = []
-    found, position = _read_tagged_fields(data, position, end, left, known, unknown)
+    found, position = _read_tagged_fields(data, position, end, left, known=known, unknown=unknown)
     if unknown:
         found[UNKNOWN_TAGGED_FIELDS] = unknown
     return found, position
@@ -190,6 +190,7 @@ def _read_tagged_fields(
     position: int,
     end: int,
     left: list[int],
+    *,
     known: dict[int, tuple[str, ReadPart]],
     unknown: list[tuple[int, bytes]] | None,
 ) -> tuple[dict[str, Any], int]:
