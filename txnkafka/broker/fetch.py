@@ -89,6 +89,8 @@ class Fetches:
 
     def on_progress(self, partitions: Iterable[TopicPartition]) -> None:
         """Readers may see more of these partitions, or nothing any more."""
+        if not self._waiting:
+            return
         looked_at: dict[Waiting, None] = {}
         for partition in partitions:
             looked_at.update(self._by_partition.get(partition, {}))
@@ -103,12 +105,14 @@ class Fetches:
 
     def advance(self, now_ms: int) -> int:
         """Answer the requests whose time is over; returns when the next one's is."""
-        deadlines = self._deadlines
-        while deadlines and (deadlines[0][0] <= now_ms or deadlines[0][2] not in self._waiting):
-            waiting = heappop(deadlines)[2]
+        while self._deadlines:
+            until_ms, _, waiting = self._deadlines[0]
+            if until_ms > now_ms and waiting in self._waiting:
+                return until_ms
+            heappop(self._deadlines)
             if waiting in self._waiting:
                 self._answer(waiting, self._read(waiting.request))
-        return deadlines[0][0] if deadlines else _NEVER
+        return _NEVER
 
     def _add_deadline(self, waiting: Waiting) -> None:
         if len(self._deadlines) > 2 * len(self._waiting) + _FEW:  # most were answered before their time
