@@ -35,6 +35,7 @@ def test_a_consumer_of_the_page_cache_does_not_wait_for_a_flush() -> None:
     wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], COMMITTED, max_wait_ms=500)
     node.broker.fetch(wanted, answers.append, now_ms=node.now_ms)
     node.broker.produce(ProduceRequest({T0: batch_of(b"a")}), lambda _: None, now_ms=NOW)
+    assert len(answers) == 1
     ((_, fetched),) = answers.pop()
     with fetched.records as records:
         assert len(records) == len(batch_of(b"a"))

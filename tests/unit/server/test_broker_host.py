@@ -230,6 +230,7 @@ def test_files_are_synced_without_the_thread(tmp_path: Path) -> None:
     loop.close()
     (first,), (second, third) = results
     assert (first, second) == (None, None)
+    assert third is not None
     assert third.errno == errno.EBADF
 
 
