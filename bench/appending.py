@@ -1,8 +1,8 @@
 """Appends to the log of a partition, of batches as producers send them: txnkafka's PartitionLog, Kafka's
-UnifiedLog, and nothing but the system calls.
+UnifiedLog, and the bare system calls.
 
-Every round begins with empty logs; opening and closing them is not timed. The logs and indexes that
-both sides leave behind must be equal, byte for byte.
+Every round begins with empty logs; opening and closing them is not timed. The logs and indexes that both
+sides write must be equal, byte for byte.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ __all__ = ["contests"]
 
 NOW_MS = 1_700_000_000_000
 PRODUCERS = 16
-# To be raised when other bytes are made for the same description.
+# Increase it when the same description gives other bytes.
 VERSION = 1
 WARM_ROUNDS = 6
 RECORD_BYTES = 126
 SIZES = (("100 B", 1), ("16 KB", 130), ("1 MB", 8000))
 WITHOUT_WRITE = "txnkafka, without the write"
 WITHOUT_WRITE_LIMIT_NS = 3000.0  # of an append of a small batch
-# appends of a group, partitions they go to, batches of so many records
+# appends per group, partitions, size and number of records of a batch
 GROUPS = ((1, 1, "100 B", 1), (8, 4, "16 KB", 130), (64, 16, "16 KB", 130))
 COMPARED = ("log", "index", "timeindex")
 DURABLE_GOAL = 0.8
 APPEND_NOTE = (
-    "append: one thread, page cache, segment.bytes and index.interval.bytes as Kafka has them; `pwrite` "
-    "writes the same batches to one file and does nothing else. How fast that is depends on whether the "
-    "page cache gets memory that the machine has touched before."
+    "append: one thread, page cache, segment.bytes and index.interval.bytes with Kafka's defaults; `pwrite` "
+    "only writes the same batches to one file. Its speed depends on whether the page cache gets memory that "
+    "the machine has touched before."
 )
 DURABLE_NOTE = (
     "durable append: after each group of appends every log is flushed, here by FlushTickets, in Java by "
-    "UnifiedLog.flush, by `pwrite and fdatasync` with one call a file. The first group, which also makes "
-    "files and names durable, is not timed. The disk's time is what counts, so the goal is about wall clock."
+    "UnifiedLog.flush, by `pwrite and fdatasync` with one call per file. The first group, which also makes "
+    "files and names durable, is not timed. The disk dominates, so the goal is for wall clock time."
 )
 
 
 @dataclass(frozen=True)
 class Batches:
-    """``count`` batches of ``records`` records of 100 bytes, of idempotent producers in turn or of none; each
-    ``group`` of appends over ``partitions`` is flushed together, 0 for never."""
+    """``count`` batches of ``records`` records of 100 bytes, from idempotent producers in turn or without a
+    producer; each ``group`` of appends over ``partitions`` is flushed together, 0 for never."""
 
     records: int
     count: int
@@ -101,7 +101,7 @@ class Batches:
 
 
 class _OverLogs:
-    """The common part of all sides: a directory that is empty before each round."""
+    """Common to all sides: a directory that is empty before each round."""
 
     output = "logs"
 
@@ -177,7 +177,7 @@ class AppendSide(_OverLogs):
             for i, directory in enumerate(self._fresh())
         ]
         for batch in self._input:
-            batch[:8] = bytes(8)  # the last round has set an offset
+            batch[:8] = bytes(8)  # the last round set an offset
         first, count = self._batches.group, len(self._input)
         self._append_durably(logs, 0, first)
         timing: list[tuple[float, float]] = []
@@ -219,7 +219,7 @@ class AppendSide(_OverLogs):
 
 
 class RawSide(_OverLogs):
-    """Only the system calls, on files that were opened before."""
+    """The bare system calls, on files opened before."""
 
     def __init__(self, batches: Batches) -> None:
         super().__init__("pwrite and fdatasync" if batches.group else "pwrite", batches)
@@ -250,7 +250,7 @@ class RawSide(_OverLogs):
                     os.fdatasync(file)
 
     def digest(self) -> object:
-        return None  # offsets are not assigned
+        return None  # bare writes assign no offsets
 
 
 class JavaAppendSide(_OverLogs):

@@ -1,8 +1,8 @@
-"""Bare decompression with the bindings that txnkafka uses: the floor under reading a compressed segment.
+"""Bare decompression with the bindings that txnkafka uses: the lower limit of reading a compressed segment.
 
-The compressed blocks are cut out of the segment beforehand and decompressed into one reused buffer,
-so what is timed is the binding and the loop that calls it. The bindings of gzip and lz4 return bytes and
-cannot write into a buffer.
+The compressed blocks are cut out of the segment beforehand and decompressed into one reused buffer, so the
+binding and the loop that calls it are timed. The bindings of gzip and lz4 return bytes and cannot write into
+a buffer.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ class BareCodecSide:
         return Timing(*timing[0], sum(header.count for header, _ in self._batches))
 
     def digest(self) -> Digest:
-        """Of the records inside: kafka-python reads what came out as an uncompressed batch."""
+        """Compute the digest of the records inside: kafka-python reads the decompressed bytes as an
+        uncompressed batch."""
         builder = DigestBuilder()
         for header, blocks in self._batches:
             for record in _records(header, b"".join(self._output_of(block) for block in blocks)):
@@ -143,7 +144,7 @@ def _records(header: BatchHeader, content: bytes) -> Iterator[Any]:
         HEADER_SIZE - 12 + len(content),
         header.partition_leader_epoch,
         2,
-        0,  # its CRC, which is not checked here
+        0,  # the CRC, which is not checked here
         header.attributes & ~0x07,
         header.last_offset - header.base_offset,
         header.base_timestamp,

@@ -1,5 +1,5 @@
-"""What it costs to bring rows from a Python worker into Spark's JVM, and nothing else: one record batch, made
-once a task, is sent again and again. No reader can be quicker than that."""
+"""The cost of moving rows from a Python worker into Spark's JVM: one record batch, made once per task, is
+sent repeatedly. No reader can be faster than this."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ONE_ROW = {
 
 
 def crossing(spark: SparkSession, rows: int, schema: str | None) -> DataFrame:
-    """``rows`` rows with Kafka's columns, or those of ``schema``, by way of a Python DataSource."""
+    """Return ``rows`` rows with Kafka's columns, or those of ``schema``, from a Python DataSource."""
     spark.dataSource.register(_Crossing)
     source = spark.read.format(_Crossing.name()).option("rows", str(rows))
     return (source.schema(schema) if schema else source).load()
 
 
 def crossing_scan(spark: SparkSession, rows: int, columns: list[str]) -> DataFrame:
-    """The same by way of ``mapInArrow``, as ``scan`` does it."""
+    """Return the same from ``mapInArrow``, as ``scan`` uses it."""
 
     def batches(tasks: Iterable[int]) -> Iterator[pa.RecordBatch]:
         for wanted in tasks:

@@ -1,8 +1,7 @@
 """The digest of the records that a side has read, on which both sides of a comparison must agree.
 
-Bytes enter as CRC-32 of all keys and of all values, one after the other, in record order; where one
-ends and the next begins is in the CRC of the lengths (int32 pairs, little-endian, -1 for null).
-Digest.java computes the same.
+Bytes enter as CRC-32 of all keys and of all values, concatenated in record order; the boundaries are in the
+CRC of the lengths (int32 pairs, little-endian, -1 for null). Digest.java computes the same.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class DigestBuilder:
         self._sums = [total + n for total, n in zip(self._sums, more, strict=True)]
 
     def digest(self) -> Digest:
-        # as Java's long wraps around
+        # wrap around as Java's long does
         records, offsets, timestamps, key_bytes, value_bytes = (_int64(total) for total in self._sums)
         crcs = (self._key_crc, self._value_crc, self._length_crc)
         return Digest(records, offsets, timestamps, key_bytes, value_bytes, *crcs)

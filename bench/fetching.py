@@ -1,8 +1,8 @@
-"""Fetches from the log of a partition: slices that are read into a kept buffer, and the same bytes with bare
-``preadv`` from positions that are known, of the same file.
+"""Fetches from the log of a partition: slices that are read into a reused buffer, and the same bytes read
+with bare ``preadv`` from known positions of the same file.
 
-The log is in the page cache and written by PartitionLog. Both sides read the same batches in each round; what
-they read is compared byte for byte.
+The log is in the page cache and written by PartitionLog. Both sides read the same batches in each round, and
+their bytes are compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["contests"]
 
 NOTE = (
     "fetch: one thread, page cache, read_committed; `slice` looks the offset up, takes a slice and reads it "
-    "into a kept buffer, `preadv` reads the same bytes from a position that it knows. Batches of one record."
+    "into a reused buffer, `preadv` reads the same bytes from a known position. Batches of one record."
 )
 GOAL_1_MIB = 1 / 1.1
 
@@ -56,7 +56,7 @@ class Fetches:
 
 
 class _FetchSide:
-    """The common part of both sides: the same log, which the first one writes, and a buffer."""
+    """Common to both sides: the same log, which the first one writes, and a buffer."""
 
     output = "batches"
 
@@ -119,7 +119,7 @@ class SliceSide(_FetchSide):
 
 
 class PreadvSide(_FetchSide):
-    """Only the system call, on a file that was opened before, at positions found by a plain walk."""
+    """The bare system call, on a file opened before, at positions found by a plain walk."""
 
     def __init__(self, fetches: Fetches) -> None:
         super().__init__("preadv", fetches)
@@ -154,7 +154,7 @@ class PreadvSide(_FetchSide):
 
 
 def contests(rounds: int) -> list[Contest]:
-    """The last batch of a log, 64 KiB and 1 MiB from anywhere in it."""
+    """Return the contests: the last batch of a log, and 64 KiB and 1 MiB from anywhere in it."""
     return [
         _contest(Fetches("the last batch", 1 << 20, 1, 20_000, 20_000), rounds, None),
         _contest(Fetches("64 KiB", 1 << 16, 1, 100_000, 4_000, step=997), rounds, None),

@@ -1,7 +1,7 @@
 """The Java side: Apache Kafka's own classes, fetched by Maven, driven over a pipe.
 
-A side has a Java process of its own, so that one workload's profile does not spoil another's
-machine code. The collector is that of Kafka's start scripts.
+Each side has its own Java process, so that the profile of one workload does not affect the machine code of
+another. The collector is that of Kafka's start scripts.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ def class_path() -> str:
 
 
 def prepare() -> None:
-    """Fetch the jars of Kafka and of Spark's Kafka source and compile our Java files, unless that has been
-    done."""
+    """Fetch the jars of Kafka and of Spark's Kafka source and compile our Java files, unless this is done."""
     if shutil.which("javac") is None:
         raise SystemExit("the benchmarks need a JDK 17: there is no javac (apt install openjdk-17-jdk)")
     try:
@@ -109,7 +108,7 @@ class JavaSide:
     def digest(self) -> object:
         digest = Digest.of(self._process.ask("digest"))
         if (digest.touch_sum * self._repeat - self._sum) % (1 << 64):
-            raise DisagreementError(f"{self.name}: the timed rounds saw other records than the digest")
+            raise DisagreementError(f"{self.name}: the timed rounds read other records than the digest")
         return digest
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""Commits of appends to very many partitions in random order, beside `pwrite` and `fdatasync` of as many
-files: latency, memory and descriptors."""
+"""Commits of appends to very many partitions in random order, compared with `pwrite` and `fdatasync` of as
+many files: latency, memory and descriptors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ __all__ = ["contests"]
 COMMAND = [sys.executable, "-m", "bench.random_appends"]
 NOTE = (
     f"commits of {GROUP} appends: each to another of many partitions, chosen at random, and then one flush "
-    "of all of them; `fdatasync` writes the same bytes to files that are all open, and syncs one after the "
-    "other. A new process each round; every partition has a durable batch and a producer before the time "
-    "counts. "
-    "Memory is that of the whole process at the end. The disk's time is what counts."
+    "of all of them; `fdatasync` writes the same bytes to open files, and syncs them one after the other. "
+    "Each round is a new process; every partition has a durable batch and a producer before the timing "
+    "starts. Memory is that of the whole process at the end. The disk dominates the time."
 )
 
 
 class RandomAppends:
-    """One side, in a process of its own."""
+    """One side, in a separate process."""
 
     output = "appends"
 
@@ -50,14 +49,14 @@ class RandomAppends:
         return Timing(answer["cpu"], answer["wall"], answer["appends"], answer["resident_bytes"], detail)
 
     def digest(self) -> object:
-        return None  # offsets are not assigned by bare writes
+        return None  # bare writes assign no offsets
 
     def close(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
 def contests(partitions: int, groups: int, rounds: int) -> list[Contest]:
-    """One contest of ``rounds`` times ``groups`` commits a side."""
+    """Return one contest of ``rounds`` times ``groups`` commits per side."""
 
     def sides() -> list[Side]:
         return [RandomAppends(name, partitions, groups) for name in ("txnkafka", "fdatasync")]

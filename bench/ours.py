@@ -1,8 +1,8 @@
 """txnkafka's side: a log directory to columns through LogDir, as a user reads it; or a chunk in memory.
 
-Every pass over a directory opens it, plans, maps or reads the file, scans headers, selects and decodes;
-CRCs are checked. Column memory is reused from chunk to chunk, except where a side is called "fresh":
-there every chunk is kept until the pass ends, as by a caller that collects all of them.
+Every pass over a directory opens it, plans, maps or reads the file, scans headers, selects and decodes; CRCs
+are checked. Column memory is reused from chunk to chunk, except where a side is called "fresh": there every
+chunk is kept until the pass ends, as by a caller that collects all of them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ __all__ = ["DecodeSide", "How", "ScanSide"]
 class How:
     """How to decode: ``views`` or copies, ``fresh`` or reused memory, with ``pread`` instead of mapped.
 
-    ``hot`` decodes bytes that are in memory already, without a file or a plan around them. ``planned``
-    reads the units of a plan that was made before, as a Spark executor does.
+    ``hot`` decodes bytes that are in memory already, without a file or a plan around them. ``planned`` reads
+    the units of a plan that was made before, as a Spark executor does.
     """
 
     views: bool = False

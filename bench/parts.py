@@ -1,7 +1,7 @@
-"""Single parts of the work: the costs that no reader can avoid, however it is implemented.
+"""Single parts of the work: costs that every reader has, however it is implemented.
 
-They say why a goal is out of reach, or that it is not: a side that only computes checksums, only walks over
-records, or only maps a file. A part sees no records, so it has no digest.
+They show whether a goal can be reached: a side that only computes checksums, only walks over records, or only
+maps a file. A part reads no records, so it has no digest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ChecksumPart", "ChecksumsAndWalk", "CodecPart", "MapPart", "WalkPart
 HEADER_SIZE = 61
 CODEC_BITS = 0x07
 PAGE = 4096
-HOT_BYTES = 256 << 10  # of decompressed records: they stay in the second cache
+HOT_BYTES = 256 << 10  # of decompressed records: they stay in the second-level cache
 
 
 class _Part:
@@ -66,7 +66,7 @@ class _Part:
 
 
 class ChecksumPart(_Part):
-    """The CRC of every batch, out of memory."""
+    """The CRC of every batch, from memory."""
 
     name = "checksums alone"
 
@@ -76,7 +76,7 @@ class ChecksumPart(_Part):
 
 
 class WalkPart(_Part):
-    """The columns of every record, without a checksum, out of memory in one call."""
+    """The columns of every record, without a checksum, from memory in one call."""
 
     def __init__(self, segment: Path, repeat: int = 1, *, views: bool = False) -> None:
         super().__init__(segment, repeat)
@@ -90,7 +90,7 @@ class WalkPart(_Part):
 
 
 class ChecksumsAndWalk(WalkPart):
-    """The CRC of every batch and then the columns of every record, and nothing else."""
+    """The CRC of every batch, then the columns of every record."""
 
     def __init__(self, segment: Path, repeat: int = 1, *, views: bool = False) -> None:
         super().__init__(segment, repeat, views=views)
@@ -112,9 +112,10 @@ class MapPart(_Part):
 
 
 class CodecPart(_Part):
-    """Bare decompression, checksums and the walk over hot records, one after the other and nothing else.
+    """Bare decompression, checksums and the walk over hot records, one after the other.
 
-    The walk is repeated over as many batches as stay in the cache, until it has seen as many as there are.
+    The walk is repeated over as many batches as fit into the cache, until it has covered the number of all
+    batches.
     """
 
     def __init__(self, segment: Path, codec: str) -> None:

@@ -1,8 +1,8 @@
-"""The Python side of the others: aiokafka's compiled reader, kafka-python, and bare calls of the codec
+"""The Python side of other libraries: aiokafka's compiled reader, kafka-python, and bare calls of the codec
 bindings.
 
-The two readers get the segment as bytes that are already in memory, check CRCs and take offset,
-timestamp, key and value of each record. They are used as their own consumers use them.
+The two readers get the segment as bytes in memory, check CRCs and take offset, timestamp, key and value of
+each record. They are used as by their own consumers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ReaderSide:
         count = 0
         for batch in self.batches():
             for record in batch:
-                # taking them is the work
+                # reading the fields is the work
                 record.offset, record.timestamp, record.key, record.value  # noqa: B018
                 count += 1
         return count

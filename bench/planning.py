@@ -1,4 +1,4 @@
-"""Planning a log again after appends: from the checkpoint of the previous plan, and as a whole."""
+"""Planning a log again after appends: from the checkpoint of the previous plan, and from the beginning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from txnkafka.logdir.resumable_plan import PlanCheckpoint, resumable_plan
 __all__ = ["contests"]
 
 GROWTH_RECORDS = 8_000  # about 1 MiB of records of 100 bytes
-TIMES = 20  # plans a round, where a plan takes a millisecond
+TIMES = 20  # plans per round when a plan takes a millisecond
 NOTE = (
     f"planning again: `resumed` plans the last {GROWTH_RECORDS:,} records of a log from the pickled "
     "checkpoint of the plan before them, `whole` the same log from its beginning; both open the partition "

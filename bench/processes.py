@@ -1,6 +1,7 @@
-"""Whole commands: txnkafka's command line beside kafka-dump-log, start of Python and of the JVM included.
+"""Whole commands: txnkafka's command line compared with kafka-dump-log, including the start of Python and of
+the JVM.
 
-Timed rounds write to /dev/null; one more run each, untimed, is read and compared. CPU is user and
+Timed rounds write to /dev/null; the output of one more, untimed run of each is compared. CPU is user and
 system time of the process and of the children it waited for.
 """
 

@@ -1,8 +1,8 @@
-"""Duplicate detection and producer snapshots against Java's ProducerStateManager.
+"""Duplicate detection and producer snapshots, compared with Java's ProducerStateManager.
 
 The input is headers of client batches, 61 bytes each: five of each producer that are never timed, then
 batches of random producers in the order of their sequences, one of a hundred repeated. Both sides start each
-round from the state behind the first part. Java is used as UnifiedLog does it, without anything around.
+round from the state after the first part. Java is called as UnifiedLog calls it, without the code around.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HEADER = np.dtype(
         ("count", ">i4"),
     ]
 )  # fmt: skip
-# Room for two states of a million producers: a round begins before the last one's is collected.
+# Room for two states of a million producers: a round begins before the previous state is collected.
 LARGE = ["-Xms6g", "-Xmx6g", "-Xmn3g"]
 SMALL = ["-Xms1g", "-Xmx1g", "-Xmn512m"]
 
@@ -68,9 +68,9 @@ def _detection(producers: int, rounds: int) -> Contest:
         sides,
         [Comparison("table", "java", 2.0 if producers in (1_000, 100_000) else None)],
         rounds,
-        "Duplicate detection: what an append pays, `read_batch`, `check` and `append` called from Python for "
-        "each batch, one after the other; Java gets each batch as records of its own, which is how clients' "
-        "batches reach it. Memory is that of the producers, five batches known of each.",
+        "Duplicate detection: its cost in an append, `read_batch`, `check` and `append` called from Python "
+        "for each batch, one after the other; Java gets each batch as separate records, like the batches of "
+        "clients. Memory is that of the producers, each with five known batches.",
     )
 
 
@@ -91,14 +91,14 @@ def _snapshot(what: str, rounds: int) -> Contest:
 
 @cache
 def before(producers: int) -> Any:
-    """Five batches of each producer."""
+    """Encode five batches of each producer."""
     number = np.arange(producers * KNOWN)
     return _headers(number % producers, number // producers * RECORDS, number * RECORDS)
 
 
 @cache
 def batches(producers: int) -> Any:
-    """Batches of random producers; a repeated one has the sequences of the previous one."""
+    """Encode batches of random producers; a repeated one has the sequences of the previous one."""
     number = np.arange(max(400_000, producers))
     random = np.random.default_rng(producers)
     owner = random.integers(0, producers, len(number))
@@ -130,7 +130,7 @@ def _file(name: str, headers: Any) -> Path:
 
 
 class TableSide:
-    """The compiled table, called from Python for each batch as an append does it."""
+    """The compiled table, called from Python for each batch as an append does."""
 
     name, output = "table", "state"
 

@@ -1,9 +1,9 @@
-"""A process that appends to very many partitions in random order with group commit, and says how long the
+"""A process that appends to very many partitions in random order with group commit, and prints how long the
 commits took: `python -m bench.random_appends SIDE DIRECTORY PARTITIONS GROUPS`.
 
-``txnkafka`` is a LogManager, ``fdatasync`` nothing but `pwrite` and `fdatasync` on files that are all open.
-Both write the same batches to the same partitions in the same order. Before the time counts, every partition
-has got a batch that is durable.
+``txnkafka`` is a LogManager, ``fdatasync`` only `pwrite` and `fdatasync` on open files. Both write the same
+batches to the same partitions in the same order. Before the timing starts, every partition has a durable
+batch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def batch_of(partition: int, sequence: int) -> bytearray:
-    """A record of 100 bytes of the producer that writes to the partition."""
+    """Encode a record of 100 bytes of the producer that writes to the partition."""
     records = [(b"%016d" % sequence, b"%0100d" % partition, NOW_MS)]
     return encode_batch(records, producer_id=partition, producer_epoch=0, base_sequence=sequence)
 

@@ -1,9 +1,9 @@
 """Opening a data directory: after a crash, when all of a large log is read again, and after a clean stop,
-with very many partitions. txnkafka's DataDirectory beside the LogManager of Kafka's broker.
+with very many partitions. txnkafka's DataDirectory compared with the LogManager of Kafka's broker.
 
-A start is a start: a new Python process and a new JVM for every round, CPU time of all their threads
-from the moment when opening begins. The same in a JVM that has done it several times shows Kafka's own
-code without the compiler's work.
+Every round starts a new Python process and a new JVM; CPU time of all their threads counts from the moment
+when opening begins. The same in a JVM that has done it several times shows Kafka's own code without the
+compiler's work.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ NOW_MS = 1_700_000_000_000
 RECOVERY_GOAL = 20.0
 PRODUCERS = 100_000
 WARM_ROUNDS = 3
-# Disks take minutes to make and remove so many small files; neither side waits for them here.
+# Disks take minutes to create and remove so many small files, and neither side waits for the disk here.
 MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else BUILD / "bench"
 OPEN = [sys.executable, "-m", "bench.opened"]
 NOTE = (
     "recovery, opening: CPU time of all threads of a new process from the moment when opening begins, the "
-    f"JVM's compiler and collector among them; `java, warm` is a JVM that has done it {WARM_ROUNDS} times "
+    f"JVM's compiler and collector included; `java, warm` is a JVM that has done it {WARM_ROUNDS} times "
     "before. Memory is the growth of Kafka's heap and of txnkafka's process. Opening is measured in /dev/shm."
 )
 
@@ -51,10 +51,10 @@ class Stop(Protocol):
         """Create the directory in this state."""
 
     def restore(self, directory: Path) -> None:
-        """Restore this state after a side has opened the directory and died."""
+        """Restore this state after a side opened the directory and was killed."""
 
     def result(self, directory: Path) -> object:
-        """Return the result of opening, after a close in order."""
+        """Return the result of opening, after a clean close."""
 
 
 class _Opened:
@@ -127,8 +127,8 @@ class JavaOpenSide(_Opened):
 
 @dataclass(frozen=True)
 class Unflushed:
-    """A directory whose broker died before it flushed anything: a log of ``size`` bytes and one in which
-    ``producers`` have written a batch each."""
+    """A directory whose broker was killed before it flushed anything: a log of ``size`` bytes, and one in
+    which ``producers`` have written a batch each."""
 
     size: int
     producers: int
@@ -143,7 +143,7 @@ class Unflushed:
         self.make(directory)
 
     def result(self, directory: Path) -> object:
-        """The indexes."""
+        """Return the indexes."""
         digest = hashlib.sha256()
         for file in sorted(directory.glob("*/*index")):
             digest.update(b"%s " % str(file.relative_to(directory)).encode())
@@ -195,7 +195,7 @@ class Stopped:
                 (partition / name).write_bytes(content)
 
     def restore(self, directory: Path) -> None:
-        """Trim the indexes: Kafka preallocates them, and trims them only when it stops in order."""
+        """Trim the indexes: Kafka preallocates them, and trims them only at a clean stop."""
         for partition in self._partitions(directory):
             os.truncate(partition / f"{0:020}.index", 0)
             os.truncate(partition / f"{0:020}.timeindex", 12)
@@ -205,7 +205,7 @@ class Stopped:
         (directory / ".kafka_cleanshutdown").write_bytes(format_clean_shutdown(-1))
 
     def result(self, directory: Path) -> object:
-        """Whether it was closed in order again."""
+        """Return whether it was closed cleanly again."""
         return (directory / ".kafka_cleanshutdown").exists()
 
     def _partitions(self, directory: Path) -> list[Path]:
@@ -219,7 +219,7 @@ def _link(segment: Path, partition: Path) -> None:
 
 
 def contests(plan: object) -> list[Contest]:
-    """Nothing was flushed, and every batch is read; or everything was closed in order."""
+    """Return the contests: nothing was flushed, and every batch is read; or everything was closed cleanly."""
     size, partitions = plan.verify, plan.partitions  # type: ignore[attr-defined]  # a bench.rows.Plan
     rounds = plan.start_rounds  # type: ignore[attr-defined]
     return [_recovery(Unflushed(size, PRODUCERS), rounds), _opening(Stopped(partitions), rounds)]

@@ -15,7 +15,8 @@ SIDE_HEAD = ("work", "side", "median", "min to max", "unit", "by wall clock", "p
 
 
 def _rate(outcome: Outcome, cpu: float) -> float:
-    """Million units a CPU second; thousand appends; nanoseconds a batch; CPU seconds a command or a start."""
+    """Return million units per CPU second, thousand appends, nanoseconds per batch, or CPU seconds per
+    command or start."""
     if outcome.contest.unit in ("command", "start", "plan"):
         return cpu
     if outcome.contest.unit == "appends":
@@ -91,7 +92,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def as_text(outcome: Outcome) -> str:
-    """One contest for the terminal."""
+    """Format one contest for the terminal."""
     rows = [*_side_rows(outcome)]
     lines = [f"{outcome.contest.name} ({outcome.contest.rounds} rounds)"]
     lines += _columns(
@@ -109,14 +110,14 @@ def as_text(outcome: Outcome) -> str:
 
 
 def as_markdown(outcomes: Sequence[Outcome], machine: dict[str, str], command: str) -> str:
-    """The whole run."""
+    """Format the whole run."""
     lines = [
         "# Benchmark results",
         "",
         f"Written by `{command}`. Ratios are CPU time of the other side divided by ours on the same bytes,",
-        "taken within each round (sides take turns); the median of the rounds stands first. A run whose",
-        "sides disagree on the data fails; what only one side has seen is not compared. CPU time of Java is",
-        "that of the reading thread alone: its compiler and collector threads are not counted.",
+        "taken within each round (sides take turns); the median of the rounds comes first. A run whose",
+        "sides disagree on the data fails; data that only one side reads is not compared. CPU time of Java",
+        "is that of the reading thread alone: its compiler and collector threads are not counted.",
         "",
         *_table(("machine", ""), list(machine.items())),
         "",
@@ -135,7 +136,7 @@ def as_markdown(outcomes: Sequence[Outcome], machine: dict[str, str], command: s
 
 
 def as_json(outcomes: Sequence[Outcome], machine: dict[str, str]) -> str:
-    """Every round of every side."""
+    """Format every round of every side."""
     contests = [
         {
             "name": outcome.contest.name,

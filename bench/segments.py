@@ -1,8 +1,8 @@
-"""The inputs: log directories that Kafka's own UnifiedLog writes (Generate.java), kept in build/bench
-between runs.
+"""The inputs: log directories that Kafka's own UnifiedLog writes (Generate.java), kept in build/bench between
+runs.
 
-The same description gives the same bytes; it is part of the directory's name, together with the
-generator's version.
+The same description gives the same bytes; it is part of the directory's name, together with the generator's
+version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.java import BUILD, JavaProcess
 __all__ = ["MIB", "Input", "generate", "linked", "ready"]
 
 MIB = 1 << 20
-# To be raised when Generate.java writes other bytes for the same options.
+# Increase it when Generate.java writes other bytes for the same options.
 GENERATOR_VERSION = 1
 
 
@@ -74,17 +74,18 @@ def generate(inputs: list[Input]) -> None:
         print(f"writing {wanted.name}", flush=True)
         shutil.rmtree(wanted.log_dir, ignore_errors=True)
         parts = [_generate_partition(process, wanted, partition) for partition in range(wanted.partitions)]
-        # The log was closed in order: a broker would have left this. Without it the tail is checked twice.
+        # The log was closed cleanly, so a broker would have left this file. Without it the tail is checked
+        # twice.
         (wanted.log_dir / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
         wanted.description.write_text(json.dumps(parts))
     process.close()
 
 
 def ready(wanted: Input) -> Path:
-    """The first segment of an input: written if need be, then dropped from the page cache and read back.
+    """Return the first segment of an input: written if necessary, dropped from the page cache, and read back.
 
-    So every run finds it there in the large pieces that reading ahead makes, as after a copy or a
-    restart, and not in the small ones in which it was appended.
+    So every run finds it in the page cache in the large pieces of readahead, as after a copy or a restart,
+    and not in the small ones of its appends.
     """
     generate([wanted])
     with wanted.segment.open("rb", buffering=0) as file:
@@ -97,8 +98,8 @@ def ready(wanted: Input) -> Path:
 
 
 def linked(wanted: Input, partitions: int) -> Path:
-    """A log directory whose partitions are all links to the first segment of an input: as much to read as
-    of a large directory, for the disk and the page cache of a small one."""
+    """Make a log directory whose partitions are all links to the first segment of an input: as much to read
+    as in a large directory, with the disk space and page cache of a small one."""
     segment = ready(wanted)
     log_dir = BUILD / "bench" / "links" / f"{wanted.name}-{partitions}"
     shutil.rmtree(log_dir, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""An input that a broker serves: the same partition directories, attached to a Kafka that runs meanwhile."""
+"""An input that a broker serves: the same partition directories, attached to a running Kafka."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROPERTIES = {"log.retention.ms": "-1"}
 
 @functools.cache
 def served(wanted: Input) -> KafkaBroker:
-    """The broker, which runs until the program ends; started once for each input."""
+    """Return the broker for an input; it runs until the program ends."""
     ready(wanted)
     directory = BUILD / "bench" / "kafka" / wanted.name
     shutil.rmtree(directory, ignore_errors=True)
@@ -39,7 +39,7 @@ def served(wanted: Input) -> KafkaBroker:
 
 
 def _attach(source: Path, target: Path) -> None:
-    """Replace an empty log by another; ``partition.metadata`` with the topic's id stays."""
+    """Replace an empty log by another; keeps ``partition.metadata`` with the topic's id."""
     for file in target.iterdir():
         if file.name != "partition.metadata":
             file.unlink()

@@ -1,8 +1,8 @@
 """Spark sides: a Spark program for each reader (spark_driver.py), driven over a pipe.
 
 CPU is that of the whole tree of processes: driver, JVM and Python workers, read from /proc in ticks of 10 ms;
-peak memory is the sum of what each of them held resident at its peak. A broker that serves the data is
-another program: its CPU time is left out.
+peak memory is the sum of their peak resident sizes. A broker that serves the data is another program: its CPU
+time is not counted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SETTLING_SECONDS = 0.02
 
 
 class _Program:
-    """A Spark program of one reader on some cores. Contests share it, one after the other, as the jobs of an
-    application do: most of what the JVM compiles for one it needs for the next."""
+    """A Spark program of one reader on some cores. Contests share it one after the other, as the jobs of an
+    application do: most of what the JVM compiles for one is also used by the next."""
 
     def __init__(self, reader: str, cores: int) -> None:
         self._reader = reader
@@ -81,10 +81,10 @@ def _end_all() -> None:
 
 
 class SparkSide:
-    """One reader doing one work on some cores. ``address``: a log directory, or where the broker listens.
+    """One reader with one workload on some cores. ``address``: a log directory, or the address of the broker.
 
-    ``warm_seconds``: the JVM goes on compiling for a while, most of all where one run gives it little to do;
-    a new one gets twice that.
+    ``warm_seconds``: the JVM keeps compiling for a while, longest if one run gives it little to do; a new one
+    gets twice that.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class SparkSide:
         return self._program.ask("digest", *self._job)
 
     def close(self) -> None:
-        """Do nothing: the program is kept for the next contest."""
+        """Do nothing: the next contest uses the program."""
 
 
 def tree_cpu_seconds(root: int) -> float:
-    """User and system time of a process, its descendants and the children they waited for. Of a worker that
-    ends just now nobody may have its time for a moment."""
+    """Return user and system time of a process, its descendants and the children they waited for. The time of
+    a worker that is just ending may be missing for a moment."""
     first = _ticks(root)
     time.sleep(SETTLING_SECONDS)
     return max(first, _ticks(root)) / TICKS
@@ -141,7 +141,7 @@ def _tree_peak_bytes(root: int) -> int:
         try:
             status = (process / "status").read_text()
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # it ended meanwhile
         if match := re.search(r"VmHWM:\s+(\d+) kB", status):
             peaks += int(match[1]) << 10
     return peaks
@@ -150,19 +150,19 @@ def _tree_peak_bytes(root: int) -> int:
 def _forget_peaks(root: int) -> None:
     """Reset the peaks of memory."""
     for process, _ in _tree(root):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # it ended meanwhile
             (process / "clear_refs").write_text("5")
 
 
 def _tree(root: int) -> Iterator[tuple[Path, list[str]]]:
-    """A process and its descendants: their places in /proc and the fields of ``stat`` behind the name."""
+    """Yield a process and its descendants: their paths in /proc and the fields of ``stat`` after the name."""
     found: dict[int, tuple[Path, list[str]]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 found[int(entry.name)] = entry, (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
-                continue  # it has ended meanwhile
+                continue  # it ended meanwhile
     parents = {process: int(fields[1]) for process, (_, fields) in found.items()}
     yield from (found[process] for process in found if _descends(process, root, parents))
 

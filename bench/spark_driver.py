@@ -1,9 +1,9 @@
 """The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER CORES`.
 
-A line on stdin is the JSON of ["run", WORK, ADDRESS] or ["digest", WORK, ADDRESS], as is the answer. WORK is
-one of `WORK` below. READER is `kafka`, Spark's own Kafka source, which asks the broker at ADDRESS;
-`txnkafka`, which reads the log directory ADDRESS; `crossing`, which sends ADDRESS rows that are there
-already; or `alone`, which does what a task of txnkafka does without Spark.
+A line on stdin is the JSON of ["run", WORK, ADDRESS] or ["digest", WORK, ADDRESS], and so is the answer. WORK
+is one of `WORK` below. READER is `kafka`, Spark's own Kafka source, which reads from the broker at ADDRESS;
+`txnkafka`, which reads the log directory ADDRESS; `crossing`, which sends ADDRESS prepared rows; or `alone`,
+which does the work of a txnkafka task without Spark.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from txnkafka.spark.source_options import parse_source_options
 from txnkafka.spark.tables import find_table
 
 WORD = "eu-west-2"
-MIDDLE = b"n"  # the middle of the keys' first letters
+MIDDLE = b"n"  # the middle of the first letters of the keys
 TOPIC = "bench"
 ALL_COLUMNS = None
 Work = Callable[[SparkSession, str, str], object]
@@ -43,7 +43,7 @@ def session(cores: str) -> SparkSession:
     for name in ("spark.driver.bindAddress", "spark.driver.host"):
         builder = builder.config(name, "127.0.0.1")
     builder = builder.config("spark.jars", ",".join(map(str, spark_kafka_jars())))
-    # what docs/spark.md advises; both readers get it
+    # as docs/spark.md recommends; set for both readers
     builder = builder.config("spark.python.unix.domain.socket.enabled", "true")
     builder = builder.config("spark.buffer.size", str(1 << 20))
     spark = builder.getOrCreate()
@@ -52,7 +52,7 @@ def session(cores: str) -> SparkSession:
 
 
 def rows(spark: SparkSession, reader: str, address: str, schema: str | None = ALL_COLUMNS) -> DataFrame:
-    """All records; a schema narrows ours, Spark's own source has no use for one."""
+    """Return all records; a schema narrows ours, Spark's own source does not need one."""
     if reader == "kafka":
         source = spark.read.format("kafka").option("kafka.bootstrap.servers", address)
         return source.option("subscribe", TOPIC).option("kafka.isolation.level", "read_committed").load()
@@ -71,7 +71,7 @@ def scanned(spark: SparkSession, reader: str, address: str, columns: list[str]) 
 
 
 def scan_value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """Rows with all columns into SQL through ``scan``."""
+    """Read rows with all columns into SQL through ``scan``."""
     from txnkafka.spark.schema import KAFKA_COLUMNS
 
     found = scanned(spark, reader, address, list(KAFKA_COLUMNS))
@@ -83,12 +83,12 @@ def scan_totals(spark: SparkSession, reader: str, address: str) -> tuple[object,
 
 
 def scan_value(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """The same with only that column."""
+    """Read the same with only that column."""
     return tuple(scanned(spark, reader, address, ["value"]).selectExpr("sum(length(value))").first() or ())
 
 
 def few(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """Totals of the first thousand offsets of each partition."""
+    """Compute totals of the first thousand offsets of each partition."""
     if reader == "kafka":
         found = rows(spark, reader, address)
     else:
@@ -98,7 +98,7 @@ def few(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
 
 
 def counted(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """The number of records: from batch headers, or by reading them."""
+    """Count the records: from batch headers, or by reading them."""
     if reader == "kafka":
         return tuple(rows(spark, reader, address).selectExpr("count(1)").first() or ())
     from txnkafka.spark import count
@@ -107,7 +107,7 @@ def counted(spark: SparkSession, reader: str, address: str) -> tuple[object, ...
 
 
 def batch_records(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """The same from the table of batches."""
+    """Count them in the table of batches."""
     from txnkafka.spark import table
 
     found = table(spark, "batches", address, topic=TOPIC).where("visible")
@@ -115,14 +115,14 @@ def batch_records(spark: SparkSession, reader: str, address: str) -> tuple[objec
 
 
 def findings(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """Every byte checked: the number of findings."""
+    """Check every byte; return the number of findings."""
     from txnkafka.spark import table
 
     return (table(spark, "findings", address, topic=TOPIC).count(),)
 
 
 def exported(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """All columns to Parquet files by topic; how many records."""
+    """Export all columns to Parquet files by topic; return the number of records."""
     with tempfile.TemporaryDirectory() as folder:
         output = f"{folder}/out"
         if reader == "kafka":
@@ -151,24 +151,24 @@ def _export(spark: SparkSession, address: str, output: str) -> None:
 
 
 def value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """Rows with all columns into SQL, which uses one of them."""
+    """Read rows with all columns into SQL, which uses one of them."""
     return tuple(rows(spark, reader, address).selectExpr("sum(length(value))").first() or ())
 
 
 def narrow_value_bytes(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """The same with a schema of that column."""
+    """Read the same with a schema of that column."""
     return tuple(rows(spark, reader, address, "value binary").selectExpr("sum(length(value))").first() or ())
 
 
 def offset_sum(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """Offsets only."""
+    """Read offsets only."""
     return tuple(
         rows(spark, reader, address, "offset long").selectExpr("count(1)", "sum(offset)").first() or ()
     )
 
 
 def noop(spark: SparkSession, reader: str, address: str) -> None:
-    """Rows with all columns, not written anywhere."""
+    """Read rows with all columns, without writing them."""
     rows(spark, reader, address).write.format("noop").mode("overwrite").save()
 
 
@@ -177,7 +177,8 @@ def totals(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]
 
 
 def totals_where(matches: Matches, batch: pa.RecordBatch) -> tuple[int, int, int]:
-    """Number, sum of offsets and value bytes of the records that match; keys and values are not copied."""
+    """Return number, sum of offsets and value bytes of the matching records; keys and values are not
+    copied."""
     found = matches(batch)
     columns = (batch.column("offset"), pc.binary_length(batch.column("value")))
     offsets, sizes = (pc.sum(pc.filter(column, found)).as_py() or 0 for column in columns)
@@ -203,8 +204,8 @@ def aggregate(
     matches: Matches = in_upper_half,
     sql: str = "key >= X'6E'",
 ) -> tuple[object, ...]:
-    """Totals of the records that match: in the Python workers, or as SQL in the JVM, which is the quickest
-    way that Spark's own source has."""
+    """Compute totals of the matching records: in the Python workers, or as SQL in the JVM, the fastest way
+    for Spark's own source."""
     if reader == "kafka":
         return tuple(rows(spark, reader, address).where(sql).selectExpr(*TOTALS).first() or ())
     from txnkafka.spark import batches
@@ -217,18 +218,18 @@ def aggregate(
 
 
 def without_spark(address: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """What all tasks of a job read, one after the other in this process."""
+    """Yield the batches that all tasks of a job read, one after the other in this process."""
     options = parse_source_options({"path": address, "subscribe": TOPIC})
     tasks = find_table("records").plan(options.paths, options.reading, 1)
     return TaskReader(batch_schema(columns), options.reading)(tasks)
 
 
 def search(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """The same for the records whose value contains a word."""
+    """Compute the same for the records whose value contains a word."""
     return aggregate(spark, reader, address, contains_word, f"contains(value, cast('{WORD}' as binary))")
 
 
-# what is timed, and what gives the digest
+# the timed function, and the one for the digest
 WORK: dict[str, tuple[Work, Work]] = {
     "sql": (value_bytes, totals),
     "value": (narrow_value_bytes, totals),

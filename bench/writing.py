@@ -1,7 +1,7 @@
 """Records to batches: ours from columns and from Python records, aiokafka's builder from the latter.
 
-A side makes the same batch again and again, as a producer fills batch after batch; its columns are there
-already, as from Arrow or from decoding. Batches stay small and hot: what is compared is the encoding.
+A side encodes the same batch repeatedly, as a producer fills batch after batch; its columns exist before, as
+from Arrow or from decoding. Batches are small and stay in the cache: only the encoding is compared.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["contests"]
 
 T0 = 1_700_000_000_000
 KEY_BYTES = 16
-TOGETHER = 40_000  # records a round at least, so that a round can be timed
+TOGETHER = 40_000  # least number of records per round, so that it can be timed
 Record = tuple[bytes | None, bytes, int]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Records of one batch; goals of columns and of Python records against aiokafka."""
+    """The records of one batch; goals of columns and of Python records relative to aiokafka."""
 
     records: int
     value_bytes: int
@@ -124,7 +124,7 @@ def aiokafka_encoder(records: Sequence[Record]) -> Callable[[], bytes]:
 
 
 def contests(plan: object) -> list[Contest]:
-    """Encoding of each shape; ``plan.rounds`` rounds."""
+    """Return the contests that encode each shape, with ``plan.rounds`` rounds."""
     rounds: int = plan.rounds  # type: ignore[attr-defined]  # bench.rows.Plan, which imports this
     return [_encode(shape, rounds) for shape in SHAPES] + [_change(rounds)]
 
@@ -152,7 +152,7 @@ def rounded(shape: Shape) -> int:
 
 
 def _change(rounds: int) -> Contest:
-    """A producer's fields in a finished batch, against encoding the batch again with them."""
+    """Compare setting a producer's fields in a finished batch with encoding the batch again."""
     shape = SHAPES[0]
     records = made_up(shape)
     fields = {"producer_id": 4000, "producer_epoch": 7, "base_sequence": 99}

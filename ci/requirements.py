@@ -1,4 +1,5 @@
-"""Prints what pyproject.toml requires to build and to run, and the extras named as arguments, one a line."""
+"""Prints the requirements in pyproject.toml for building and running, and the extras named as arguments, one
+per line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs against an installed txnkafka, away from any checkout: the compiled core loads and reads a batch."""
+"""Runs with an installed txnkafka, outside of any checkout: the compiled core loads and reads a batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ installed = {str(file) for file in distribution("txnkafka").files or ()}
 for needed in ("txnkafka/py.typed", "txnkafka/_core/crc32c.pyi", "pyspark_txnkafka.py"):
     assert needed in installed, f"the wheel lacks {needed}"
 for suffix in (".pyx", ".c"):
-    assert not any(file.endswith(suffix) for file in installed), f"the wheel carries {suffix} files"
+    assert not any(file.endswith(suffix) for file in installed), f"the wheel contains {suffix} files"
 
 assert crc32c(b"123456789") == 0xE3069283
 index, columns = scan(BATCH), RecordColumns()

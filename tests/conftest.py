@@ -1,4 +1,4 @@
-"""What all tests share: how much Hypothesis tries, and which Python Spark's workers run."""
+"""Settings of all tests: the number of Hypothesis examples, and the Python of Spark's workers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from hypothesis import settings
 
 LONG, BRIEF = (os.environ.get(f"TXNKAFKA_{name}", "0") not in ("", "0") for name in ("LONG", "BRIEF"))
 
-# A failure that is not there again at the next run helps nobody: only `make long` looks for new examples.
-# "brief" is for an emulated processor, which is twenty times slower.
+# A failure must be repeatable, so only `make long` looks for new examples. "brief" is for an emulated
+# processor, which is twenty times slower.
 settings.register_profile("brief", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile("check", max_examples=100, deadline=None, derandomize=True)
-settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
+EXAMPLES = int(os.environ.get("TXNKAFKA_EXAMPLES", "1000"))  # of each property test of `make long`
+settings.register_profile("long", max_examples=EXAMPLES, deadline=None, print_blob=True)
 settings.load_profile("long" if LONG else "brief" if BRIEF else "check")
 
-# Without this, Spark's workers are whatever "python3" is on the PATH.
+# Otherwise Spark's workers run the first "python3" on the PATH.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -1,4 +1,4 @@
-"""Text that is checked in and reviewed as text: compared, or written anew with ``TXNKAFKA_REWRITE=1``."""
+"""Compares text with a checked-in file, or rewrites the file with ``TXNKAFKA_REWRITE=1``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 REWRITE = os.environ.get("TXNKAFKA_REWRITE", "0") not in ("", "0")
-HINT = "TXNKAFKA_REWRITE=1 writes it anew; review the difference"
+HINT = "TXNKAFKA_REWRITE=1 rewrites it; review the difference"
 
 
 def same_text(path: Path, text: str) -> None:
@@ -18,7 +18,7 @@ def same_text(path: Path, text: str) -> None:
 
 
 def same_block(path: Path, name: str, text: str) -> None:
-    """Assert that the fenced block of a page, behind the line ``<!-- name -->``, contains the text."""
+    """Assert that the fenced block of a page after the line ``<!-- name -->`` contains the text."""
     page = path.read_text(encoding="utf-8")
     before, found, behind = page.partition(f"<!-- {name} -->\n```")
     assert found, f"{path.name} has no block {name!r}"

@@ -1,4 +1,4 @@
-"""The examples of a page: blocks of Python, each with the block of text behind it that it prints."""
+"""The examples of a page: blocks of Python, each followed by a block with its output."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULT
 
 
 class Example(NamedTuple):
-    """A block of Python, and what the page says that it prints: nothing where it says nothing."""
+    """A block of Python, and the output that the page shows; empty if it shows none."""
 
     source: str
     printed: str
 
     def run(self, names: dict[str, object]) -> str:
-        """Run it with and into ``names``; returns what it has printed."""
+        """Run it with and into ``names``; return its output."""
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             exec(self.source, names)
@@ -29,7 +29,7 @@ class Example(NamedTuple):
 
 
 def examples(page: str) -> list[Example]:
-    """Those of a page, by its path in the repository."""
+    """Return the examples of a page, by its path in the repository."""
     text = (ROOT / page).read_text(encoding="utf-8")
     found = [Example(source, printed or "") for source, printed in _BLOCK.findall(text)]
     assert len(found) == text.count("```python")

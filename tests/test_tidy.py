@@ -1,4 +1,4 @@
-"""What no linter checks: sizes, layers of the compiled part, stubs, words. Prints every offender.
+"""Checks that no linter has: sizes, layers of the compiled part, stubs, words. Prints every offender.
 
 A rule is a function of a path and a text that yields (line, what is wrong), so that planted faults test it.
 """
@@ -41,7 +41,7 @@ def line_length(path: PurePath, text: str) -> Iterator[Finding]:
 
 
 def functions(path: PurePath, text: str) -> Iterator[tuple[int, str, int]]:
-    """Line, name and length of each function; an inner one also counts for the outer one."""
+    """Yield line, name and length of each function; an inner one also counts for the outer one."""
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -56,7 +56,7 @@ CYTHON_FUNCTION = re.compile(
 
 
 def cython_functions(lines: list[str]) -> Iterator[tuple[int, str, int]]:
-    """Cython has no ast to ask, so a function is what is indented below its first line."""
+    """Cython files have no ast, so a function is what is indented below its first line."""
     for number, line in enumerate(lines):
         if match := CYTHON_FUNCTION.match(line):
             indent = match[1]
@@ -90,7 +90,7 @@ def positional_parameters(path: PurePath, text: str) -> Iterator[Finding]:
 
 
 def layers() -> dict[str, int]:
-    """Height of each room, from the list that import-linter uses."""
+    """Return the level of each package, from the list that import-linter uses."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     (floors,) = (each["layers"] for each in contracts if each.get("containers") == ["txnkafka"])
@@ -103,7 +103,7 @@ IMPORT = re.compile(r"\s*(?:from +(\.*[\w.]*) +c?import +(\w+)|c?import +([\w.]+
 
 
 def imported_rooms(path: PurePath, line: str) -> str | None:
-    """The room of txnkafka that a line imports from, relative imports included."""
+    """Return the package of txnkafka that a line imports from, relative imports included."""
     if not (match := IMPORT.match(line)):
         return None
     name = match[3] or match[1]
@@ -115,7 +115,7 @@ def imported_rooms(path: PurePath, line: str) -> str | None:
 
 
 def layer(path: PurePath, text: str) -> Iterator[Finding]:
-    """Imports of and by compiled modules: import-linter sees neither."""
+    """Check imports of and by compiled modules, which import-linter does not see."""
     if path.suffix not in SOURCES or path.parts[0] != "txnkafka" or len(path.parts) == 2:
         return
     own = path.parts[1]
@@ -146,7 +146,7 @@ LOOSE_ENDS = {
 
 def vague_name(path: PurePath, text: str) -> Iterator[Finding]:
     if path.suffix in SOURCES and path.stem in VAGUE_FILES:
-        yield 1, f"'{path.stem}' says nothing; name the file after the one noun it holds"
+        yield 1, f"'{path.stem}' says nothing; name the file after its one noun"
 
 
 def abbreviation(path: PurePath, text: str) -> Iterator[Finding]:
@@ -174,7 +174,7 @@ OWNER_OF_A_LOG = "partition_log.py"
 
 
 def field_of_a_log(path: PurePath, text: str) -> Iterator[Finding]:
-    """The fields of a log are its own: ``log.x = …`` nowhere else, nor a change of what they contain."""
+    """Only a log assigns its fields: ``log.x = …`` occurs nowhere else, nor a change of their contents."""
     if path.suffix != ".py" or path.parts[0] != "txnkafka" or path.name == OWNER_OF_A_LOG:
         return
     for node in ast.walk(ast.parse(text)):
@@ -187,7 +187,7 @@ def field_of_a_log(path: PurePath, text: str) -> Iterator[Finding]:
 
 
 def early_return(path: PurePath, text: str) -> Iterator[Finding]:
-    """A test that returns before it has asserted anything passes for rows that it says nothing about."""
+    """A test that returns before an assertion passes for rows that it does not check."""
     if path.suffix != ".py" or path.parts[:1] != ("tests",):
         return
     for node in ast.walk(ast.parse(text)):
@@ -197,7 +197,7 @@ def early_return(path: PurePath, text: str) -> Iterator[Finding]:
 
 
 def first_returns(body: list[ast.stmt]) -> Iterator[int]:
-    """Lines of ``return`` statements that begin the block they stand in."""
+    """Yield the lines of ``return`` statements that are first in their block."""
     if body and isinstance(body[0], ast.Return):
         yield body[0].lineno
     for statement in body:
@@ -206,7 +206,7 @@ def first_returns(body: list[ast.stmt]) -> Iterator[int]:
                 yield from first_returns(getattr(statement, block, []))
 
 
-# Facts of the batch header have one home for Python and one for compiled code.
+# Facts of the batch header have one place in Python and one in compiled code.
 FACT_HOMES = {
     "record/batch_header.py",
     "_core/batch_header.pxd",
@@ -255,7 +255,7 @@ RULES: list[Rule] = [
 
 
 def texts() -> dict[PurePath, str]:
-    """Every text file that belongs to the project, by its path from the top."""
+    """Return every text file of the project, by its path from the top."""
     rooms = ("txnkafka", "tests", "bench", "ci", ".ci", "demo", "docs", "examples")
     paths = [*ROOT.glob("*"), *(path for room in rooms for path in (ROOT / room).rglob("*"))]
     return {

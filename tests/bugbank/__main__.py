@@ -1,7 +1,7 @@
-"""``python -m tests.bugbank --record [PATCH…]``: runs the tests that the patches name and writes into the
-patches what they say. Without names it takes those patches that lack a ``Says`` line.
+"""``python -m tests.bugbank --record [PATCH…]``: runs the tests that the patches name, and writes their
+failure messages into the ``Says`` lines. Without names it takes the patches that lack a ``Says`` line.
 
-What broken code raises is not recorded: the patch, or the test that it names, is then to be mended by hand.
+Errors of broken code are not recorded: the patch or its test must then be corrected by hand.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ BANK = Path(__file__).parent
 LIMIT_SECONDS = 600
 AT_ONCE = 2
 LONGEST_MESSAGE = 100
-# what differs from run to run, or from machine to machine
+# parts of messages that differ between runs or machines
 VARIABLE = {r"/\S*": r"\S*", r"0x[0-9a-f]+": r"0x\w+", r"\d+": r"\d+"}
 
 
 def recorded(words: str) -> str:
-    """A regular expression that fits the words of a failure, and those that differ in numbers and paths."""
+    """Return a regular expression that matches a failure message, with any numbers and paths."""
     head, _, statement = words.rpartition(" @ ")
     kind, _, message = head.partition(": ")
     if statement.startswith("assert "):
-        message = ""  # it stands in the statement, with values that differ from run to run
+        message = ""  # the statement contains it, with values that differ between runs
     expression = f"^{kind}: {_expression(message.strip()[:LONGEST_MESSAGE])}.* @ {_escaped(statement)}$"
     return expression.replace(": .*", ":.*")
 
@@ -42,12 +42,12 @@ def _expression(message: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As ``re.escape``, but only where it is needed."""
+    """Escape like ``re.escape``, but only where necessary."""
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
 def record(path: Path) -> tuple[bool, str]:
-    """Write the Says lines of a patch: whether that was possible, and what came of it."""
+    """Write the Says lines of a patch; returns whether that was possible, and a report."""
     patch = read_patch(path)
     try:
         with prepared(patch) as top:
@@ -74,7 +74,7 @@ def _reason(failure: Failure) -> str:
 
 
 def with_words(text: str, patch: Patch) -> str:
-    """The text of a patch with the Says lines of ``patch``."""
+    """Return the text of a patch with the Says lines of ``patch``."""
     head, marker, diff = text.partition("--- a/")
     words = iter(patch.caught_by)
     lines = []

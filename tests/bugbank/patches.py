@@ -1,7 +1,8 @@
-"""A bug as a file: what it is, what it breaks, which tests must notice it, and a diff that puts it back.
+"""A bug as a file: its description, the invariant that it breaks, the tests that must notice it, and a diff
+that reintroduces it.
 
-The diff is applied by content: the old lines of each hunk must stand exactly once in the file, wherever that
-is. So code that moves needs no new patch, and code that changes says which patch has to be looked at again.
+The diff is applied by content: the old lines of each hunk must occur exactly once in the file, anywhere. So a
+patch still fits when code moves, and is reported when its code changes.
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ HEADS = ("Bug", "Breaks", "Caught by", "Says", "Builds")
 
 
 class PatchError(Exception):
-    """A file that is no patch, or does not fit the package any more."""
+    """The file is no patch, or does not fit the package any more."""
 
 
 @dataclass
 class Hunk:
-    """Lines of one file, as they are and as they are to be."""
+    """The old and the new lines of one change in a file."""
 
     file: str
     old: str = ""
     new: str = ""
 
     def apply(self, top: Path) -> None:
-        """Raises PatchError when the old lines do not stand there exactly once."""
+        """Raises PatchError unless the old lines occur exactly once."""
         path = top / self.file
         if not path.is_file():
             raise PatchError(f"there is no {self.file}")
         text = "\n" + path.read_text(encoding="utf-8")
         count = text.count("\n" + self.old)
         if count != 1 or not self.old:
-            raise PatchError(f"these lines stand {count} times in {self.file}:\n{self.old}")
+            raise PatchError(f"these lines occur {count} times in {self.file}:\n{self.old}")
         path.write_text(text.replace("\n" + self.old, "\n" + self.new)[1:], encoding="utf-8")
 
 
 @dataclass
 class Witness:
-    """``arguments`` of pytest, and the regular expression that is found in the words of its first failure;
-    None in a patch where nobody has recorded it yet."""
+    """``arguments`` of pytest, and the regular expression that matches its first failure; None when it is not
+    recorded yet."""
 
     arguments: str
     says: str | None = None
@@ -50,7 +51,7 @@ class Witness:
 
 @dataclass
 class Patch:
-    """One bug. Each of ``caught_by`` must notice it; ``builds`` are the modules that are compiled again."""
+    """One bug. Each of ``caught_by`` must notice it; ``builds`` are the modules to compile again."""
 
     name: str
     bug: str = ""
@@ -60,18 +61,18 @@ class Patch:
     hunks: list[Hunk] = field(default_factory=list)
 
     def apply(self, top: Path) -> None:
-        """Put the bug into the package below ``top``. Raises PatchError."""
+        """Apply the bug to the package below ``top``. Raises PatchError."""
         for hunk in self.hunks:
             hunk.apply(top)
 
 
 def read_patch(path: Path) -> Patch:
-    """Raises PatchError."""
+    """Parse a patch file. Raises PatchError."""
     return parse_patch(path.stem, path.read_text(encoding="utf-8"))
 
 
 def parse_patch(name: str, text: str) -> Patch:
-    """Raises PatchError."""
+    """Parse the text of a patch. Raises PatchError."""
     patch = Patch(name)
     head, marker, diff = text.partition("--- a/")
     for line in head.splitlines():
@@ -81,7 +82,7 @@ def parse_patch(name: str, text: str) -> Patch:
         _take_head(patch, key, value.strip())
     _take_diff(patch, (marker + diff).splitlines())
     if not (patch.bug and patch.breaks and patch.caught_by):
-        raise PatchError(f"{name}: says not what it is, what it breaks and what catches it")
+        raise PatchError(f"{name}: needs Bug, Breaks and Caught by")
     return patch
 
 
@@ -100,7 +101,7 @@ def _take_head(patch: Patch, key: str, value: str) -> None:
 
 def _take_words(patch: Patch, value: str) -> None:
     if not patch.caught_by or patch.caught_by[-1].says is not None:
-        raise PatchError(f"{patch.name}: Says belongs below the Caught by that it is about, once")
+        raise PatchError(f"{patch.name}: Says must follow its Caught by line, once")
     try:
         re.compile(value)
     except re.error as error:

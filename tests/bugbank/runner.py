@@ -1,4 +1,4 @@
-"""Puts a bug into a copy of the checkout and lets the tests look at it that must notice it."""
+"""Applies a bug to a copy of the checkout, and runs the tests that must notice it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "build" / "bugbank"
 LIMIT_SECONDS = 60
-SPARK_LIMIT_SECONDS = 180  # a session and its workers have to start
+SPARK_LIMIT_SECONDS = 180  # starting a session and its workers takes time
 COMPILED = (".pyx", ".pxd", ".h")
 PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "tests.bugbank.witness")
-COPIED = ("txnkafka", "tests")  # tests find the checkout, and give it to Spark's workers, from where they lie
+COPIED = ("txnkafka", "tests")  # tests find the checkout, and pass it to Spark's workers, by their own path
 NOTES = "TXNKAFKA_BUGBANK_NOTES"
-# Python runs this at the start of every process that has the copy on its path
+# runs at the start of every process that has the copy on its path
 SITECUSTOMIZE = f"""
 import os, sys
 from importlib.machinery import PathFinder
@@ -58,7 +58,7 @@ sys.meta_path.insert(0, Noter)
 
 
 class Outcome(NamedTuple):
-    """Whether the bug was noticed, by what or why not, and how long that took."""
+    """Whether the bug was noticed, the failure or the reason, and the time it took."""
 
     is_caught: bool
     text: str
@@ -66,8 +66,8 @@ class Outcome(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The first failure of a run of pytest: the test, and for each of its errors the words and whether the
-    program seems to be broken. Without a test ``reason`` tells why there is none."""
+    """The first failure of a run of pytest: the test, and for each of its errors the message and whether the
+    program seems to be broken. Without a test, ``reason`` says why there is none."""
 
     test: str
     errors: list[tuple[str, bool]]
@@ -76,12 +76,13 @@ class Failure(NamedTuple):
 
 
 def limit_of(witness: Witness) -> float:
-    """Seconds within which a test must notice its bug."""
+    """Return the seconds within which a test must notice its bug."""
     return SPARK_LIMIT_SECONDS if witness.arguments.startswith("tests/spark/") else LIMIT_SECONDS
 
 
 def run(patch: Patch, *, limit_seconds: float | None = None) -> Outcome:
-    """The first test that must notice the bug and does not, or the last that does."""
+    """Run the tests; returns the outcome of the first one that does not notice the bug, or of the last
+    one."""
     seconds = 0.0
     outcome = Outcome(False, "no test is named")
     try:
@@ -109,12 +110,12 @@ def _judge(witness: Witness, failure: Failure) -> Outcome:
     return Outcome(True, f"{where}: {heard[:300]}")
 
 
-# The copy
+# The copy of the checkout
 
 
 @contextmanager
 def prepared(patch: Patch) -> Iterator[Path]:
-    """A copy of the checkout with the bug in it; its other rooms are links. Raises PatchError."""
+    """Copy the checkout and apply the bug; other directories are linked. Raises PatchError."""
     with tempfile.TemporaryDirectory(prefix="txnkafka-bug-") as directory:
         top = Path(directory).resolve()
         for each in ROOT.iterdir():
@@ -128,11 +129,11 @@ def prepared(patch: Patch) -> Iterator[Path]:
         yield top
 
 
-# Testing
+# Running the tests
 
 
 def first_failure(top: Path, arguments: str, limit_seconds: float) -> Failure:
-    """Run pytest in the copy, with the copy's package in all of its processes."""
+    """Run pytest in the copy; all of its processes use the package of the copy."""
     report, output, notes = (top / f"bugbank.{name}" for name in ("json", "output", "notes"))
     report.unlink(missing_ok=True)
     notes.unlink(missing_ok=True)
@@ -159,7 +160,8 @@ def first_failure(top: Path, arguments: str, limit_seconds: float) -> Failure:
 
 
 def _environment(top: Path, report: Path, notes: Path) -> dict[str, str]:
-    """The copy and nothing of the checkout; as much work as in ``make test``."""
+    """Return an environment with the copy and without the checkout; the tests are as long as in ``make
+    test``."""
     environment = {key: value for key, value in os.environ.items() if key != "TXNKAFKA_LONG"}
     ours = {"PYTHONPATH": str(top), REPORT: str(report), NOTES: str(notes)}
     return environment | ours | {"HYPOTHESIS_STORAGE_DIRECTORY": str(top)}
@@ -180,12 +182,12 @@ def _read_report(top: Path, report: Path, notes: Path) -> Failure:
 
 
 def wrong_package(top: Path, found: dict[str, Any], noted: str) -> str:
-    """Why it is not sure that every process had the copy's package; empty when it is.
+    """Return why some process may not have used the copy's package; empty when all did.
 
-    ``noted`` has a line "PROCESS PATH" for each process that has imported a package of that name.
+    ``noted`` has a line "PROCESS PATH" for each process that imported a package of that name.
 
-    A process says by itself where it found the package, but only when it has the copy on its path: of
-    Spark's workers one at least must have said so.
+    A process reports where it found the package only when it has the copy on its path, so at least one of
+    Spark's workers must have reported.
     """
     lines = (line.split(" ", 1) for line in noted.splitlines())
     seen = {int(process): Path(origin) for process, origin in lines}
@@ -197,7 +199,7 @@ def wrong_package(top: Path, found: dict[str, Any], noted: str) -> str:
     return ""
 
 
-# Building
+# Compiling
 
 
 def _build(patch: Patch, top: Path) -> None:
@@ -221,7 +223,7 @@ def _build(patch: Patch, top: Path) -> None:
 
 
 def _key(patch: Patch, core: Path) -> str:
-    """What the result depends on."""
+    """Return a key of everything that the compiled modules depend on."""
     digest = hashlib.sha256(" ".join([sys.version, *patch.builds]).encode())
     for path in [ROOT / "setup.py", *sorted(core.iterdir())]:
         if path.suffix in (".py", *COMPILED):
@@ -230,7 +232,7 @@ def _key(patch: Patch, core: Path) -> str:
 
 
 def _compile(patch: Patch, top: Path, workshop: Path) -> list[Path]:
-    """The compiled modules. They are built away from ``top``, whose build directory is the checkout's."""
+    """Compile the modules outside of ``top``, whose build directory is the checkout's."""
     shutil.copytree(top / "txnkafka", workshop / "txnkafka")
     shutil.copy2(ROOT / "setup.py", workshop)
     core = workshop / "txnkafka" / "_core"

@@ -1,5 +1,5 @@
-"""Every bug of the bank is noticed by the tests named for it; ``make test`` takes ten of them, ``make
-long`` all. Whether each still fits the package is looked at always."""
+"""Every bug of the bank is noticed by the tests that it names; ``make test`` takes ten of them, ``make long``
+all. Every patch must fit the package in both."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_patch_fits_the_package(name: str, tmp_path: Path) -> None:
     for witness in patch.caught_by:
         assert (ROOT / witness.arguments.split(" ")[0].partition("::")[0]).is_file(), witness.arguments
         if LONG:
-            assert witness.says is not None, "python -m tests.bugbank --record writes what it says"
+            assert witness.says is not None, "python -m tests.bugbank --record writes its Says lines"
 
 
 def test_every_bug_is_here_or_has_a_reason_why_it_cannot_be() -> None:

@@ -1,4 +1,5 @@
-"""The runner: what is no bug, no patch or no program, or says something else, is not counted as a notice."""
+"""The runner counts only the recorded failure as noticing a bug: not an unchanged package, a broken program,
+or another message."""
 
 from __future__ import annotations
 
@@ -48,14 +49,14 @@ def test_what_is_not_noticed(line: str, text: str) -> None:
     assert text in outcome.text
 
 
-def test_words_that_nobody_recorded_are_no_notice() -> None:
+def test_unrecorded_failures_do_not_count() -> None:
     bug = [f"-{OLD}", f"+{OLD.replace('20', '21')}"]
     outcome = run(patch(*bug, head=HEAD.replace(SAYS, "")))
     assert not outcome.is_caught
     assert "no line Says" in outcome.text
 
 
-def test_recorded_words_make_a_patch_whole(tmp_path: Path) -> None:
+def test_recorded_messages_complete_a_patch(tmp_path: Path) -> None:
     path = tmp_path / "canary.patch"
     path.write_text(HEAD.replace(SAYS, "") + FILE + f"-{OLD}+{OLD.replace('20', '21')}")
     assert record(path)[0]
@@ -136,8 +137,8 @@ def test_every_process_must_have_had_the_copy(
     assert bool(said) == bool(reason)
 
 
-def test_a_process_of_the_copy_notes_where_its_package_lies(tmp_path: Path) -> None:
-    """As Spark's workers do it: only PYTHONPATH tells them of the copy."""
+def test_a_process_of_the_copy_records_the_path_of_its_package(tmp_path: Path) -> None:
+    """Spark's workers find the copy by PYTHONPATH alone."""
     with prepared(parse_patch("canary", HEAD)) as top:
         notes = tmp_path / "notes"
         environment = {**os.environ, "PYTHONPATH": str(top), NOTES: str(notes)}
@@ -148,7 +149,7 @@ def test_a_process_of_the_copy_notes_where_its_package_lies(tmp_path: Path) -> N
         assert Path(said.split()[1]).is_relative_to(top)
 
 
-def test_no_end_is_no_notice() -> None:
+def test_a_timeout_does_not_count_as_noticing() -> None:
     outcome = run(patch(f"-{OLD}", "+    while True:\n", "+        pass\n"), limit_seconds=5)
     assert not outcome.is_caught
     assert "nothing was noticed in 5 s" in outcome.text
@@ -160,7 +161,7 @@ def test_no_change_is_not_noticed() -> None:
     assert "the bug was not noticed" in outcome.text
 
 
-def test_a_test_that_is_not_there_notices_nothing() -> None:
+def test_a_missing_test_notices_nothing() -> None:
     head = HEAD.replace("test_file_name", "no_such_test")
     assert not run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head)).is_caught
 
@@ -177,9 +178,9 @@ def test_each_test_that_is_named_has_to_notice() -> None:
     [
         (
             ["-    return what_was_there_once\n"],
-            "these lines stand 0 times in txnkafka/storage/formats/layout.py",
+            "these lines occur 0 times in txnkafka/storage/formats/layout.py",
         ),
-        (["-\n", "+x = 1\n"], "these lines stand "),
+        (["-\n", "+x = 1\n"], "these lines occur"),
     ],
 )
 def test_a_patch_that_does_not_fit(lines: list[str], text: str) -> None:

@@ -1,7 +1,7 @@
-"""A plugin of pytest that reports to the runner what failed, with which words, and which package was tested.
+"""A plugin of pytest that reports failures, their messages and the tested package to the runner.
 
-The words of a failure are one line, ``TYPE: MESSAGE @ STATEMENT``: the exception, and the innermost statement
-of the tests that it passed through. A patch names them with ``Says``, because an exception alone proves
+A failure is reported as one line, ``TYPE: MESSAGE @ STATEMENT``: the exception, and the innermost statement
+of the tests that it passed through. A patch must name it with ``Says``, because an exception alone proves
 nothing: broken code raises exceptions, too.
 """
 
@@ -20,14 +20,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 REPORT = "TXNKAFKA_BUGBANK_REPORT"
-# code that is no program any more; nobody writes a test that says these
+# errors of broken code; no test expects these
 BROKEN = (ImportError, SyntaxError, NameError, AttributeError, TypeError, LookupError)
 LONGEST_MESSAGE = 2000
 
 _failures: list[dict[str, object]] = []
 _passed: list[str] = []
 
-# the same examples each time; nobody reads the smallest one
+# the same examples in every run; they are not shrunk
 settings.register_profile(
     "bugbank",
     max_examples=200,
@@ -56,7 +56,7 @@ def pytest_runtest_makereport(
 
 
 def single_errors(error: BaseException) -> Iterator[BaseException]:
-    """The errors of a group, or the one that is none."""
+    """Yield the errors of a group, or the error itself."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from single_errors(each)
@@ -65,18 +65,18 @@ def single_errors(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_broken(error: BaseException) -> bool:
-    """Whether an error is likely to come from code that does not work at all."""
+    """Return whether an error probably comes from code that does not work at all."""
     return isinstance(error, BROKEN) or not isinstance(error, (Exception, pytest.fail.Exception))
 
 
 def words(error: BaseException) -> str:
-    """``TYPE: MESSAGE @ STATEMENT`` in one line."""
+    """Return ``TYPE: MESSAGE @ STATEMENT`` as one line."""
     message = " ".join(str(error).split())[:LONGEST_MESSAGE]
     return f"{type(error).__name__}: {message} @ {_statement(error)}"
 
 
 def _statement(error: BaseException) -> str:
-    """Source of the innermost statement in the tests that an error passed through."""
+    """Return the source of the innermost statement in the tests that an error passed through."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if "tests" in Path(frame.filename).parts and frame.lineno is not None:
             return statement_at("".join(linecache.getlines(frame.filename)), frame.lineno)
@@ -84,7 +84,7 @@ def _statement(error: BaseException) -> str:
 
 
 def statement_at(source: str, line: int) -> str:
-    """The statement on a line, of a compound one the head, with single spaces."""
+    """Return the statement on a line with single spaces; of a compound statement its head."""
     found = (line, line)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.stmt):
@@ -109,6 +109,6 @@ def pytest_sessionfinish() -> None:
 
 
 def _has_workers() -> bool:
-    """Whether Spark was started, whose Python workers are processes of their own."""
+    """Return whether Spark was started; its Python workers are separate processes."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     return getattr(context, "_gateway", None) is not None

@@ -1,5 +1,5 @@
-"""Compaction whose power is cut. While nothing is appended, nothing that counts may change: the last
-committed value of each key, where the log ends, what is known of producers."""
+"""Compaction with power cuts. While nothing is appended, these may not change: the last committed value of
+each key, the log end, the state of producers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONFIG = dataclasses.replace(
 
 
 def compactions(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Two rounds of transactions, each with a pass of the cleaner: several groups, of several segments."""
+    """Runs two rounds of transactions and cleaning, with several groups of several segments."""
     directory = opened(files, _CONFIG)
     partition = Partition(directory, Promises())
     for number in range(2):
@@ -52,7 +52,7 @@ def _write(partition: Partition, number: int) -> None:
 
 
 def check_compactions(files: DataFiles, promises: Promises) -> None:
-    """Raises AssertionError when something has changed."""
+    """Raises AssertionError when one of these has changed."""
     directory = opened(files, _CONFIG)
     assert not directory.data.refused, directory.data.refused
     found = _state(directory)
@@ -86,7 +86,7 @@ def _view(log: PartitionLog) -> dict[bytes | None, bytes | None]:
         answer = read(log, offset, max_bytes=1 << 20)
         data = bytes(answer.records)
         headers = scan_log(data)[0]
-        assert headers, f"{log.topic_partition} has nothing at {offset}: a segment is missing"
+        assert headers, f"{log.topic_partition} has no batch at {offset}: a segment is missing"
         aborted = [AbortedTxn(*each[1:]) for each in answer.aborted_transactions or []]
         for record in fetch(data, headers, offset, log.last_stable_offset, aborted):
             view[record.key] = record.value

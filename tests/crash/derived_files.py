@@ -1,8 +1,8 @@
-"""What lies beside the log of a partition on the disk, held against that log: indexes, the list of aborted
-transactions, snapshots.
+"""Compares the files beside a partition's log on the disk with that log: indexes, transaction indexes,
+snapshots.
 
-Recovery rebuilds what is above the recovery point. What is below it, and everything after a clean stop, is
-believed by us and by Kafka, so there it must be right on the disk itself.
+Recovery rebuilds them above the recovery point. Below it, and everywhere after a clean stop, this package and
+Kafka trust them, so there they must be correct on the disk.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ __all__ = ["check_beside_log", "check_damaged_snapshots", "check_snapshots"]
 OFFSET_ENTRY, TIME_ENTRY, ABORTED_ENTRY = struct.Struct(">ii"), struct.Struct(">qi"), struct.Struct(">hqqqq")
 LIMIT = 1 << 20
 NEVER = 1 << 62
-INDEX_INTERVAL_BYTES = 100  # of all workloads
+INDEX_INTERVAL_BYTES = 100  # in all workloads
 
 
 def check_beside_log(
     files: DataFiles, directory: str, *, recovery_point: int | None, history: Sequence[Entry] | None
 ) -> None:
-    """Hold the files of each segment below ``recovery_point`` against its log; None is a clean stop: those of
-    all segments. ``history`` is everything that was ever appended to this log and not cut, where it is known:
-    then the aborted transactions are compared, too. Raises AssertionError."""
+    """Compare the files of each segment below ``recovery_point`` with its log; None after a clean stop: those
+    of all segments. ``history`` has all entries ever appended to this log and not truncated, if they are
+    known: then the aborted transactions are compared, too. Raises AssertionError."""
     names = {entry.name for entry in files.list(directory) if not entry.is_directory}
     parsed = [each for name in names if (each := parse_segment_file(name)) and not each.suffix]
     bases = sorted(each.base_offset for each in parsed if each.kind == "log")
@@ -43,7 +43,7 @@ def check_beside_log(
 
 
 class _Segment:
-    """One segment as it lies on the disk."""
+    """The files of one segment on the disk."""
 
     def __init__(self, files: DataFiles, directory: str, base: int) -> None:
         self._base = base
@@ -68,13 +68,13 @@ class _Segment:
 
     def _entries(self, kind: str, entry: struct.Struct) -> list[tuple[int, ...]]:
         content = self._content[kind]
-        assert content is not None, f"{self._path}: the .{kind} is not there"
+        assert content is not None, f"{self._path}: the .{kind} is missing"
         assert len(content) % entry.size == 0, f"{self._path}: the .{kind} ends in an entry"
         return list(entry.iter_unpack(content))
 
     def _check_offset_index(self, batches: BatchIndex, size: int) -> None:
-        """Entries lead to batches, and no stretch of the log is without one. A restart or a cut begins the
-        interval anew, so the stretch may be longer than the interval."""
+        """Entries point to batches, and no long part of the log is without an entry. A restart or a
+        truncation restarts the interval, so the distance may be longer than one interval."""
         ends = dict(zip(batches.position, batches.last_offset, strict=True))
         entries = self._entries("index", OFFSET_ENTRY)
         for offset, position in entries:
@@ -101,8 +101,8 @@ class _Segment:
         assert found == latest, f"{self._path}: the .timeindex ends with {found}, the log with {latest}"
 
     def _check_aborted(self, batches: BatchIndex, history: Sequence[Entry]) -> None:
-        """Every transaction that a marker here aborts has its entry, and nothing else has one. Whoever has
-        lost data of it to a deletion may have another beginning, or none."""
+        """Each transaction that is aborted by a marker of this segment has an entry, and there are no others.
+        The first offset may differ, or the entry be missing, when data of the transaction was deleted."""
         content = self._content["txnindex"] or b""
         assert len(content) % ABORTED_ENTRY.size == 0, f"{self._path}: the .txnindex ends in an entry"
         found = {entry[3]: entry[1:] for entry in ABORTED_ENTRY.iter_unpack(content)}
@@ -124,7 +124,7 @@ def _check_aborted(found: tuple[int, ...] | None, wanted: Transaction, path: str
 
 
 def check_damaged_snapshots(files: DataFiles, directory: str, promises: Promises) -> None:
-    """A power cut may damage a snapshot that was not synced, and no other. Raises AssertionError."""
+    """Check that every damaged snapshot was unsynced at the power cut. Raises AssertionError."""
     for entry in files.list(directory):
         parsed = parse_segment_file(entry.name)
         if parsed is None or parsed.kind != "snapshot" or parsed.suffix:
@@ -136,7 +136,7 @@ def check_damaged_snapshots(files: DataFiles, directory: str, promises: Promises
 
 
 def _loaded(content: bytes, now_ms: int) -> ProducerTable | None:
-    """What a snapshot has; None when it is damaged."""
+    """Load a snapshot; None when it is damaged."""
     table = ProducerTable()
     with suppress(CorruptFileError):
         table.load(content, now_ms=now_ms, expiration_ms=NEVER)
@@ -147,14 +147,14 @@ def _loaded(content: bytes, now_ms: int) -> ProducerTable | None:
 def check_snapshots(
     files: DataFiles, directory: str, promises: Promises, history: Sequence[Entry], now_ms: int
 ) -> None:
-    """Each snapshot is what the log below it says, or said before its beginning was deleted; one that is
-    damaged was not durable. Raises AssertionError."""
+    """Each snapshot equals the state of the log below it, including deleted entries; a damaged one was not
+    durable. Raises AssertionError."""
     end = history[-1].last_offset + 1 if history else 0
     for entry in files.list(directory):
         parsed = parse_segment_file(entry.name)
         if parsed is None or parsed.kind != "snapshot" or parsed.suffix:
             continue
-        assert parsed.base_offset <= end, f"a snapshot of {parsed.base_offset} above {end}"
+        assert parsed.base_offset <= end, f"a snapshot at {parsed.base_offset}, above the log end {end}"
         path = files.join(directory, entry.name)
         found = _loaded(files.read(path, LIMIT), now_ms)
         if found is None:

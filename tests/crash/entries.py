@@ -1,4 +1,4 @@
-"""The batches of a log as a checker has them, and what follows from them: transactions, bytes."""
+"""The batches of a log as a checker stores them, and what is derived from them: transactions, bytes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 __all__ = ["CRC_AND_BEHIND", "Entry", "Transaction", "as_log", "transactions"]
 
-CRC_AND_BEHIND = slice(16, None)  # offset and leader epoch are given by the log
+CRC_AND_BEHIND = slice(16, None)  # base offset and leader epoch are assigned by the log
 _BEFORE = struct.Struct(">qii")
 
 
 class Entry(NamedTuple):
-    """A batch in a log: offsets, producer (-1: none), and whether it ends a transaction, and how."""
+    """A batch in a log: its offsets, its producer id (-1: none), whether it is transactional, and for a
+    marker whether it aborts."""
 
     first_offset: int
     last_offset: int
@@ -24,7 +25,7 @@ class Entry(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """A transaction that was aborted: its data, its marker, and the last stable offset behind the marker."""
+    """An aborted transaction: its data, its marker, and the last stable offset after the marker."""
 
     producer_id: int
     data: Sequence[Entry]
@@ -33,7 +34,8 @@ class Transaction(NamedTuple):
 
 
 def transactions(entries: Iterable[Entry]) -> tuple[list[Transaction], dict[int, int]]:
-    """The aborted transactions, in the order of their markers, and where each open one begins."""
+    """Return the aborted transactions, in the order of their markers, and the first offset of each open
+    one."""
     begun: dict[int, list[Entry]] = {}
     aborted = []
     for entry in entries:
@@ -48,7 +50,7 @@ def transactions(entries: Iterable[Entry]) -> tuple[list[Transaction], dict[int,
 
 
 def as_log(entries: Iterable[Entry]) -> bytes:
-    """The batches as they lie in a log, all of them of leader epoch 0."""
+    """Encode the batches as they are in a log, all with leader epoch 0."""
     return b"".join(
-        _BEFORE.pack(each.first_offset, len(each.content) + 4, 0) + each.content for each in entries
+        _BEFORE.pack(entry.first_offset, len(entry.content) + 4, 0) + entry.content for entry in entries
     )

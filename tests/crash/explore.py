@@ -1,7 +1,8 @@
-"""Workloads whose power is cut at every moment, and whose every call fails; what was promised is checked.
+"""Cuts the power at every moment of a workload, or fails each of its calls, and checks what the workload
+promised.
 
-A workload is a function of files, a clock and the promises that it notes. Afterwards ``check`` opens what is
-left, as after any start, and raises an AssertionError when a promise was broken.
+A workload is a function of files, a clock and the promises that it records. Afterwards ``check`` opens the
+remaining files, as any start does, and raises an AssertionError when a promise is broken.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["FAULTS", "Check", "Promises", "StepClock", "Workload", "explore", "f
 
 
 class StepClock:
-    """A millisecond passes whenever somebody looks."""
+    """A clock that advances by a millisecond with each call."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self.now = now_ms
@@ -36,9 +37,9 @@ class StepClock:
 
 
 class Promises:
-    """What somebody outside may rely on: what was attempted may be there or not, from ``attempt`` on; what
-    was acknowledged must be there, from ``acknowledge`` on. ``unsynced`` are the paths of the files on a disk
-    that a power cut may have damaged."""
+    """What a caller may rely on: from ``attempt`` on, an attempted change may be on the disk or not; from
+    ``acknowledge`` on, an acknowledged one must be. ``unsynced`` are the paths of the files that a power cut
+    may have damaged."""
 
     def __init__(self, files: MemoryFiles | None = None) -> None:
         self.attempted: list[Hashable] = []
@@ -48,12 +49,12 @@ class Promises:
         self._moments: list[tuple[int, int, int]] = []
 
     def attempt(self, what: Hashable) -> None:
-        """From now on it may be there."""
+        """Record that the change may be on the disk from now on."""
         self.attempted.append(what)
         self._note()
 
     def acknowledge(self, what: Hashable) -> None:
-        """From now on it must be there."""
+        """Record that the change must be on the disk from now on."""
         self.acknowledged.append(what)
         self._note()
 
@@ -64,11 +65,11 @@ class Promises:
 
     @property
     def news(self) -> set[int]:
-        """Numbers of changes behind which more was promised than before."""
+        """The numbers of changes after which new promises were made."""
         return {changes for changes, _, _ in self._moments}
 
     def after(self, changes: int) -> Promises:
-        """What was promised when so many changes were made."""
+        """Return the promises that were made when this number of changes was made."""
         then = Promises()
         for number, attempted, acknowledged in self._moments:
             if number <= changes:
@@ -78,16 +79,16 @@ class Promises:
 
 
 class Damage:
-    """Which files of the states that ``files`` may leave are not synced; for states in their order."""
+    """Tells which files are not synced in the crash states of ``files``; takes the states in order."""
 
     def __init__(self, files: MemoryFiles) -> None:
         self._journal = files.journal
         self._unsynced = Unsynced(files.base)
-        self._unwritten: set[int] = set()  # created, and no sync since: they may be empty
+        self._unwritten: set[int] = set()  # created and not synced since: they may be empty
         self._made = 0
 
     def possible_on(self, state: CrashState) -> set[str]:
-        """Paths of the files that the power cut may have damaged."""
+        """Return the paths of the files that the power cut may have damaged."""
         for change in self._journal[self._made : state.changes]:
             self._unsynced.make(change)
             if change.kind == "create":
@@ -123,10 +124,10 @@ def explore(
     seed: int = 0,
     base: Disk = EMPTY_DISK,
 ) -> Counter[str]:
-    """Check every state that a power cut during the workload may leave, or about ``limit`` of them; with
-    ``depth`` 2 also those that a second power cut during the check, which recovers, may leave: of each
-    ``limit_below``. Returns and prints how many there were of each kind; fewer than ``at_least`` are a
-    failure."""
+    """Check every state that a power cut during the workload may leave, or about ``limit`` of them. With
+    ``depth`` 2, the power is cut again during the recovery in the check, and ``limit_below`` states of each
+    are checked, too. Returns and prints the number of states of each kind. Raises AssertionError for fewer
+    than ``at_least`` states."""
     files = MemoryFiles(StepClock(), base)
     promises = Promises(files)
     workload(files, StepClock(), promises)
@@ -144,12 +145,12 @@ def explore(
                 _checked(check, below.disk, made, [state.name, below.name])
                 counts[f"in recovery: {below.kind}"] += 1
     _print(workload, "crash states", counts)
-    assert counts.total() >= at_least, f"{counts.total()} states, at least {at_least} are expected"
+    assert counts.total() >= at_least, f"{counts.total()} states, expected at least {at_least}"
     return counts
 
 
 class Fault(NamedTuple):
-    """How a call fails."""
+    """A way in which a call fails."""
 
     error: int
     short: bool
@@ -177,10 +178,10 @@ def fail_each_call(
     expected: tuple[type[Exception], ...] = (OSError, KafkaError),
     base: Disk = EMPTY_DISK,
 ) -> Counter[CallSite]:
-    """Let each call of the workload fail in each way; then check what is there when the process is killed,
-    the worst that a power cut may leave in the end, and ``limit`` other such states. The workload may go on,
-    or end in one of the ``expected`` errors. Returns and prints how often each call failed; fewer than
-    ``at_least`` in all are a failure."""
+    """Fail each call of the workload in each way; then check the state when the process is killed, the worst
+    state that a power cut at the end may leave, and ``limit`` others. The workload may continue, or end with
+    one of the ``expected`` errors. Returns and prints how often each call failed. Raises AssertionError for
+    fewer than ``at_least`` failures."""
     counts: Counter[CallSite] = Counter()
     for fault in faults:
         for number in count(1):
@@ -198,12 +199,12 @@ def fail_each_call(
                 promises.unsynced = damage.possible_on(state)
                 _checked(check, state.disk, promises, [name, state.name])
     _print(workload, "failed calls", {" ".join(site): number for site, number in counts.items()})
-    assert counts.total() >= at_least, f"{counts.total()} failures, at least {at_least} are expected"
+    assert counts.total() >= at_least, f"{counts.total()} failures, expected at least {at_least}"
     return counts
 
 
 def _ends(files: MemoryFiles, limit: int, seed: int) -> Iterator[CrashState]:
-    """The state that has lost everything that it may, and ``limit`` others."""
+    """Yield the state that lost all unsynced changes, and ``limit`` others."""
     end, worst = len(files.journal), None
     for state in crash_states(files, begin=end):
         if not state.kind.startswith(("kept", "lost")):

@@ -1,4 +1,5 @@
-"""What goes wrong in the middle of a workload: a call that fails, a process that dies, a child of a fork."""
+"""Faults in the middle of a workload: a call fails, the process is killed, a forked child uses the
+directory."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ __all__ = ["failing", "in_a_child", "killed", "reopened"]
 
 @contextmanager
 def failing(plan: FaultPlan, call: str, number: int = 1, *, error: int = errno.ENOSPC) -> Iterator[None]:
-    """The ``number``-th call of that name fails; of a write the first half arrives."""
+    """Fail the ``number``-th call of that name; half of a failed write is written."""
     plan.call, plan.counted, plan.fails, plan.error, plan.short = call, 0, number, error, True
     try:
         yield
@@ -27,13 +28,13 @@ def failing(plan: FaultPlan, call: str, number: int = 1, *, error: int = errno.E
 
 
 def killed(directory: LogManager, files: DataFiles, config: LogConfig = CONFIG) -> LogManager:
-    """The process ends without a word; another one opens the directory."""
+    """Kill the process, and open the directory in a new one."""
     directory.data._give_back()
     return opened(files, config)
 
 
 def reopened(directory: LogManager, files: DataFiles, config: LogConfig = CONFIG) -> LogManager:
-    """The directory is closed, which says that a log has failed where one has, and opened again."""
+    """Close the directory, which raises if one of its logs failed, and open it again."""
     with suppress(KafkaError):
         directory.close()
     return opened(files, config)
@@ -41,7 +42,7 @@ def reopened(directory: LogManager, files: DataFiles, config: LogConfig = CONFIG
 
 @contextmanager
 def in_a_child() -> Iterator[None]:
-    """What is done here is done as if behind a fork: by a process that has inherited its parent's memory."""
+    """Run the block as in a forked child: in another process with the memory of its parent."""
     process = this_process()
     process.is_here = False
     try:

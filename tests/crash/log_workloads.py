@@ -1,4 +1,4 @@
-"""What the logs of a data directory live through. Nothing is flushed but where the workload says so."""
+"""Workloads on the logs of a data directory. Only the explicit calls of ``flush`` flush."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def appends(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def appends_together(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Several batches a call, over the end of a segment; the last call is never flushed."""
+    """Appends several batches per call, across the end of a segment; the last call is never flushed."""
     log = Partition(opened(files), promises)
     log.append_all("a", "b")
     log.flush()
@@ -56,7 +56,7 @@ def appends_together(files: DataFiles, clock: Clock, promises: Promises) -> None
 
 
 def large_batches(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Batches of several sectors."""
+    """Appends batches of several disk sectors."""
     directory = opened(files, LARGE)
     partition = Partition(directory, promises)
     for number in range(4):
@@ -66,7 +66,7 @@ def large_batches(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def rolls(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Segments fill up between flushes, and in one."""
+    """Rolls segments between flushes, and several before one flush."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number in range(9):
@@ -79,7 +79,7 @@ def rolls(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def preallocated(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Segments that are as large as they may get from the beginning, and trimmed when they are closed."""
+    """Preallocates segments, and trims them when they are closed."""
     directory = opened(files, PREALLOCATED)
     partition = Partition(directory, promises)
     for number in range(13):
@@ -92,7 +92,8 @@ def preallocated(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def transactions(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Committed, aborted and open ones, over segments, with a plain producer between them."""
+    """Runs committed, aborted and open transactions across segments, with a non-transactional producer in
+    between."""
     directory = opened(files)
     partition = Partition(directory, promises)
     partition.append("aborted", 1, transactional=True)
@@ -110,7 +111,7 @@ def transactions(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def truncations(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Cut inside the active segment, then behind several."""
+    """Truncates inside the active segment, then across several."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number in range(5):
@@ -128,7 +129,7 @@ def truncations(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def deleted_records(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """DeleteRecords into an aborted transaction and into a batch; the segments below go."""
+    """Deletes records up to the middle of an aborted transaction, then of a batch, and the segments below."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number in range(4):
@@ -145,7 +146,7 @@ def deleted_records(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def retention(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Everything is too old: the log goes on in a new segment, and no offset is used twice."""
+    """All segments are too old: the log continues in a new segment, and no offset is assigned twice."""
     directory = opened(files, SHORT)
     partition = Partition(directory, promises)
     for number in range(6):
@@ -157,7 +158,7 @@ def retention(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def clean_restarts(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Closed and opened again, twice, with something to close each time."""
+    """Closes and reopens the directory twice, each time with new data."""
     for number in range(3):
         directory = opened(files)
         partition = Partition(directory, promises)
@@ -171,7 +172,7 @@ def clean_restarts(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def full_disk(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """What is refused is tried again, twice, with the same sequence; the log goes on, over segments and
+    """Retries a refused append twice, with the same sequence; the log continues across segments and
     transactions."""
     directory = opened(files)
     partition = Partition(directory, promises)
@@ -191,7 +192,7 @@ def full_disk(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def deletions(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """A partition is deleted, and there is another one of its name, which has less."""
+    """Deletes a partition, and creates a shorter one of the same name."""
     directory = opened(files)
     partition, other = Partition(directory, promises), Partition(directory, promises, 1)
     for number in range(4):

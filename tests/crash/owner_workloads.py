@@ -1,5 +1,5 @@
-"""Owners that come and go, flush together, fail and are forked; and what retention and cuts do over several
-of them."""
+"""Workloads with owners that are replaced, flush together, fail and are forked, and retention and truncation
+over several owners."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EAGER = replace(CONFIG, flush_messages=5)
 
 
 def kills(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Three owners die with something that is not flushed, the last one with an open transaction."""
+    """Kills three owners that have unflushed data, the last one with an open transaction."""
     directory = opened(files)
     for number in range(3):
         partition = Partition(directory, promises)
@@ -53,8 +53,8 @@ def kills(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def failed_syncs(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Flushes fail: nothing more is acknowledged of these partitions, whatever is tried; another one does not
-    notice. Nobody opens the directory again: what a failed sync has lost, no later one brings to the disk."""
+    """Fails flushes: afterwards these partitions acknowledge nothing, whatever is called; another one is not
+    affected. The directory is not opened again: a later sync does not save what a failed sync lost."""
     plan = FaultPlan()
     directory = opened(FaultyFiles(files, plan))
     other = Partition(directory, promises, 1)
@@ -76,7 +76,7 @@ def failed_syncs(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def group_commits(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Two partitions wait for one flush; while it runs, both are appended to, and roll."""
+    """Two partitions wait for one flush; while it runs, both get appends and roll."""
     directory = opened(files)
     partitions = [Partition(directory, promises, number) for number in range(2)]
     ends: dict[int, tuple[TopicPartition, int]] = {}
@@ -100,7 +100,7 @@ def group_commits(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def maintained(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Three partitions that are flushed when they have enough, with checkpoints in between."""
+    """Flushes three partitions after a number of appends, with checkpoints in between."""
     directory = opened(files, EAGER)
     partitions = [Partition(directory, promises, number) for number in range(3)]
     for number in range(4):
@@ -112,7 +112,7 @@ def maintained(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def timestamps(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Times go forth and back in a segment and from one to the next; a clean stop."""
+    """Appends timestamps that go up and down within a segment and between segments; stops cleanly."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number, late in enumerate((0, 50, 20, 90, 80, 10, 200, 100)):
@@ -125,7 +125,8 @@ def timestamps(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def epochs(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Leaders change within segments and between them; a cut takes some back, and a kill."""
+    """Changes leaders within and between segments; a truncation removes some epochs; then the process is
+    killed."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number in range(5):
@@ -141,7 +142,7 @@ def epochs(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def long_transactions(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Transactions over many segments that overlap: one is aborted by the next owner, one stays open."""
+    """Runs overlapping transactions over many segments: the next owner aborts one, one stays open."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number in range(3):
@@ -160,7 +161,7 @@ def long_transactions(files: DataFiles, clock: Clock, promises: Promises) -> Non
 
 
 def kept_by_size(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Retention by size, again and again, with a transaction that ends when its data is gone."""
+    """Applies retention by size repeatedly; one transaction ends after its data was deleted."""
     directory = opened(files, SMALL)
     partition = Partition(directory, promises)
     partition.append("soon deleted", 1, transactional=True)
@@ -175,7 +176,7 @@ def kept_by_size(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def records_of_all_deleted(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Everything is deleted up to the end, there is a kill, and the log goes on."""
+    """Deletes all records up to the log end; the owner is killed, and the log continues."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number in range(5):
@@ -193,7 +194,7 @@ def records_of_all_deleted(files: DataFiles, clock: Clock, promises: Promises) -
 
 
 def cuts_to_nothing(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Cut to the beginning, with open transactions; then begun again, and cut in the second segment."""
+    """Truncates to offset 0 with open transactions, appends again, and truncates in the second segment."""
     directory = opened(files)
     partition = Partition(directory, promises)
     for number in range(4):
@@ -210,7 +211,7 @@ def cuts_to_nothing(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def delayed_deletions(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Deleted files lie there for a while; some are found by the next owner."""
+    """Keeps deleted files for a while; the next owner finds some of them."""
     directory = opened(files, DELAYED)
     partition = Partition(directory, promises)
     for number in range(8):
@@ -228,7 +229,7 @@ def delayed_deletions(files: DataFiles, clock: Clock, promises: Promises) -> Non
 
 
 def retried_changes(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """A checkpoint cannot be written, so a cut and a deletion fail, and are tried again."""
+    """Fails to write a checkpoint, so a truncation and a deletion fail, and are repeated."""
     plan = FaultPlan()
     directory = opened(FaultyFiles(files, plan))
     partition = Partition(directory, promises)
@@ -249,7 +250,7 @@ def retried_changes(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def creations_that_fail(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """A partition cannot be created, and is at the next try; beside it is one that lives on."""
+    """Fails to create a partition, and succeeds at the second try; another partition stays in use."""
     plan = FaultPlan()
     directory = opened(FaultyFiles(files, plan))
     other = Partition(directory, promises, 1)
@@ -265,7 +266,7 @@ def creations_that_fail(files: DataFiles, clock: Clock, promises: Promises) -> N
 
 
 def children(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Children of a fork try everything, before the first append and between others: nothing of it shows."""
+    """Forked children call everything, before the first append and between others, without any effect."""
     directory = opened(files)
     partition, other = Partition(directory, promises), Partition(directory, promises, 1)
     for number in range(2):

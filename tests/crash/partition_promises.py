@@ -1,9 +1,9 @@
-"""What a partition's log promises, and whether what is left of one keeps it.
+"""What the log of a partition promises, and the check that a log found after a crash keeps it.
 
-A workload appends through ``Partition``, which notes every attempt and every acknowledgement. ``check_logs``
-opens what is left, and wants: a log that is some state the partition was in, no older than what was
-acknowledged; exactly the transactions of it committed, aborted and open that its markers say; and a second
-opening that finds nothing to do.
+A workload appends through ``Partition``, which records every attempt and every acknowledgement.
+``check_logs`` opens the log that is left. It must be a state that the partition was in, no older than the
+acknowledgements; its committed, aborted and open transactions must follow from its markers; and a second
+start must find nothing to repair.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ CONFIG = LogConfig(segment_bytes=420, index_interval_bytes=100, retention_ms=-1,
 
 @dataclass
 class History:
-    """What was done to one partition, as told by attempts: the states it may be in, the newest last."""
+    """The attempted changes of one partition, as the states that it may be in, the newest last."""
 
     entries: list[Entry] = field(default_factory=list)
     before_cut: list[Entry] = field(default_factory=list)
-    cuts: int = 0  # truncations and deletions that are not acknowledged
+    cuts: int = 0  # unacknowledged truncations and deletions
     deletions: int = 0
     acknowledged_end: int = 0
     start: int = 0  # attempted
@@ -63,7 +63,7 @@ def opened(files: DataFiles, config: LogConfig = CONFIG) -> LogManager:
 
 
 class Partition:
-    """A partition that notes what it is asked for."""
+    """A partition that records the changes requested of it."""
 
     def __init__(self, directory: LogManager, promises: Promises, number: int = 0) -> None:
         self.key = TopicPartition("t", number)
@@ -72,7 +72,7 @@ class Partition:
         if self.key not in directory.logs:
             directory.create(self.key, TOPIC_ID, now_ms=NOW)
         self.log: PartitionLog = directory.logs[self.key]
-        # whoever opens a log makes what it has durable; what it has not will not come back
+        # opening a log makes its content durable; what it lost will not come back
         promises.attempt(("opened", self.key, self.log.log_end_offset))
         promises.acknowledge(("end", self.key, self.log.log_end_offset))
 
@@ -94,21 +94,24 @@ class Partition:
         )
 
     def append_all(self, *texts: str, records: int = 2) -> None:
-        """Plain batches in one call."""
+        """Append batches without a producer in one call."""
         end, batches = self.log.log_end_offset, [self.batch(text, records=records) for text in texts]
         for number, batch in enumerate(batches):
             first, content = end + number * records, bytes(batch[CRC_AND_BEHIND])
             entry = Entry(first, first + records - 1, content, -1, False, None)
             self._promises.attempt(("append", self.key, entry))
         answers = append_all(self.log, map(AppendRequest, batches), now_ms=NOW)
-        found = [each.first_offset for each in answers if isinstance(each, AppendInfo)]
+        failed = [answer for answer in answers if not isinstance(answer, AppendInfo)]
+        if failed:
+            raise failed[0]
+        found = [answer.first_offset for answer in answers if isinstance(answer, AppendInfo)]
         assert found == list(range(end, end + records * len(texts), records))
 
     def batch(
         self, text: str, producer_id: int = -1, *, transactional: bool = False, records: int = 2,
         key: bytes = b"key", timestamp: int = NOW,
     ) -> bytearray:  # fmt: skip
-        """The next batch of a producer."""
+        """Encode the next batch of a producer."""
         return encode_batch(
             [(key, f"{text}-{i}".encode(), timestamp + i, []) for i in range(records)],
             producer_id=producer_id,
@@ -167,7 +170,7 @@ class Partition:
             assert any(log.fenced for log in self.directory.logs.values())
         else:
             assert self.log.fenced is None or not self.log.needs_flush
-        if self.log.fenced is None:  # another log may have failed
+        if self.log.fenced is None:  # the failure may be of another log
             self._promises.acknowledge(("end", self.key, end))
 
     def truncate(self, offset: int, *, is_retry: bool = False) -> None:
@@ -193,7 +196,7 @@ class Partition:
 
 
 def check_logs(files: DataFiles, promises: Promises, config: LogConfig = CONFIG) -> None:
-    """Raises AssertionError when a promise was broken."""
+    """Raises AssertionError when a promise is broken."""
     histories = _histories(promises)
     stopped_cleanly = files.exists(f"{PATH}/{CLEAN_SHUTDOWN_FILE}")
     _check_what_is_believed(files, promises, histories, stopped_cleanly=stopped_cleanly)
@@ -224,7 +227,7 @@ def _check_what_is_believed(
     *,
     stopped_cleanly: bool,
 ) -> None:
-    """Before recovery: what it believes on the disk is right."""
+    """Check before recovery that the files which it trusts are correct."""
     path = f"{PATH}/{RECOVERY_POINT_CHECKPOINT}"
     points = parse_offset_checkpoint(files.read(path, 1 << 20)) if files.exists(path) else {}
     for key, history in histories.items():
@@ -238,7 +241,7 @@ def _check_what_is_believed(
 
 
 def _check_files(files: DataFiles, promises: Promises, key: TopicPartition, whole: Sequence[Entry]) -> None:
-    """After recovery and a clean stop: all files are right."""
+    """Check that all files are correct after recovery and a clean stop."""
     directory = f"{PATH}/{key}"
     bases = [each.base_offset for entry in files.list(directory) if (each := parse_segment_file(entry.name))]
     check_beside_log(files, directory, recovery_point=None, history=None if min(bases) else whole)
@@ -282,7 +285,7 @@ def _histories(promises: Promises) -> dict[TopicPartition, History]:
 
 
 def _entries(log: PartitionLog) -> list[Entry]:
-    """Everything between the log start and the log end, read as anybody would."""
+    """Read all batches between the log start and the log end."""
     found: list[Entry] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
@@ -302,7 +305,7 @@ def _entries(log: PartitionLog) -> list[Entry]:
 
 
 def _check_log(log: PartitionLog, found: Sequence[Entry], history: History) -> Sequence[Entry]:
-    """Returns all that was appended up to where the log ends, also what was deleted since."""
+    """Return all entries appended below the log end, including deleted ones."""
     start, end = log.log_start_offset, log.log_end_offset
     assert history.acknowledged_start <= start <= max(history.start, history.acknowledged_start), start
     candidates = [history.entries]
@@ -311,20 +314,20 @@ def _check_log(log: PartitionLog, found: Sequence[Entry], history: History) -> S
         candidates.append(history.before_cut)
         least = min(least, history.entries[-1].last_offset + 1 if history.entries else 0)
     assert end >= least, f"ends at {end}, acknowledged up to {least}"
-    states = [[each for each in entries if each.last_offset < end] for entries in candidates]
+    states = [[entry for entry in entries if entry.last_offset < end] for entries in candidates]
     fitting = [state for state in states if [each for each in state if each.last_offset >= start] == found]
     assert fitting, f"a hole, or something that was never there: {found}"
     for segment in log.segments:
         size = sum(size for index in segment.windows() for size in index.size)
         assert size == segment.size, f"{segment.path('log')} ends in {segment.size - size} bytes of no batch"
     _check_transactions(log, found, fitting[0])
-    if history.start <= start:  # a deletion under way has cut them already
+    if history.start <= start:  # an unfinished deletion has truncated them already
         _check_epochs(log)
     return fitting[0]
 
 
 def _check_epochs(log: PartitionLog) -> None:
-    """The epochs are those of the batches; of a batch that was deleted the epoch may be known."""
+    """The epochs are those of the batches; epochs of deleted batches may be known, too."""
     wanted = LeaderEpochs()
     for segment in log.segments:
         for index in segment.windows():
@@ -336,7 +339,7 @@ def _check_epochs(log: PartitionLog) -> None:
 
 
 def _check_transactions(log: PartitionLog, found: Sequence[Entry], whole: Sequence[Entry]) -> None:
-    """The last stable offset and the aborted transactions, from the batches alone."""
+    """Check the last stable offset and the aborted transactions, derived from the batches alone."""
     assert log.high_watermark == log.log_end_offset
     aborted, begun = transactions(whole)
     open_below = [max(each, log.log_start_offset) for each in begun.values()]
@@ -355,8 +358,8 @@ def _check_transactions(log: PartitionLog, found: Sequence[Entry], whole: Sequen
 def _check_aborted(
     told: Sequence[AbortedTxn], aborted: Sequence[Transaction], read: tuple[int, int], start: int
 ) -> None:
-    """A read is told exactly the aborted transactions that lie in it. One whose beginning was deleted may
-    begin where the log does now; one of which all data was deleted may be missing."""
+    """A read returns exactly the aborted transactions that overlap it. One whose first data was deleted may
+    begin at the log start; one whose data was all deleted may be missing."""
     assert list(told) == sorted(told, key=lambda each: each.first_offset)
     found = {(each.producer_id, each.last_offset): each for each in told}
     assert len(found) == len(told), told

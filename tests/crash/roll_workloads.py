@@ -1,4 +1,5 @@
-"""Rolls: many of them without a flush, and such of which a call fails while the log goes on behind it."""
+"""Workloads of rolls: many of them without a flush, and rolls that fail at one call before the log
+continues."""
 
 from __future__ import annotations
 
@@ -29,11 +30,11 @@ __all__ = [
 ]
 
 PREALLOCATED = replace(CONFIG, preallocate=True)
-LARGE = 12  # records of a batch that never fits behind others
+LARGE = 12  # records of a batch that only fits into an empty segment
 
 
 def rolls_without_flush(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Two partitions begin one segment after the other, and are flushed in the end."""
+    """Rolls two partitions several times, and flushes them at the end."""
     directory = opened(files)
     partitions = [Partition(directory, promises, number) for number in range(2)]
     for number in range(4):
@@ -46,7 +47,7 @@ def rolls_without_flush(files: DataFiles, clock: Clock, promises: Promises) -> N
 
 
 def rolls_and_clean_stop(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Several segments with aborted transactions, no flush, a clean stop; twice."""
+    """Writes several segments with aborted transactions, without a flush, and stops cleanly; twice."""
     directory = opened(files)
     for turn in range(2):
         partition = Partition(directory, promises)
@@ -59,22 +60,23 @@ def rolls_and_clean_stop(files: DataFiles, clock: Clock, promises: Promises) -> 
 
 
 def rolls_that_cannot_create(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Each file that a roll makes in turn: indexes, aborted transactions, snapshot, log."""
+    """Fails to create each file of a roll in turn: indexes, transaction index, snapshot, log."""
     _failing_rolls(files, promises, "create", 5)
 
 
 def rolls_that_cannot_write(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Each file that a roll writes in turn, and the batch behind it."""
+    """Fails to write each file of a roll in turn, and the batch after it."""
     _failing_rolls(files, promises, "write", 5)
 
 
 def rolls_that_cannot_preallocate(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """The old segment cannot be trimmed, the new one cannot be made large."""
+    """Fails to trim the old segment, and to preallocate the new one."""
     _failing_rolls(files, promises, "truncate", 2, config=PREALLOCATED, turns=2)
 
 
 def rolls_that_cannot_sync(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """The old segment is not durable: the log is fenced, and acknowledges nothing more; another one does."""
+    """Fails to sync the old segment: the log is taken offline and acknowledges nothing more; another log
+    does."""
     plan = FaultPlan()
     directory = opened(FaultyFiles(files, plan))
     other = Partition(directory, promises, 1)
@@ -93,12 +95,12 @@ def rolls_that_cannot_sync(files: DataFiles, clock: Clock, promises: Promises) -
 
 
 def rolls_that_cannot_sync_names(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """The name of the old segment is not durable: the log is fenced and opened again."""
+    """Fails to sync the name of the old segment: the log is taken offline, and opened again."""
     _failing_rolls(files, promises, "sync_directory", 1, error=errno.EIO, turns=2)
 
 
 def rolls_that_cannot_keep_epochs(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """A flush renames the file of a new epoch, then the new segment: neither, either or both of them."""
+    """Fails each rename of a flush in turn: that of a new epoch file, then that of the new segment."""
     plan = FaultPlan()
     faulty = FaultyFiles(files, plan)
     directory = opened(faulty)
@@ -126,7 +128,7 @@ def _failing_rolls(
     turns: int = 1,
     config: LogConfig = CONFIG,
 ) -> None:
-    """Behind each failure a batch that still fits, which is flushed; then the roll succeeds. A clean stop."""
+    """Appends and flushes a batch that still fits after each failure; then rolls, and stops cleanly."""
     plan = FaultPlan()
     faulty = FaultyFiles(files, plan)
     directory = opened(faulty, config)
@@ -147,17 +149,17 @@ def _failing_rolls(
 
 
 def full_disk_before_a_roll(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """What a failed append left is cut off; the next one goes to a new segment, and is acknowledged."""
+    """Truncates the bytes of a failed append; the next append goes to a new segment, and is acknowledged."""
     _full_disk(files, promises)
 
 
 def full_disk_and_clean_stop(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """The same, and a clean stop."""
+    """The same, with a clean stop."""
     _stop(_full_disk(files, promises), promises)
 
 
 def full_disk_preallocated(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """The same in segments that are preallocated."""
+    """The same, with preallocated segments."""
     _stop(_full_disk(files, promises, PREALLOCATED), promises)
 
 

@@ -1,4 +1,4 @@
-"""The explorers find what is wrong with a small log, and nothing when nothing is."""
+"""The explorers find each planted fault of a small log, and none in a correct one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A log as small as one can be that syncs, rolls, trims and keeps a checkpoint; faults can be planted.
+"""A minimal log that syncs, rolls, trims and writes a checkpoint; faults can be planted in it.
 
-Entries are a length, a checksum and the entry. Segments are called after the number of their first entry. The
-checkpoint says with which entry the log starts. Appends are acknowledged when they are durable.
+An entry is stored as its length, its checksum and its bytes. The name of a segment is the number of its first
+entry. The checkpoint has the number of the first entry of the log. An append is acknowledged when it is
+durable.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ CHECKPOINT = f"{TOP}/checkpoint"
 
 
 class ToyLog:
-    """The log, opened and recovered. ``entries`` are those of the segments that the checkpoint counts."""
+    """The log, opened and recovered. ``entries`` are those of the segments from the checkpoint on."""
 
     def __init__(self, files: DataFiles, fault: str = "") -> None:
         self._files = files
@@ -63,7 +64,7 @@ class ToyLog:
             self._segment, self._size = self._files.open_to_write(path), len(self._files.read(path, 1 << 20))
 
     def _take(self, content: bytes) -> int:
-        """Take the sound entries; returns where they end."""
+        """Read the valid entries; return where they end."""
         at = 0
         while at + 8 <= len(content):
             size = int.from_bytes(content[at : at + 4])
@@ -85,7 +86,7 @@ class ToyLog:
         return self.start + len(self.entries)
 
     def append(self, entry: bytes) -> None:
-        """Returns when the entry is durable."""
+        """Append an entry; returns when it is durable."""
         if self._failed and self._fault != "goes on after a failed sync":
             raise OSError("the log is closed after an error")
         self._failed = True
@@ -109,7 +110,7 @@ class ToyLog:
             self._files.sync_directory(TOP)
 
     def trim(self) -> None:
-        """Forget the first segment."""
+        """Delete the first segment."""
         self.start += ENTRIES_A_SEGMENT
         del self.entries[:ENTRIES_A_SEGMENT]
         fresh = f"{CHECKPOINT}.tmp"
@@ -130,7 +131,7 @@ class ToyLog:
 
 
 def toy_workload(files: DataFiles, clock: Clock, promises: Promises, fault: str = "") -> None:
-    """Entries over several segments, the first of which is forgotten in between."""
+    """Appends entries over several segments, and trims the first one in between."""
     log = ToyLog(files, fault)
     for number in range(8):
         entry = b"entry %d" % number * 90
@@ -145,11 +146,11 @@ def toy_workload(files: DataFiles, clock: Clock, promises: Promises, fault: str 
 
 
 def check_toy(files: DataFiles, promises: Promises, fault: str = "") -> None:
-    """What was acknowledged is there unless it was trimmed, in order, with nothing that was never written;
-    and the log goes on."""
+    """Acknowledged entries are present in order unless they were trimmed, no entry is one that was never
+    written, and the log accepts appends."""
     for again in (False, True):
         log = ToyLog(files, fault)
-        assert not again or log.entries[-1] == b"one more", "what was appended after recovery is missing"
+        assert not again or log.entries[-1] == b"one more", "an entry appended after recovery is missing"
         known = promises.attempted[: log.start] + log.entries
         assert set(log.entries) <= {*promises.attempted, b"one more"}, "an entry that was never written"
         assert known[: len(promises.acknowledged)] == promises.acknowledged, "an entry is missing"

@@ -1,7 +1,7 @@
-"""Reference workloads: what a data directory lives through, with notes of what was acknowledged.
+"""Reference workloads on a data directory, with records of their acknowledgements.
 
-Each is a function of files, a clock and promises, and is named after what happens there; beside it is its
-check, which opens what is left as any start does, so that what recovery writes is cut off too.
+A workload is a function of files, a clock and promises. Its check opens the remaining files as any start
+does, so that the power can be cut during recovery, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["REFERENCES", "Reference", "left_to_long"]
 
 
 def small_files(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Small files that are replaced as a whole, in a directory that is new: the checkpoints of a broker."""
+    """Replaces small files as a whole, in a new directory: the checkpoints of a broker."""
     make_directories(files, "/data/kafka")
     for number in range(4):
         content = b"0\n%d\n" % number
@@ -29,7 +29,7 @@ def small_files(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def check_small_files(files: DataFiles, promises: Promises) -> None:
-    """Each file has the last content that was acknowledged, or a later one that was attempted."""
+    """Each file has the last acknowledged content, or a later attempted one."""
     for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
         attempted = [content for each, content in promises.attempted if each == name]
         acknowledged = [content for each, content in promises.acknowledged if each == name]
@@ -40,9 +40,9 @@ def check_small_files(files: DataFiles, promises: Promises) -> None:
 
 
 class Reference(NamedTuple):
-    """A workload with its check, and how many crash states and failed calls it has at least. In ``make test``
-    about ``quick`` of the states are taken; ``twice`` and ``fails`` say whether there the power is cut a
-    second time, and whether each call fails. ``make long`` does all of it with every workload."""
+    """A workload with its check, and the least number of its crash states and failed calls. ``make test``
+    takes about ``quick`` of the states; ``twice`` and ``fails`` say whether it cuts the power twice, and
+    whether it fails each call. ``make long`` does both for every workload, with all states."""
 
     workload: Workload
     check: Check
@@ -97,11 +97,11 @@ REFERENCES = [
 
 
 def left_to_long() -> str:
-    """What ``make test`` does not do with these workloads, in a few lines."""
-    once = [each.workload.__name__ for each in REFERENCES if not each.twice]
-    whole = [each.workload.__name__ for each in REFERENCES if not each.fails]
+    """Return what ``make test`` leaves out of these workloads, in a few lines."""
+    once = [reference.workload.__name__ for reference in REFERENCES if not reference.twice]
+    whole = [reference.workload.__name__ for reference in REFERENCES if not reference.fails]
     return (
-        f"{len(REFERENCES)} workloads. Left to make long: all crash states instead of a sample;\n"
+        f"{len(REFERENCES)} workloads. Left to make long: thousands of crash states instead of hundreds;\n"
         f"  a second power cut of {', '.join(once)};\n"
         f"  calls that fail of {', '.join(whole)}"
     )

@@ -1,12 +1,11 @@
-"""A small log directory with everything in it, to be damaged.
+"""A small log directory with all features of the format, to be damaged.
 
     segment 0    cleaned: formats 0 and 1, alone and in wrappers, gaps, a delete horizon, an emptied batch
-    segment 20   closed: each codec, headers, nulls, transactions that commit, abort and go on behind it
+    segment 20   closed: each codec, headers, nulls, transactions that commit, abort and continue after it
     segment 37   the last one: their end, and one transaction that stays open at 44
 
 Producer ids 1, 2 and 3 differ by one bit, as do the types of the two end markers.
 """
-
 from __future__ import annotations
 
 import struct
@@ -39,7 +38,7 @@ EPOCH = 5
 
 
 class Piece(NamedTuple):
-    """One batch, as it stands in its segment."""
+    """One batch at its place in the segment."""
 
     position: int
     content: bytes
@@ -54,7 +53,7 @@ class Piece(NamedTuple):
 
 
 def _record(offset: int) -> PlainRecord:
-    """Each value tells its offset; keys and headers are there, empty and null."""
+    """Return a record whose value contains its offset; keys and headers are present, empty and null."""
     headers = [(b"h", b"x" * 9), (b"h", None), (b"", b"")] if offset % 3 == 0 else []
     return PlainRecord((None, b"", b"key")[offset % 3], b"value of %d" % offset, 1000 * offset, headers)
 
@@ -91,7 +90,7 @@ def _marker(base_offset: int, producer_id: int, control_type: int, epoch: int = 
 
 
 def _entries(first: int, magic: int, relative_to: int = 0) -> list[bytes]:
-    """Two entries of a wrapper; in format 1 they count from the first."""
+    """Return two entries of a wrapper; in format 1 their offsets are relative to the first."""
     return [
         legacy_entry(each - relative_to, b"k", b"value of %d" % each, magic=magic, timestamp=1000 * each)
         for each in (first, first + 1)
@@ -147,7 +146,7 @@ SEGMENTS = {0: _placed(_cleaned()), 20: _placed(_closed()), 37: _placed(_last())
 
 
 def log(base_offset: int) -> bytes:
-    """The content of one segment."""
+    """Return the content of one segment."""
     return b"".join(piece.content for piece in SEGMENTS[base_offset])
 
 
@@ -171,7 +170,8 @@ def _txn_index(*entries: tuple[int, int, int, int]) -> bytes:
 
 
 def _snapshot(*entries: tuple[int, int, int, int, int, int, int, int]) -> bytes:
-    """Producer id, epoch, last sequence and offset, offset delta, time, coordinator epoch, first offset."""
+    """Encode a snapshot from producer id, epoch, last sequence and offset, offset delta, time, coordinator
+    epoch, first offset."""
     content = struct.pack(">i", len(entries)) + b"".join(
         struct.pack(">qhiqiqiq", *entry) for entry in entries
     )
@@ -196,10 +196,10 @@ TXN_INDEXES = {20: _txn_index((2, 27, 33, 34)), 37: _txn_index((3, 34, 39, 40), 
 
 
 def image(mode: str) -> dict[str, bytes]:
-    """All files of the directory.
+    """Return all files of the directory.
 
-    ``clean``: stopped cleanly; ``killed``: to be recovered from 20 on; ``copied``: the partition's directory
-    alone; ``bare``: nothing but its segments.
+    ``clean``: after a clean stop; ``killed``: to be recovered from 20 on; ``copied``: the partition's
+    directory alone; ``bare``: its segments alone.
     """
     files = {
         "leader-epoch-checkpoint": b"0\n1\n5 10\n",

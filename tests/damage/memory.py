@@ -1,4 +1,4 @@
-"""A file system that is a dictionary: damage costs no disk, and nothing a test does is left behind."""
+"""A file system that is a dictionary: damage needs no disk, and a test leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["MappedMemory", "MemoryFile", "MemoryFileSystem"]
 
 
 class MappedMemory:
-    """Bytes as a mapping has them; they never change."""
+    """Bytes with the interface of a mapping; they never change."""
 
     def __init__(self, content: memoryview) -> None:
         self._content = content
@@ -39,17 +39,17 @@ class MemoryFile:
         return len(part)
 
     def read_ahead(self, position: int, length: int) -> None:
-        """All is here."""
+        """Do nothing: all data is in memory."""
 
     def map(self, size: int) -> MappedMemory:
         return MappedMemory(self._content[:size])
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no resources."""
 
 
 class MemoryFileSystem:
-    """``files`` by their absolute paths; directories are what is above them."""
+    """``files`` by their absolute paths; directories follow from the paths."""
 
     window_bytes = 256 << 10
     maps_files = True
@@ -58,7 +58,7 @@ class MemoryFileSystem:
         self.files = files
 
     def load(self, path: str, names: Iterable[str]) -> None:
-        """All is here."""
+        """Do nothing: all data is in memory."""
 
     def list(self, path: str) -> list[DirectoryEntry]:
         found: dict[str, DirectoryEntry] = {}

@@ -12,7 +12,7 @@ EVERYTHING = os.environ.get("TXNKAFKA_LONG", "0") not in ("", "0")
 
 
 class Flip(NamedTuple):
-    """One bit turned over."""
+    """One flipped bit."""
 
     position: int
     bit: int
@@ -23,7 +23,7 @@ class Flip(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """The file ends early."""
+    """The file truncated at a length."""
 
     length: int
 
@@ -32,7 +32,8 @@ class Cut(NamedTuple):
 
 
 def mutations(content: bytes, step: int, first: int = 0) -> Iterator[Flip | Cut]:
-    """One in ``step`` flips and one in ``step`` cuts, from number ``first`` on; all of them in long runs."""
+    """Yield one in ``step`` flips and one in ``step`` truncations, from number ``first`` on; in long runs all
+    of them."""
     step, first = (1, 0) if EVERYTHING else (step, first % step)
     for number in range(first, 8 * len(content), step):
         yield Flip(*divmod(number, 8))

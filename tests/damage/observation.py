@@ -1,4 +1,4 @@
-"""What a reader sees of a directory: everything it was given, and everything it was told."""
+"""What a reader gets from a directory: the records, and all errors and findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = ("read_committed", "read_uncommitted")
 
 @dataclass
 class Observation:
-    """Records by isolation level, and whatever was said beside them."""
+    """Records by isolation level, and the reported errors and findings."""
 
     records: dict[str, list[Record]] = field(default_factory=dict)
     last_stable_offset: int = -1
@@ -29,7 +29,7 @@ class Observation:
 def observe(files: Mapping[str, bytes], on_corrupt: str) -> Observation:
     """Open a directory and read everything, in both isolation levels.
 
-    An error that is a KafkaError is a report; any other is a crash and goes on to the test.
+    A KafkaError is a report; any other error is a crash and is raised to the test.
     """
     seen = Observation()
     path = ROOT if any(not name.startswith(PARTITION) for name in files) else PARTITION

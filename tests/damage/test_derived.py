@@ -1,7 +1,8 @@
-"""Damage to a derived file changes nothing of what the log says.
+"""Damage to a derived file does not change what is read from the log.
 
-Indexes, snapshots and checkpoints only save time. The one exception is a ``.txnindex`` whose entries are
-sound and contradict the log: what it calls aborted is hidden, as a broker would hide it, and reported.
+Indexes, snapshots and checkpoints only save time. The one exception is a ``.txnindex`` with valid entries
+that contradict the log: the transactions in it are hidden, as a broker would hide them, and the contradiction
+is reported.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Damage to a segment is never silent.
 
-Whatever bit of a ``.log`` is turned over, wherever it ends: nothing crashes; no record comes with another
-key, value, time or header than it was written with; nothing aborted or undecided becomes visible to
-read_committed; and when anything is missing or moved, it is reported. The exceptions are what no reader can
-see, and each is told by ``_cannot_be_seen``.
+Whatever bit of a ``.log`` is flipped, wherever it is truncated: nothing crashes; no record has another key,
+value, time or header than it was written with; no aborted or undecided record becomes visible to
+read_committed; and when a record is missing or moved, that is reported. The exceptions are damages that no
+reader can detect; ``_cannot_be_seen`` defines them.
 """
 
 from __future__ import annotations
@@ -56,28 +56,28 @@ def test_the_intact_image_reads_as_the_model_does(mode: str) -> None:
 
 
 def _piece(base_offset: int, position: int) -> tuple[Piece, Piece | None, Piece | None]:
-    """The batch at a position, and its neighbours in the segment."""
+    """Return the batch at a position, and its neighbours in the segment."""
     pieces = SEGMENTS[base_offset]
     i = next(i for i, piece in enumerate(pieces) if position < piece.end)
     return pieces[i], (pieces[i - 1] if i else None), (pieces[i + 1] if i + 1 < len(pieces) else None)
 
 
 def _cannot_be_seen(base_offset: int, mutation: Flip | Cut) -> bool:
-    """Whether the file still looks like one that Kafka may have written."""
+    """Return whether the damaged file looks like one that Kafka may have written."""
     if isinstance(mutation, Cut):
-        # A log that was shorter all along, or a cleaned segment that lost its end to the cleaner.
+        # A log that was always shorter, or a cleaned segment whose end the cleaner removed.
         at_boundary = mutation.length in {piece.position for piece in SEGMENTS[base_offset]}
         return at_boundary and base_offset in (CLEANED, LAST)
     piece, before, behind = _piece(base_offset, mutation.position)
     field = mutation.position - piece.position
     if field >= 8:
         return False
-    # No CRC covers the base offset; the neighbours tell, unless there is room between them.
+    # No CRC covers the base offset; the neighbours reveal damage, unless there is a gap between them.
     shift = int.from_bytes(mutation.of(log(base_offset))[piece.position :][:8], "big") - int.from_bytes(
         piece.content[:8], "big"
     )
     lowest = before.last_offset + 1 if before else base_offset
-    # The header of a wrapper of format 0 or 1 tells only its last offset.
+    # The header of a wrapper of format 0 or 1 has only its last offset.
     first = piece.last_offset if piece.content[16] < 2 else piece.base_offset
     following = [each for each in sorted(SEGMENTS) if each > base_offset]
     end = following[0] if following else 1 << 63
@@ -87,7 +87,8 @@ def _cannot_be_seen(base_offset: int, mutation: Flip | Cut) -> bool:
 
 
 def _is_leader_epoch(base_offset: int, mutation: Flip | Cut) -> bool:
-    """No CRC covers the leader epoch either: a broker overwrites it, and accepts any."""
+    """Return whether the damage is in the leader epoch, which no CRC covers: a broker overwrites it, and
+    accepts any."""
     if isinstance(mutation, Cut):
         return False
     piece, _, _ = _piece(base_offset, mutation.position)
@@ -99,7 +100,7 @@ def _without_place(record: Record) -> Record:
 
 
 def faults(seen: Observation, whole: Observation, *, unseen: bool, leader_epoch: bool) -> list[str]:
-    """What is wrong with what was seen; ``unseen``: nobody could have noticed the damage."""
+    """Return what is wrong with an observation; ``unseen``: no reader can detect the damage."""
     found = []
     reported = unseen or any(each not in whole.reports for each in seen.reports)
     written = {_without_place(record).value: record for record in whole.records["read_uncommitted"]}
@@ -115,10 +116,10 @@ def faults(seen: Observation, whole: Observation, *, unseen: bool, leader_epoch:
             elif record.leader_epoch != original.leader_epoch and not leader_epoch:
                 found.append(f"{level}: leader epoch {record.leader_epoch}: {original}")
             elif record.offset != original.offset and not reported:
-                found.append(f"{level}: moved without a word: {record.offset} for {original.offset}")
+                found.append(f"{level}: moved silently: {record.offset} for {original.offset}")
         lost = expected - {record.value for record in delivered}
         if lost and not reported:
-            found.append(f"{level}: missing without a word: {sorted(lost, key=str)}")
+            found.append(f"{level}: missing silently: {sorted(lost, key=str)}")
         offsets = [record.offset for record in delivered]
         if any(following <= before for before, following in itertools.pairwise(offsets)):
             found.append(f"{level}: offsets go back: {offsets}")
@@ -126,7 +127,7 @@ def faults(seen: Observation, whole: Observation, *, unseen: bool, leader_epoch:
 
 
 def check(mode: str, on_corrupt: str, base_offset: int, chosen: Iterable[Flip | Cut]) -> int:
-    """Do each damage to one segment; returns how many there were."""
+    """Read one segment with each of the damages; returns their number."""
     name = f"{PARTITION}/{base_offset:020}.log"
     files = image(mode)
     content = files[name]
@@ -160,7 +161,7 @@ def test_no_bit_and_no_length_is_silently_wrong(mode: str, on_corrupt: str, base
 @each_policy
 @pytest.mark.parametrize("mode", ["clean", "bare"])
 def test_no_bit_of_an_end_marker_is_silently_wrong(mode: str, on_corrupt: str) -> None:
-    """Few bytes that decide over many records: always all of them."""
+    """A few bytes decide about many records: all of them are tested in each run."""
     for base_offset, pieces in SEGMENTS.items():
         covered = [(piece.position + 16, piece.end) for piece in pieces if piece.kind != "data"]
         flips = [Flip(at, bit) for begin, end in covered for at in range(begin, end) for bit in range(8)]
@@ -168,7 +169,7 @@ def test_no_bit_of_an_end_marker_is_silently_wrong(mode: str, on_corrupt: str) -
 
 
 def test_a_planted_fault_is_found() -> None:
-    """The judge itself: a record that differs, one too many, one too few, each without a report."""
+    """Tests the judge: a record that differs, one too many, one too few, each without a report."""
     whole = intact("clean")
     for level, records in whole.records.items():
         for changed in (

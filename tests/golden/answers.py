@@ -1,4 +1,4 @@
-"""Our answers in the form in which the broker's and the consumer's stand in the cases."""
+"""Converts our answers to the format in which the cases have the broker's and the consumer's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _base64(content: bytes | None) -> str | None:
 
 
 def record_row(record: Record) -> dict[str, Json]:
-    """A record as the lines of the expected files write it."""
+    """Return a record as in the lines of the expected files."""
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
@@ -35,7 +35,7 @@ def record_row(record: Record) -> dict[str, Json]:
 def read(
     view: PartitionView, isolation_level: str, on_corrupt: str = "stop", **bounds: int
 ) -> tuple[list[dict[str, Json]], CorruptRecordError | None]:
-    """All records in front of the first damaged batch, and the error that came with it."""
+    """Return all records before the first damaged batch, and the error raised there."""
     found: list[dict[str, Json]] = []
     records = view.records(isolation_level=isolation_level, on_corrupt=on_corrupt, **bounds)
     try:
@@ -46,7 +46,7 @@ def read(
 
 
 def producer_row(entry: ProducerStateEntry) -> dict[str, Json]:
-    """A producer as DescribeProducers shows it: what does not exist is null, but a sequence is -1."""
+    """Return a producer as in DescribeProducers: missing values are null, but a missing sequence is -1."""
     return {
         "producer_id": entry.producer_id,
         "producer_epoch": entry.producer_epoch,

@@ -1,8 +1,8 @@
-"""The golden cases: log directories that a real Kafka wrote, with the answers it gave about them.
+"""The golden cases: log directories that a real Kafka wrote, with its answers about them.
 
-The archive is unpacked once per content into build/golden (ignored by git), by whoever comes first. Nothing
-is computed here: each answer is read from the file in which the broker's, the consumer's or the tools' own
-words stand. README.md beside this file says what the files hold.
+The archive is unpacked once per content into build/golden (ignored by git), by the first process that needs
+it. Nothing is computed here: each answer is read from a file with the output of the broker, the consumer or
+the tools. README.md beside this file describes the files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Json = Any
 
 @dataclass(frozen=True)
 class Case:
-    """One recorded history: ``logs`` as it was found, ``recovered`` what the broker made of a broken one."""
+    """One recorded history: ``logs`` as it was found, ``recovered`` the result of the broker's recovery."""
 
     name: str
     root: Path
@@ -42,7 +42,7 @@ class Case:
 
     @property
     def recovered(self) -> Path | None:
-        """The directory after the broker's own recovery; None where nothing was damaged."""
+        """The directory after the broker's own recovery; None if nothing was damaged."""
         path = self.root / "recovered"
         return path if path.is_dir() else None
 
@@ -62,23 +62,23 @@ class Case:
 
     @property
     def damage(self) -> str | None:
-        """What was done to ``logs`` by hand, in words."""
+        """The damage that was done to ``logs`` by hand, in words."""
         return self.meta.get("damage")
 
     @property
     def recorded_at_ms(self) -> int:
-        """The clock of the answers that depend on one."""
+        """The time of the answers that depend on the clock."""
         return int(self.meta["recorded_at_ms"])
 
     @property
     def startup(self) -> dict[str, Json] | None:
-        """Whether the broker started on a damaged directory, and what its log said."""
+        """Whether the broker started on a damaged directory, with its log messages."""
         path = self.expected / "startup.json"
         return self._json(path) if path.exists() else None
 
     @property
     def refused(self) -> bool:
-        """The broker did not start: there are no answers."""
+        """Whether the broker refused to start; then there are no answers."""
         return self.startup is not None and not self.startup["started"]
 
     def partitions(self) -> list[TopicPartition]:
@@ -86,30 +86,31 @@ class Case:
         return sorted(map(_topic_partition, self._names(".facts.json")))
 
     def dumped(self) -> list[TopicPartition]:
-        """The partitions whose files the broker's dump tool showed (more than those with answers)."""
+        """The partitions whose files the broker's dump tool printed (more than those with answers)."""
         return sorted(map(_topic_partition, self._names(".dump.json")))
 
     def facts(self, partition: TopicPartition) -> dict[str, Json]:
-        """Offsets, producers, offsets for times and raw fetches, as the broker answered."""
+        """The broker's answers: offsets, producers, offsets for times and raw fetches."""
         return self._json(self.expected / f"{partition}.facts.json")
 
     def expected_records(self, partition: TopicPartition, isolation_level: str) -> list[dict[str, Json]]:
-        """Every record the Java consumer returned; bytes are base64 text or None."""
+        """The records that the Java consumer returned; bytes are base64 text or None."""
         text = (self.expected / f"{partition}.{isolation_level}.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.splitlines()]
 
     def dump(self, partition: TopicPartition) -> dict[str, Json]:
-        """DumpLogSegments of ``answered``: for each kind of file, for each file, its columns and rows."""
+        """The output of DumpLogSegments for ``answered``: for each kind of file, for each file, its columns
+        and rows."""
         return self._json(self.expected / f"{partition}.dump.json")
 
     def decoded(self, partition: TopicPartition) -> str | None:
-        """DumpLogSegments of a coordinator's log with the decoder for it."""
+        """The output of DumpLogSegments with the decoder for a coordinator's log."""
         path = self.expected / f"{partition}.decoded.txt"
         return path.read_text(encoding="utf-8") if path.exists() else None
 
     @property
     def cluster(self) -> dict[str, Json]:
-        """Transactions and groups as the coordinators described them; empty where nobody asked."""
+        """Transactions and groups as described by the coordinators; empty if they were not asked."""
         path = self.expected / "cluster.json"
         return self._json(path) if path.exists() else {}
 
@@ -129,7 +130,7 @@ def _topic_partition(name: str) -> TopicPartition:
 
 @functools.cache
 def unpacked() -> Path:
-    """The folder of the unpacked cases; unpacks them if nobody has done so yet."""
+    """Return the folder of the unpacked cases; unpack them if necessary."""
     folder = CACHE / hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:16]
     if not folder.is_dir():
         _unpack(folder)
@@ -137,7 +138,7 @@ def unpacked() -> Path:
 
 
 def _unpack(folder: Path) -> None:
-    # Unpacked beside it and renamed, so that several test runs at once never see half of it.
+    # Unpacked beside it and renamed, so that parallel test runs never see a part of it.
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
     with tarfile.open(ARCHIVE, "r:xz") as archive:
@@ -158,11 +159,11 @@ def _unpack(folder: Path) -> None:
 
 @functools.cache
 def cases() -> tuple[Case, ...]:
-    """All cases, in the order of their names."""
+    """Return all cases, sorted by name."""
     return tuple(Case(path.parent.name, path.parent) for path in sorted(unpacked().glob("*/case.json")))
 
 
 def case(name: str) -> Case:
-    """The case of that name."""
+    """Return the case of that name."""
     (found,) = (each for each in cases() if each.name == name)
     return found

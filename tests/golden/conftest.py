@@ -1,4 +1,4 @@
-"""What all golden tests share: nobody may have changed a golden directory when they are done."""
+"""Checks after all golden tests that no golden directory was changed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A log that is owned, read as a consumer reads it: one read after the other, each with the transactions to
-hide in it, which only the rules of the Java consumer's CompletedFetch turn into records."""
+"""Reads a log as a consumer does: one read after the other, each with its aborted transactions, filtered by
+the rules of the Java consumer's CompletedFetch."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["consume"]
 
 Json = Any
 TRANSACTIONAL, CONTROL, ABORT = 0x10, 0x20, 0
-BOUNDED = 2  # records outside the offsets of the read do not count
+BOUNDED = 2  # only records at the offsets of the read count
 
 
 def consume(
     log: PartitionLog, isolation_level: str, *, max_bytes: int = 1 << 20
 ) -> tuple[list[Json], CorruptRecordError | None]:
-    """All records from the log start on, and the error in front of which a consumer stops."""
+    """Return all records from the log start on, and the error at which a consumer stops."""
     found: list[Json] = []
     try:
         found.extend(_fetches(log, IsolationLevel[isolation_level.upper()], max_bytes))
@@ -43,7 +43,7 @@ def _fetches(log: PartitionLog, isolation_level: IsolationLevel, max_bytes: int)
         if not len(index):
             return
         for record in _decoded(answer, index, position):
-            if record["offset"] >= position:  # else a batch that is not in its place
+            if record["offset"] >= position:  # else the batch is misplaced
                 position = record["offset"] + 1
                 yield record
         position = max(position, index.last_offset[-1] + 1)

@@ -1,13 +1,12 @@
-"""What the reader must answer for each broken directory.
+"""The expected answers of the reader for each broken directory.
 
 Every ``crash_*`` case is one damage to ``crash/logs`` (killed, so a broker recovers it), every ``clean_*``
-case one damage to ``crash/recovered`` (stopped cleanly, so a broker trusts it). Where the broker repairs or
-is right, the answer is its own. Where it shows or hides what it should not, the answer is what an intact
-log says, and ``better`` is the reason; DIVERGENCES.md lists these.
+case one damage to ``crash/recovered`` (stopped cleanly, so a broker trusts it). Where the broker repairs the
+damage or its answer is right, that answer is expected. Where it shows or hides records wrongly, the expected
+answer is that of the intact log, and ``better`` gives the reason; DIVERGENCES.md lists these.
 
-An answer is told by the case whose consumer got these records, so that no row holds anything that our own
-code computed. The numbers of records are written down once more beside it, so that a row cannot drift with
-what it refers to.
+An answer names the case whose consumer got these records, so that no row contains results of our own code.
+The numbers of records are repeated beside it, so that a row stays consistent with its case.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LAST_SEGMENT, OLD_SEGMENT = f"{86:020}.log", f"{16:020}.log"
 
 @dataclass(frozen=True)
 class Corrupt:
-    """A batch in front of which reading stops; ``offsets`` are those that its records had."""
+    """A batch at which reading stops; ``offsets`` are those of its records before the damage."""
 
     file: str
     position: int
@@ -37,7 +36,7 @@ class Corrupt:
 
 @dataclass(frozen=True)
 class Answer:
-    """Records as the consumer of case ``like`` got them, up to the damage.
+    """The records that the consumer of case ``like`` got, up to the damage.
 
     ``counts`` are their numbers in read_committed and read_uncommitted.
     """
@@ -50,21 +49,21 @@ class Answer:
     corrupt: Corrupt | None = None
 
     def limit(self, isolation_level: str) -> int:
-        """Where a reader of that level stops when nothing is damaged."""
+        """Return where a reader of that level stops without damage."""
         return self.last_stable_offset if isolation_level == "read_committed" else self.log_end_offset
 
     def meets_damage(self, isolation_level: str) -> bool:
-        """Whether a read from the beginning comes to the damaged batch."""
+        """Return whether a read from the beginning reaches the damaged batch."""
         return self.corrupt is not None and self.corrupt.offsets.start < self.limit(isolation_level)
 
     def records(self, isolation_level: str) -> list[Json]:
-        """What is delivered, in front of the damage if there is one."""
+        """Return the records up to the damage."""
         found = case(self.like).expected_records(DAMAGED, isolation_level)
         end = self.corrupt.offsets.start if self.corrupt else self.log_end_offset
         return [record for record in found if record["offset"] < end]
 
     def records_around(self, isolation_level: str) -> list[Json]:
-        """What on_corrupt="skip" delivers: all but the damaged batch."""
+        """Return the records with on_corrupt="skip": all but the damaged batch."""
         lost = self.corrupt.offsets if self.corrupt else range(0)
         found = case(self.like).expected_records(DAMAGED, isolation_level)
         return [record for record in found if record["offset"] not in lost]
@@ -72,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Row:
-    """One directory of one case. ``better`` says why the answer is not the broker's, where it is not."""
+    """One directory of one case. ``better`` is the reason why the expected answer is not the broker's."""
 
     name: str
     answer: Answer
@@ -98,20 +97,20 @@ BATCH_OF_88 = Corrupt(LAST_SEGMENT, 274, range(88, 92))
 BROKEN_AT_88 = Answer("crash", (31, 69), last_stable_offset=64, log_end_offset=93, corrupt=BATCH_OF_88)
 EMPTY = Answer("clean_other_topic_id", (0, 0), last_stable_offset=0, log_end_offset=0)
 
-LOG_SAYS_SO = "the log itself has every marker: aborted data is told by markers, not only by the index"
-NEVER_TRUSTED = "the log end is where the batches end, whatever an offset index says"
-STILL_OPEN = "the log shows transactions without an end marker: no missing snapshot decides them"
-FORGOTTEN = "the broker has forgotten that transactions are open and returns their records"
-REFUSED = "the broker refuses to start; the log is intact, and what is wrong is a finding"
+LOG_SAYS_SO = "the log itself has every marker: markers show which data is aborted, not only the index"
+NEVER_TRUSTED = "the log ends where the batches end, not where an offset index ends"
+STILL_OPEN = "the log has transactions without an end marker: a missing snapshot does not end them"
+FORGOTTEN = "the broker dropped the open transactions and returns their records"
+REFUSED = "the broker refuses to start; the log is intact, and the problem is reported as a finding"
 
 
 def _same(name: str, answer: Answer, better: str = "") -> list[Row]:
-    """The same answer for the broken directory and for what the broker made of it."""
+    """Expect the same answer for the broken directory and after the broker's recovery."""
     return [Row(name, answer, better, "logs"), Row(name, answer, better, "recovered")]
 
 
 def _stray(name: str) -> list[Row]:
-    """The broker puts the log aside under another name and begins an empty one."""
+    """The broker renames the log and creates an empty one."""
     better = "the broker starts with an empty log instead; the batches are all there"
     (aside,) = (path.name for path in (case(name).root / "recovered").glob("*-stray"))
     return [
@@ -122,7 +121,7 @@ def _stray(name: str) -> list[Row]:
 
 
 TABLE: list[Row] = [
-    # Derived files of a killed broker: recovery rebuilds them, the log says everything.
+    # Derived files of a killed broker: recovery rebuilds them from the log.
     *_same("crash_all_derived_gone", INTACT),
     *_same("crash_bad_snapshot", INTACT),
     *_same("crash_no_index", INTACT),
@@ -134,7 +133,7 @@ TABLE: list[Row] = [
         INTACT,
         f"below the recovery point it is not rebuilt; {LOG_SAYS_SO}",
     ),
-    # The tail of a killed broker: cut where recovery cuts.
+    # The tail of a killed broker: truncated where recovery truncates.
     *_same("crash_torn_tail", WITHOUT_LAST_BATCH),
     *_same("crash_torn_header", WITHOUT_LAST_BATCH),
     *_same("crash_torn_crc", WITHOUT_LAST_BATCH),
@@ -157,7 +156,7 @@ TABLE: list[Row] = [
         BROKEN_AT_88,
         "no batch between 87 and 92 is at 32856: the consumer delivers it there and drops the next",
     ),
-    # A wrong CRC where no recovery looks.
+    # A wrong CRC that recovery does not check.
     *_same(
         "crash_flip_old_payload",
         Answer("crash", (15, 19), 64, 93, corrupt=Corrupt(OLD_SEGMENT, 639, range(23, 25))),
@@ -167,7 +166,7 @@ TABLE: list[Row] = [
     *_same(
         "clean_torn_tail",
         WITHOUT_LAST_BATCH,
-        "the broker loses whole batches in front of the cut, back to an index entry",
+        "the broker loses whole batches before the torn one, back to an index entry",
     ),
     *_same("clean_zero_tail", INTACT, REFUSED),
     # Offset and time indexes.
@@ -186,10 +185,10 @@ TABLE: list[Row] = [
     *_same("clean_old_snapshot_only", INTACT),
     *_same("clean_bad_snapshot", INTACT),
     Row("clean_no_snapshot", INTACT, STILL_OPEN, "logs"),
-    # Here the broker has written sound snapshots that know nothing: they move the last stable offset, as
-    # they do in Kafka, but what the log does not show committed stays hidden.
+    # The broker has written valid, empty snapshots: they move the last stable offset, as they do in Kafka,
+    # but transactions without a COMMIT marker in the log stay hidden.
     Row("clean_no_snapshot", replace(INTACT, last_stable_offset=93), FORGOTTEN, "recovered"),
-    # Everything derived at once, and what makes the broker rebuild it.
+    # All derived files at once, and conditions that make the broker rebuild them.
     *_same("clean_no_marker", INTACT),
     *_same("clean_repair", INTACT),
     # Checkpoints.

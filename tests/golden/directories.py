@@ -1,4 +1,4 @@
-"""The directories that nobody broke, each with the case whose answers are about it."""
+"""The undamaged directories, each with the case that has its answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _directories(case: Case) -> list[str]:
     return ["logs"] if case.recovered is None else ["logs", "recovered"]
 
 
-# A killed broker's directory reads as it does after the broker's own recovery: nothing was cut there.
+# The directory of a killed broker reads as after the broker's own recovery: nothing was truncated there.
 INTACT = [
     Directory(case, name, partition)
     for case in cases()

@@ -1,8 +1,7 @@
 """Makes golden.tar.xz from a folder of cases: ``python -m tests.golden.pack FOLDER``.
 
 The same folder always gives the same tar: members in a fixed order, no owners, no times. Files of the same
-name stand next to each other, because the damaged cases repeat one directory and then compress to almost
-nothing.
+name are adjacent, so that the damaged cases, which repeat one directory, compress to almost nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_si
 
 
 def packed(folder: Path) -> bytes:
-    """All files of all cases (folders with a case.json) as one tar."""
+    """Pack all files of all cases (folders with a case.json) as one tar."""
     cases = [path.parent for path in folder.glob("*/case.json")]
     files = [path for case in cases for path in case.rglob("*") if path.is_file()]
     files.sort(key=lambda path: (path.suffix, path.name, path.as_posix()))

@@ -1,6 +1,6 @@
-"""Every batch header as the broker's own dump tool shows it.
+"""Every batch header as printed by the broker's own dump tool.
 
-Only magic 2: of older ones the cases have no rows.
+Only magic 2: the cases have no rows for older ones.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ LARGEST_SEQUENCE = 2**31 - 1
 TIMES = {"CreateTime", "LogAppendTime"}
 
 Json = Any
-# The tool rereads what is above the last entry of an offset index in its own way, and gives up at damage.
+# The tool rereads the log above the last entry of an offset index in its own way, and stops at damage.
 READABLE = [case for case in cases() if case.damage is None]
 
 
 def shown(batch: BatchHeader, *, valid: bool) -> dict[str, Json]:
-    """A header in the columns of the tool."""
+    """Return a header in the columns of the tool."""
     attributes = batch.attributes
     last_sequence = (batch.base_sequence + batch.last_offset - batch.base_offset) & LARGEST_SEQUENCE
     return {
@@ -57,7 +57,7 @@ def headers(path: Any) -> list[dict[str, Json]]:
 
 
 def told(dump: dict[str, Json]) -> list[dict[str, Json]]:
-    """The tool's rows; its older versions write codecs in capitals."""
+    """Return the tool's rows; its older versions write codecs in capitals."""
     found = [dict(zip(dump["columns"], row, strict=True)) for row in dump["rows"]]
     return [row | {"compresscodec": row["compresscodec"].lower()} for row in found]
 

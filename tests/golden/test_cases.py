@@ -1,4 +1,4 @@
-"""The archive itself: complete, reproducible, and unpacked as it was packed."""
+"""The archive itself: complete, reproducible, and unpacked without changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``txnkafka cat`` of every golden directory: the same records as through the library, as lines of JSON."""
+"""``txnkafka cat`` of every golden directory: the same records as from the library, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNBROKEN = [
 
 
 def cat(*arguments: object) -> tuple[int, list[dict[str, Json]]]:
-    """Exit status and rows of one run."""
+    """Return exit status and rows of one run."""
     wanted = ["cat", "--format", "jsonl", "--encoding", "base64", *map(str, arguments)]
     result = CliRunner().invoke(cli, wanted, standalone_mode=False)
     assert result.exception is None, result.exception

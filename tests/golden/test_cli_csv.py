@@ -1,4 +1,4 @@
-"""``txnkafka cat --format csv`` of golden directories says what the JSON lines say."""
+"""``txnkafka cat --format csv`` of golden directories has the same content as the JSON lines."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``txnkafka dump`` of every golden file, against Kafka's own DumpLogSegments of the same bytes.
+"""``txnkafka dump`` of every golden file, compared with Kafka's own DumpLogSegments of the same bytes.
 
-Kafka's tool stops at the first thing it cannot read, ours goes on: only there it has more rows.
+Kafka's tool stops at the first unreadable entry, ours continues: only there it has more rows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def our_name(name: str) -> str:
 
 
 def renamed(names: list[str], values: list[Any], time_name: str) -> Row:
-    """A row of Kafka's with our names; the name of the time field says which type of time it is."""
+    """Return a row of Kafka's with our names; the name of the time field gives the timestamp type."""
     row: Row = {}
     for name, value in zip(names, values, strict=True):
         if name in TIMESTAMP_TYPES:
@@ -61,7 +61,7 @@ def renamed(names: list[str], values: list[Any], time_name: str) -> Row:
     if "compression" in row:
         row["compression"] = row["compression"].lower()
     if "producer_id" in row and "position" not in row:
-        row.pop("timestamp", None)  # last_timestamp once more
+        row.pop("timestamp", None)  # repeats last_timestamp
     return row
 
 
@@ -93,13 +93,13 @@ def test_files_are_dumped_as_kafka_dumps_them(case: Case, partition: TopicPartit
 
 
 def sections(text: str) -> dict[str, list[str]]:
-    """What the tool printed about each file."""
+    """Return the tool's lines about each file."""
     parts = re.split(r"^Dumping (\S+)\n", text, flags=re.MULTILINE)
     return {name: body.splitlines() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def batch_rows(lines: list[str]) -> Iterator[Row]:
-    """Batches; magic 0 and 1 begin otherwise."""
+    """Parse batches; lines of magic 0 and 1 begin differently."""
     for line in lines:
         if line.startswith(("baseOffset: ", "offset: ")):
             fields = dict(FIELD.findall(line))

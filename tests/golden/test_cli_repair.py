@@ -1,4 +1,4 @@
-"""``txnkafka repair`` on copies of directories that a real broker wrote, and that somebody broke."""
+"""``txnkafka repair`` on copies of intact and broken directories of a real broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from txnkafka.logdir.verify import verify
 
 Json = Any
 MARKER = ".kafka_cleanshutdown"
-# What no repair brings back, or decides: it is for the owner of the data.
+# Problems that no repair solves: the owner of the data has to decide.
 STAYS = {
     "clean_flip_last_payload": {"corrupt-tail"},
     "clean_missing_segment": {"missing-segment"},
@@ -62,7 +62,7 @@ def contents(path: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def as_done(foretold: str) -> str:
-    """A dry run speaks of what would be done; nothing else differs."""
+    """Convert the output of a dry run, which must differ only in saying what would be done."""
     assert '"repaired"' not in foretold
     assert not re.search(r" is (rebuilt|removed|cut|made|completed|emptied|finished)", foretold)
     return foretold.replace(" would be ", " is ").replace('"would-be-repaired"', '"repaired"')
@@ -75,8 +75,8 @@ def still_wrong(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_every_directory(case: Case, copy: Any) -> None:
-    """A dry run changes no byte and says what is done then; after it all is sound but what nobody can bring
-    back, there is nothing more to do, and the broker starts as after a clean stop."""
+    """A dry run changes no byte and predicts the real run. Afterwards only losses are left that cannot be
+    repaired, a second run has nothing to do, and the broker starts as after a clean stop."""
     path = copy(case.name)
     before = contents(path)
     foretold, text = run(path, "--full", "--dry-run", "--format", "json")
@@ -98,17 +98,17 @@ def test_every_directory(case: Case, copy: Any) -> None:
 
 
 DIRECTORIES = sorted({str(path) for each in cases() for path in (each.logs, each.answered)})
-# What verify calls an error and no repair mends, and what it says of the broker that is dead
+# errors of verify that repair does not solve, and its message about a killed broker
 BEYOND_REPAIR = {"missing-segment", "snapshot-contradicts-log"}
 UNCLEAN = "what was not durable would be made durable: it was not stopped cleanly"
-# docs/recovery.md: verify does not speak of it, as nothing that a reader looks for depends on it
+# docs/recovery.md: verify does not report it, as no read depends on it
 UNSPOKEN = re.compile(r"timeindex (is empty|would be rebuilt from the log: it does not end with the newest)")
 
 
 @pytest.mark.parametrize("path", DIRECTORIES, ids=lambda path: "/".join(path.split("/")[-2:]))
 def test_repair_and_verify_agree(path: str) -> None:
-    """Nothing is called sound that verify calls an error, and nothing would be changed of which verify has
-    not spoken."""
+    """repair does not call a directory sound that has an error for verify, and changes nothing without a
+    finding of verify."""
     found = verify(LogDir(path)).findings
     errors = {each.code for each in found if each.severity == "error"}
     for full in ((), ("--full",)):
@@ -131,16 +131,16 @@ def test_repair_and_verify_agree(path: str) -> None:
 
 @pytest.mark.parametrize("case", [each for each in cases() if each.damage], ids=lambda case: case.name)
 def test_a_remedy_that_names_repair_works(case: Case, copy: Any) -> None:
-    """What a finding says of ``txnkafka repair`` is so: run like that, the finding is gone."""
+    """When a finding recommends a ``txnkafka repair`` command, running that command removes the finding."""
     path = copy(case.name)
     for full in ((), ("--full",)):
         command = " ".join(("txnkafka repair", *full))
-        remedy = f"run '{command}'"  # at the beginning: nothing is to be done by hand before it
+        remedy = f"run '{command}'"  # at the beginning: it needs no other step before
         before = verify(LogDir(str(path))).findings
         named = {each.code for each in before if each.remedy.startswith(remedy)}
         _, text = run(path, *full, "--format", "json")
         if all(row["status"] != "refused" for row in json.loads(text)["partitions"]):
-            left = {each.code for each in verify(LogDir(str(path))).findings}
+            left = {finding.code for finding in verify(LogDir(str(path))).findings}
             assert not named & left
 
 
@@ -169,7 +169,7 @@ def test_others_stay_as_they_are(copy: Any) -> None:
     assert (path / MARKER).exists()
 
 
-def test_what_was_durable_is_given_up_only_when_somebody_says_so(copy: Any) -> None:
+def test_durable_data_is_removed_only_on_request(copy: Any) -> None:
     path = copy("clean_torn_tail")
     before = contents(path)
     status, text = run(path)
@@ -188,7 +188,7 @@ def test_what_was_durable_is_given_up_only_when_somebody_says_so(copy: Any) -> N
 
 
 def test_damage_in_the_middle(copy: Any) -> None:
-    """A start does not look there, ``--full`` does; everything behind it would go."""
+    """A start does not check there, ``--full`` does; everything after it would be truncated."""
     path = copy("crash_flip_old_payload")
     status, text = run(path)
     assert text.splitlines()[-2] == "1 partition: 1 with nothing to do, 0 repaired, 0 refused"
@@ -208,7 +208,7 @@ def test_damage_in_the_middle(copy: Any) -> None:
     assert run(path)[0] == 0
 
 
-def test_a_directory_that_somebody_holds(copy: Any) -> None:
+def test_a_locked_directory(copy: Any) -> None:
     path = copy("open")
     lock = LocalDataFiles().lock(str(path / ".lock"))
     assert lock is not None

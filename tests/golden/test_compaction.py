@@ -1,6 +1,7 @@
-"""Every log that a broker wrote, compacted: magic 0 and 1, all codecs, transactions, what a cleaner left.
+"""Every log that a broker wrote, compacted: magic 0 and 1, all codecs, transactions, logs that were cleaned
+before.
 
-A log is rolled first, so that everything decided is compacted, but for what an open transaction holds back.
+A log is rolled first, so that all decided data is compacted, except above an open transaction.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ CONFIG = LogConfig(cleanup_policy="compact", delete_retention_ms=1000, segment_b
 
 
 def state(log: PartitionLog) -> object:
-    """The last committed record of each key that is no tombstone, and what a producer must not lose."""
+    """Return the last committed record of each key except tombstones, and the state of producers that must
+    stay."""
     records, error = consume(log, "read_committed")
     assert error is None
-    view = {each["key"]: each for each in records if each["key"] is not None}
-    # a record of magic 0 has no kind of timestamp; in magic 2 it must have one
+    view = {record["key"]: record for record in records if record["key"] is not None}
+    # a record of magic 0 has no timestamp type; in magic 2 it must have one
     kept = {key: each | {"timestamp_type": ""} for key, each in view.items() if each["value"] is not None}
     producers = {
-        (each.producer_id, each.producer_epoch, each.last_sequence, each.current_txn_first_offset)
-        for each in log.producers.entries()
+        (entry.producer_id, entry.producer_epoch, entry.last_sequence, entry.current_txn_first_offset)
+        for entry in log.producers.entries()
     }
     return kept, producers, log.log_end_offset, log.last_stable_offset
 

@@ -1,4 +1,4 @@
-"""Broken directories: for each the answer of the table in damage.py."""
+"""Broken directories: the answers of the table in damage.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from txnkafka import CorruptRecordError, LogDir
 from txnkafka.logdir import PartitionView
 
 each_row = pytest.mark.parametrize("row", TABLE, ids=str)
-# Rows whose answer is the broker's own, and rows in which a batch is damaged.
+# Rows with the broker's own answer, and rows with a damaged batch.
 AS_THE_BROKER = [row for row in TABLE if not row.better]
 DAMAGED_BATCH = [row for row in TABLE if row.answer.corrupt is not None]
 each_level = pytest.mark.parametrize("isolation_level", ISOLATION_LEVELS)
@@ -42,7 +42,7 @@ def test_the_table_has_every_broken_directory() -> None:
 
 @pytest.mark.parametrize("row", AS_THE_BROKER, ids=str)
 def test_a_row_says_why_where_its_answer_is_not_the_brokers(row: Row) -> None:
-    """Without a reason the answer must be what the broker's own consumer got."""
+    """A row without a reason has the answer of the broker's own consumer."""
     facts = row.case.facts(DAMAGED)
     answer = row.answer
     assert [row.case.expected_records(DAMAGED, level) for level in ISOLATION_LEVELS] == [
@@ -100,7 +100,7 @@ def test_records_from_behind_the_damage(row: Row) -> None:
     assert found == [record for record in whole if record["offset"] >= behind]
 
 
-# Started without snapshots after a clean stop, the broker forgot its producers, and wrote that down.
+# Started without snapshots after a clean stop, the broker dropped its producers, and wrote that state.
 FORGOTTEN = "clean_no_snapshot/recovered"
 REMEMBERED = [row for row in TABLE if row.answer is INTACT and str(row) != FORGOTTEN]
 

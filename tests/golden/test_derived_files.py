@@ -1,7 +1,7 @@
-"""Whatever happens to a file that follows from the log: an owner that opens the directory answers as before.
+"""Damage to derived files does not change the answers of an owner that opens the directory.
 
-Each derived file of sound directories is removed, emptied, cut and filled with garbage, alone and together
-with all others of its kind, after a clean stop and after a kill.
+Each derived file of intact directories is removed, emptied, truncated and filled with garbage, alone and
+together with all others of its kind, after a clean stop and after a kill.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DIRECTORIES = [
         ("deleted", "logs", "gone", 1),
     )
 ]
-# Batches of producers lie below the log start, or were compacted: only snapshots know of them.
+# Batches of producers are below the log start, or were compacted: only snapshots have their state.
 ONLY_IN_SNAPSHOTS = {"deleted", "compacted"}
 
 
@@ -157,7 +157,7 @@ def of_the_next_entry(entries: Entries) -> Entries:
     "lie", [moved, of_the_batch_before, of_the_next_entry], ids=lambda lie: lie.__name__
 )
 @pytest.mark.parametrize("directory", DIRECTORIES[:3], ids=str)
-def test_an_index_that_looks_sound_and_lies(
+def test_a_valid_index_with_wrong_entries(
     directory: Directory, lie: Callable[[Entries], Entries], marker: str
 ) -> None:
     for name in derived(directory, ".index"):

@@ -1,4 +1,5 @@
-"""``export`` of every golden directory: the records that the Java consumer got, in files that others read."""
+"""``export`` of every golden directory: the records that the Java consumer got, in files that other libraries
+read."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ Json = Any
 
 @pytest.fixture(autouse=True)
 def _no_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting for the disk would be most of the time."""
+    """Disables syncs, which would take most of the time."""
     monkeypatch.setattr(LocalDataFile, "sync", lambda file: None)
     monkeypatch.setattr(LocalDataFiles, "sync_directory", lambda files, path: None)
 
 
 def run(directory: object, output: Path, *arguments: object) -> tuple[int, dict[str, Json]]:
-    """Exit status and summary."""
+    """Return exit status and summary."""
     command = ["export", directory, "--output", output, "--format", "json", *arguments]
     result = CliRunner().invoke(cli, list(map(str, command)), standalone_mode=False)
     assert result.exception is None, result.exception
@@ -41,14 +42,14 @@ def run(directory: object, output: Path, *arguments: object) -> tuple[int, dict[
 
 
 def parquet_rows(output: Path) -> list[Json]:
-    """Rows in the form of the expected lines, by partition and offset; no leader epochs."""
+    """Return rows in the form of the expected lines, by partition and offset; no leader epochs."""
     options = {"partitioning": "hive", "partition_base_dir": str(output)}
     files = [ds.dataset(str(path), **options) for path in data_files(output)]
     return in_order([file.to_table().to_pylist() for file in files], line)
 
 
 def data_files(output: Path) -> list[Path]:
-    """The files that readers see, which have the partition and the first offset in their names."""
+    """Return the files that readers see; their names contain the partition and the first offset."""
     hidden = ("_", ".")
     return [
         path
@@ -58,7 +59,7 @@ def data_files(output: Path) -> list[Path]:
 
 
 def in_order(files: list[list[Json]], line: Callable[[Json], Json]) -> list[Json]:
-    """The rows of all files, which hold one partition each, in the order of the log."""
+    """Return the rows of all files, each of one partition, in the order of the log."""
     for rows in files:
         keys = [(row["topic"], row["partition"], row["offset"]) for row in rows]
         assert keys == sorted(set(keys))
@@ -71,7 +72,7 @@ def in_order(files: list[list[Json]], line: Callable[[Json], Json]) -> list[Json
 
 def line(row: dict[str, Json]) -> dict[str, Json]:
     day = row["timestamp"].date().isoformat()
-    # a record without a timestamp, which Kafka writes as -1, is of the day before 1970
+    # a record without a timestamp, which Kafka writes as -1, is dated the day before 1970
     assert row["date"] == day
     return {
         "topic": row["topic"],
@@ -126,5 +127,5 @@ def test_broken_directories(row: Row, isolation_level: str, tmp_path: Path) -> N
         status, summary = first
         if row.answer.meets_damage(isolation_level):
             assert status == 1
-        # once it is finished, it stays as it is and still says what was wrong
+        # a finished export stays as it is and still reports what was wrong
         assert run(row.path, output, *arguments, "--file-bytes", 1) == (status, summary | {"new_rows": 0})

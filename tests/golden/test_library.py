@@ -1,4 +1,5 @@
-"""Every directory that nobody broke, through the library: records, offsets, producers as the broker told."""
+"""Every undamaged directory, read by the library: records, offsets and producers equal the broker's
+answers."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def test_the_high_watermark_is_what_the_broker_noted_when_it_stopped(directory: 
 
 @each_answered
 def test_producers(directory: Directory) -> None:
-    """The broker forgets only every ten minutes, so it may still show producers that we forget at once."""
+    """The broker expires producers only every ten minutes, so it may still show some that we have dropped."""
     shown = directory.case.facts(directory.partition).get("describe_producers")
     if shown is None:
         assert "legacy" in directory.case.name
@@ -75,7 +76,7 @@ def test_producers(directory: Directory) -> None:
 @each_level
 @each_answered
 def test_reads_may_begin_and_end_anywhere(directory: Directory, isolation_level: str) -> None:
-    """Wherever a fetch was recorded: in the middle of transactions, of batches, on markers, in gaps."""
+    """Compares every recorded fetch: in the middle of transactions, of batches, on markers, in gaps."""
     fetches = directory.case.facts(directory.partition).get("fetch", [])
     starts = sorted({each["offset"] for each in fetches if each["error"] == "NONE"})
     whole = directory.case.expected_records(directory.partition, isolation_level)

@@ -1,4 +1,5 @@
-"""Kafka's own logs of the golden cases, record for record as Kafka's dump tool and coordinators tell them."""
+"""Kafka's own logs of the golden cases, record by record, compared with Kafka's dump tool and
+coordinators."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from txnkafka.wire.records import (
 
 TRANSACTION_LOG, METADATA_LOG = "__transaction_state", "__cluster_metadata"
 
-# Kafka's JSON leaves out tagged fields that have their default.
+# Kafka's JSON omits tagged fields with their default.
 TAGGED_DEFAULTS = {
     "previous_producer_id": -1,
     "next_producer_id": -1,
@@ -65,7 +66,7 @@ def name_of(value: object) -> str:
 
 
 def dumped_records(case: Case, partition: TopicPartition) -> Iterator[tuple[LogRecord, str, str]]:
-    """Each record with a key: as we decode it, and key and payload in the dump tool's words."""
+    """Yield each record with a key: decoded by us, and key and payload in the text of the dump tool."""
     decode = decode_transaction_log if partition.topic == TRANSACTION_LOG else decode_group_log
     records = {each["offset"]: each for each in case.expected_records(partition, "read_uncommitted")}
     text = case.decoded(partition) or ""
@@ -122,7 +123,7 @@ def assert_equals_json(record: LogRecord, key: dict[str, Any], payload: str) -> 
 
 
 def as_old_text(record: LogRecord) -> tuple[str, str]:
-    """The words that the dump tool had before version 3.7."""
+    """Return the text that the dump tool printed before version 3.7."""
     key, value = record.key, record.value
     assert key is not None
     if record.type == "transaction_log":
@@ -137,7 +138,7 @@ def as_old_text(record: LogRecord) -> tuple[str, str]:
 
 
 def in_order(payload: str) -> str:
-    """The old tool's payload with its partitions in order, which it takes from a set."""
+    """Sort the partitions in the old tool's payload, which are in the order of a set."""
     if "assignment" in payload:
         return old_group(payload)
     return re.sub(
@@ -159,7 +160,7 @@ def old_transaction(record: LogRecord) -> str:
 
 
 def old_group(group: dict[str, Any] | str) -> str:
-    """Of a group the old tool shows the assignment in Java's words, member by member."""
+    """Return a group as the old tool prints it: the assignment as Java's toString, member by member."""
     if isinstance(group, str):
         shown = json.loads(group)
         return json.dumps(
@@ -264,7 +265,7 @@ def test_records_of_the_quorum_are_what_the_dump_tool_says(case: Case) -> None:
     assert dumped
     for record, (name, fields) in zip(records, dumped, strict=True):
         assert record.type == QUORUM_RECORDS[name]
-        # Before version 4 the tool tells no more than the type.
+        # Before version 4 the tool prints only the type.
         if not fields.startswith("("):
             assert {"version": record.value_version, **(record.value or {})} == snake_keys(
                 json.loads(fields.removeprefix(":"))

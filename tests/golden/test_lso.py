@@ -1,7 +1,8 @@
-"""Last stable offsets, what holds them, and the coordinators' state, against what the broker answered.
+"""Last stable offsets, the transactions that block them, and the coordinators' state, compared with the
+broker's answers.
 
-What hangs is derived once more here, from DescribeProducers and DescribeTransactions alone, as Kafka's own
-find-hanging does it.
+Hanging transactions are derived a second time here, from DescribeProducers and DescribeTransactions alone, as
+in Kafka's own find-hanging.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def report_of(directory: Directory) -> LsoReport:
 
 
 def open_producers(directory: Directory) -> list[Json]:
-    """As DescribeProducers told it, oldest transaction first."""
+    """Return the open producers of DescribeProducers, oldest transaction first."""
     facts = directory.case.facts(directory.partition)
     found = [each for each in facts["describe_producers"] if each["current_txn_start_offset"] is not None]
     return sorted(found, key=lambda each: each["current_txn_start_offset"])
@@ -62,7 +63,7 @@ def transactional_id(case: Case, producer_id: int) -> str | None:
 
 
 def expected_verdict(case: Case, partition: TopicPartition, producer_id: int) -> str:
-    """From the coordinator's own description of whoever has the producer id."""
+    """Derive the verdict from the coordinator's description of the owner of the producer id."""
     if case not in COORDINATED:
         return "UNKNOWN_NO_COORDINATOR_DATA"
     name = transactional_id(case, producer_id)
@@ -114,7 +115,7 @@ def test_verdicts(directory: Directory) -> None:
         assert found.verdict is Verdict.NOT_STUCK
         return
     assert found.verdict is found.open_transactions[0].verdict
-    if directory.case.name == "kafka_2_8":  # its clients could not ask the coordinator
+    if directory.case.name == "kafka_2_8":  # its clients could not query the coordinator
         assert {each.verdict.value for each in found.open_transactions} == {"OPEN_WITHIN_TIMEOUT"}
         return
     for each in found.open_transactions:
@@ -239,8 +240,8 @@ def test_pending_offsets_are_the_unstable_ones(case: Case) -> None:
         assert owner.state.label in ("Ongoing", "PrepareCommit")
 
 
-def somebody_waits_in_vain(report: LsoReport) -> bool:
-    """Readers stand still, and it is not just that a producer may take its time."""
+def readers_are_blocked(report: LsoReport) -> bool:
+    """Return whether readers are blocked, not only by a transaction within its timeout."""
     verdicts = {each.verdict.value for each in report.open_transactions} - {"OPEN_WITHIN_TIMEOUT"}
     return bool(verdicts - {"UNKNOWN_NO_COORDINATOR_DATA"}) or (bool(verdicts) and report.waiting.records > 0)
 
@@ -255,7 +256,8 @@ def verdicts_at(directory: Path, *now: object) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("case", [each for each in cases() if not each.refused], ids=lambda case: case.name)
 def test_a_copy_is_judged_by_its_own_time(case: Case) -> None:
-    """Unpacked long after it was written, it says what it said then: nothing has become overdue since."""
+    """Unpacked long after it was written, the directory gives the same verdicts: nothing became overdue
+    since."""
     for directory in {case.logs, case.answered}:
         assert verdicts_at(directory) == verdicts_at(directory, "--now", case.recorded_at_ms)
 
@@ -273,14 +275,14 @@ def test_command_line(case: Case) -> None:
     reports = [lso_report(view, log_dir.coordinator, circumstances) for view in log_dir.partitions()]
     status, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "json")
     rows = json.loads(text)
-    assert status == int(any(map(somebody_waits_in_vain, reports)))
+    assert status == int(any(map(readers_are_blocked, reports)))
     assert rows == [each.as_dict() for each in reports]
     assert all(list(row) == FIELDS for row in rows)
     _, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "jsonl")
     assert [json.loads(line) for line in text.splitlines()] == rows
 
 
-def test_text_says_who_holds_it_and_what_to_do() -> None:
+def test_the_text_names_the_transaction_and_the_command() -> None:
     status, text = run(case("hanging").logs, "--topic", "hang", "--partition", 0)
     assert status == 1
     assert text.splitlines()[0] == "hang-0  HANGING_PARTITION_NOT_IN_TXN"
@@ -320,7 +322,8 @@ def test_commands_name_the_partition_whatever_the_path(monkeypatch: pytest.Monke
 
 
 def test_no_command_for_a_partition_of_unknown_name(tmp_path: Path) -> None:
-    """Its name decides whether the coordinator's transaction has it, and which partition would be aborted."""
+    """The name decides whether the coordinator's transaction has the partition, and which one would be
+    aborted."""
     logs = case("hanging").logs
     shutil.copytree(logs / "hang-0", tmp_path / "from-the-backup")
     status, text = run(tmp_path / "from-the-backup", logs / "__transaction_state-0", "--topic", "from*")

@@ -1,8 +1,8 @@
-"""The models against the real Kafka: every partition, both isolation levels, record for record.
+"""The models compared with the real Kafka: every partition, both isolation levels, record by record.
 
-The filter gets what the broker had: its log start, high watermark and last stable offset, its ``.txnindex``
-files. So also the directories where the broker serves what it should not come out as its consumer saw them.
-As in a real fetch nothing crosses a segment.
+The filter gets what the broker had: its log start, high watermark and last stable offset, and its
+``.txnindex`` files. So the model also reproduces what a consumer got where the broker served wrong data. As
+in a real fetch, no read crosses a segment.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tests.models.fetch_filter import (
 from tests.models.record_batch import InvalidBatchError, Record
 from txnkafka.model import TopicPartition
 
-# What the Java consumer got here hangs on offsets that were damaged, and on the order of its fetches.
+# The result of the Java consumer depends on damaged offsets here, and on the order of its fetches.
 OFFSETS_DAMAGED = {"crash_flip_last_offset"}
 TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 CASES = [case for case in cases() if not case.refused and case.name not in OFFSETS_DAMAGED]
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-# Compaction takes the first records of aborted transactions away and leaves their index entries as they were.
+# Compaction removes the first records of aborted transactions and keeps their index entries.
 COMPACTED = {"compacted"}
 WHOLE = [case for case in CASES if case.recovered is None and case.name not in COMPACTED]
 

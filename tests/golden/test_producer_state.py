@@ -1,4 +1,5 @@
-"""Producer state against DescribeProducers, from headers alone and from every snapshot, and .txnindex."""
+"""Producer state compared with DescribeProducers, from headers alone and from every snapshot; and
+.txnindex."""
 
 from __future__ import annotations
 
@@ -14,23 +15,23 @@ from txnkafka._core.scan import scan
 from txnkafka.model import CompletedTxn, ProducerStateEntry, TopicPartition
 from txnkafka.storage.formats import parse_segment_file, parse_txn_index
 
-# The broker believed these, and had another state than the log gives (DIVERGENCES.md).
+# The broker trusted these files, so its state differs from that of the log (DIVERGENCES.md).
 MISLED = {"clean_bad_index", "clean_lying_index", "clean_torn_tail", "clean_no_snapshot"}
-# Records were deleted here, and with them batches that only snapshots remember.
+# Records were deleted here, including batches whose state is only in snapshots.
 DELETED = {("deleted", "gone"), ("deleted", "sized"), ("deleted_restarted", "gone")}
 DELETED |= {("deleted_restarted", "sized")}
-# The cleaner took batches of producers that only snapshots remember.
+# The cleaner removed batches of producers whose state is only in snapshots.
 FORGETFUL = DELETED | {("compacted", "drop"), ("compacted", "soon")}
-# Records were deleted; ``.txnindex`` still names transactions as they were before.
+# Records were deleted; ``.txnindex`` still has the former first offsets.
 TRIMMED = DELETED | {(f"kafka_{version}", "trimmed") for version in ("2_8", "3_3", "3_9")}
 # Aborted transactions (producer, first offset, last offset, last stable offset) that only the log or only
-# ``.txnindex`` has, because somebody damaged the one or the other, or the cleaner took the first batches.
+# ``.txnindex`` has, because one of the two was damaged, or the cleaner removed the first batches.
 BELOW_RECOVERY_POINT = [(3, 5, 14, 15), (3, 35, 36, 31), (1, 38, 39, 40)]
 REBUILT = [(4, 51, 54, 43), (2, 50, 63, 43), (1, 52, 70, 43), (1, 73, 74, 43), (4, 59, 79, 43)]
 REBUILT += [(3, 43, 80, 64), (3, 81, 85, 64), (3, 86, 87, 64)]
 Aborted = tuple[int, int, int, int]
 ONLY_ONE_HAS: dict[tuple[str, str], tuple[list[Aborted], list[Aborted]]] = {
-    ("clean_bad_log_start", "crash"): ([], [(3, 5, 14, 15)]),  # all its data lies below offset 10
+    ("clean_bad_log_start", "crash"): ([], [(3, 5, 14, 15)]),  # all its data is below offset 10
     ("clean_lying_txnindex", "crash"): ([], [(2, 23, 28, 29)]),
     ("clean_missing_segment", "crash"): ([], [(2, 50, 63, 43), (1, 52, 70, 43)]),
     ("clean_no_txnindex", "crash"): (BELOW_RECOVERY_POINT + REBUILT, []),
@@ -73,14 +74,14 @@ class Partition:
         return [(file.base_offset, path.read_bytes()) for file, path in self._files if file.kind == kind]
 
     def replayed(self, log_start_offset: int) -> tuple[ProducerTable, list[CompletedTxn]]:
-        """From headers alone."""
+        """Replay from headers alone."""
         table, completed = ProducerTable(), list[CompletedTxn]()
         for segment in self.segments:
             table.replay(segment, log_start_offset, completed)
         return table, completed
 
     def table_from(self, snapshot_offset: int) -> ProducerTable:
-        """From a snapshot on."""
+        """Load a snapshot and replay the batches after it."""
         table = ProducerTable()
         table.load(self.snapshots[snapshot_offset], now_ms=0, expiration_ms=NEVER)
         for segment in self.segments:
@@ -89,11 +90,12 @@ class Partition:
 
 
 def described(table: ProducerTable, answered: list[dict[str, Any]], now_ms: int) -> list[dict[str, Any]]:
-    """As DescribeProducers; the broker looks for idle producers now and then, and may still know some."""
+    """Return the rows of DescribeProducers; the broker expires idle producers only now and then, and may
+    still have some."""
     entries = table.entries()
     table.expire(now_ms, DAY_MS)
-    known = {each["producer_id"] for each in answered} | {each.producer_id for each in table.entries()}
-    return [_described(each) for each in entries if each.producer_id in known]
+    known = {each["producer_id"] for each in answered} | {entry.producer_id for entry in table.entries()}
+    return [_described(entry) for entry in entries if entry.producer_id in known]
 
 
 def _described(entry: ProducerStateEntry) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def _assert_last_stable_offset(case: Case, facts: dict[str, Any], unstable: int 
     last_stable_offset = high_watermark
     if unstable is not None:
         last_stable_offset = min(max(unstable, facts["log_start_offset"]), high_watermark)
-    if case.name == "clean_no_snapshot":  # the broker shows what is undecided
+    if case.name == "clean_no_snapshot":  # the broker shows undecided data
         assert last_stable_offset < facts["lso"]
     else:
         assert last_stable_offset == facts["lso"]
@@ -156,7 +158,7 @@ def test_from_every_snapshot(case: Case, partition: TopicPartition) -> None:
 
 @partitions
 def test_aborted_transactions(case: Case, partition: TopicPartition) -> None:
-    """In the order of their end markers, each with every field."""
+    """Compared in the order of their end markers, with every field."""
     files = Partition(case.answered / str(partition))
     log_start = case.facts(partition)["log_start_offset"]
     aborted = (each for each in files.replayed(log_start)[1] if each.is_aborted)
@@ -165,7 +167,7 @@ def test_aborted_transactions(case: Case, partition: TopicPartition) -> None:
     ]
     noted = [entry[1:] for entry in files.aborted]
     if (case.name, partition.topic) in TRIMMED:
-        # the same markers, and where a transaction began, as far as its data is still there
+        # the same markers, and the same first offsets, as far as the data still exists
         assert [each[::2] for each in found] == [each[::2] for each in noted if each[2] >= log_start]
         assert all(ours[1] >= theirs[1] for ours, theirs in zip(found[::-1], noted[::-1], strict=False))
         return
@@ -189,7 +191,7 @@ def test_a_sound_log_has_no_anomalies(case: Case, partition: TopicPartition) -> 
 
 @partitions
 def test_a_replay_is_that_of_the_model(case: Case, partition: TopicPartition) -> None:
-    """Also after its snapshot was loaded again."""
+    """The states are also equal after loading a snapshot of the state."""
     log_start_offset = case.facts(partition)["log_start_offset"]
     files, model = Partition(case.answered / str(partition)), ProducerStateManager()
     for segment in files.segments:

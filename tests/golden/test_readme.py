@@ -1,4 +1,4 @@
-"""The examples of README.md, on directories that Kafka wrote: they run, and print what the page says."""
+"""The examples of README.md, on directories that Kafka wrote: they run, and print what the page shows."""
 
 from __future__ import annotations
 

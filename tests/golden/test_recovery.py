@@ -1,5 +1,5 @@
-"""Every directory opened to be written: sound ones as they are, killed and broken ones as the broker's own
-recovery left them, or better, each for a reason."""
+"""Every directory opened by an owner: intact ones stay as they are, killed and broken ones become as after
+the broker's own recovery, or better, with a reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from txnkafka.storage.formats import EpochEntry, parse_leader_epoch_checkpoint, 
 from txnkafka.storage.log.partition_log import PartitionLog
 
 Json = Any
-CLEAN = sorted({(each.case.name, each.name) for each in ANSWERED})  # nobody broke them
+CLEAN = sorted({(each.case.name, each.name) for each in ANSWERED})  # the undamaged ones
 DAY_MS = 86_400_000
 
 
@@ -39,7 +39,7 @@ def overlay() -> OverlayFiles:
 
 
 def contents(files: OverlayFiles, path: str) -> dict[str, bytes]:
-    """Everything below a directory."""
+    """Return all files below a directory."""
     found = {}
     for entry in files.list(path):
         below = files.join(path, entry.name)
@@ -56,9 +56,9 @@ def changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]
 
 @dataclass(frozen=True)
 class Better:
-    """Another answer than that of the table in damage.py, which tells what a reader gets: an owner cuts or
-    refuses what a reader stops at. With a ``refusal`` the partition is not opened, and the error says that;
-    without any answer it is the broker's own."""
+    """An answer that differs from the table in damage.py, which is for readers: an owner truncates or refuses
+    where a reader stops. With a ``refusal`` the partition is not opened, and the error has that text; without
+    any answer it is the broker's own."""
 
     why: str
     answer: Answer | None = None
@@ -66,19 +66,19 @@ class Better:
 
 
 CUT_AT_88 = Answer("crash_flip_last_payload", (31, 69), last_stable_offset=64, log_end_offset=88)
-CUT = "nothing is ever appended behind a batch that cannot be right; above the recovery point it is cut off"
+CUT = "no batch is appended after an invalid one; above the recovery point it is truncated"
 OWNER = {
     "crash_bad_magic/logs": Better(CUT, CUT_AT_88),
     "crash_flip_last_offset/logs": Better(CUT, CUT_AT_88),
     "crash_flip_last_offset/recovered": Better(
-        "the broker has stopped cleanly behind it, and only the tail is looked at then, as in Kafka",
+        "the broker stopped cleanly after it, and then only the tail is checked, as in Kafka",
     ),
     "clean_torn_tail/logs": Better(
-        "the broker loses what was durable; here somebody has to decide that",
+        "the broker loses durable data; here the owner of the data has to decide",
         refusal="00000000000000000086.log, position 757, offset 92",
     ),
     "clean_no_snapshot/recovered": Better(
-        "sound snapshots say that nothing is open, and are believed as in Kafka",
+        "valid snapshots without open transactions are trusted, as in Kafka",
     ),
 }
 
@@ -97,7 +97,7 @@ def test_a_clean_directory_is_opened_as_it_is(name: str, directory: str) -> None
     found.close()
     after = contents(files, root)
     for each in changed(before, after):
-        if each.endswith(".snapshot"):  # one of no segment goes, as in Kafka; one of the log end is made
+        if each.endswith(".snapshot"):  # one of no segment is removed, as in Kafka; one at the log end is new
             assert each not in before or each not in after
         else:  # nothing else in a partition; logs of old brokers get the file that they lack
             assert "/" not in each or (each.endswith("leader-epoch-checkpoint") and each not in before)
@@ -105,7 +105,7 @@ def test_a_clean_directory_is_opened_as_it_is(name: str, directory: str) -> None
 
 
 def _reopened(files: OverlayFiles, root: str, before: Mapping[str, bytes], now_ms: int) -> None:
-    """Opening and closing a directory once more changes nothing."""
+    """Check that opening and closing a directory again changes nothing."""
     again = opened(files, root, now_ms)
     assert again.repairs == []
     again.close()
@@ -113,7 +113,7 @@ def _reopened(files: OverlayFiles, root: str, before: Mapping[str, bytes], now_m
 
 
 @each_answered
-def test_answers_of_a_directory_that_nobody_broke(directory: Directory) -> None:
+def test_answers_of_an_undamaged_directory(directory: Directory) -> None:
     files, case = overlay(), directory.case
     found = opened(files, directory.path, case.recorded_at_ms)
     log, facts = found.logs[directory.partition], case.facts(directory.partition)
@@ -125,7 +125,7 @@ def test_answers_of_a_directory_that_nobody_broke(directory: Directory) -> None:
     if "describe_producers" in facts:
         expected = remembered(facts["describe_producers"], case.recorded_at_ms)
         if (case.name, *directory.partition) == ("deleted_restarted", "gone", 3):
-            # everything lies below the log start, where the broker does not look; the batches are still there
+            # all data is below the log start, where the broker does not look; the batches still exist
             assert expected == []
             assert producers(log) != []
         else:
@@ -133,7 +133,7 @@ def test_answers_of_a_directory_that_nobody_broke(directory: Directory) -> None:
 
 
 @each_answered
-def test_fetches_of_a_directory_that_nobody_broke(directory: Directory) -> None:
+def test_fetches_of_an_undamaged_directory(directory: Directory) -> None:
     found = opened(overlay(), directory.path, directory.case.recorded_at_ms)
     log = found.logs[directory.partition]
     for fetch in directory.case.facts(directory.partition).get("fetch", ()):
@@ -154,7 +154,7 @@ def test_fetches_of_a_directory_that_nobody_broke(directory: Directory) -> None:
         theirs = [(each["producer_id"], each["first_offset"]) for each in fetch["aborted_transactions"]]
         ours = [(each.producer_id, each.first_offset) for each in aborted]
         assert set(ours) <= set(theirs)
-        end = fetch.get("last_batch_last_offset", -1)  # both may begin behind the batches
+        end = fetch.get("last_batch_last_offset", -1)  # both lists may have later transactions
         assert sorted(each for each in ours if each[1] <= end) == sorted(
             each for each in theirs if each[1] <= end
         )
@@ -189,7 +189,8 @@ def offsets(log: PartitionLog) -> tuple[int, int, int]:
 
 
 def remembered(described: list[Json], now_ms: int) -> list[Json]:
-    """Producers that a broker would still know after a start: those without a transaction go after a day."""
+    """Return the producers that a broker would still have after a start: without a transaction they expire
+    after a day."""
     return [
         each
         for each in described
@@ -201,8 +202,8 @@ def producers(log: PartitionLog) -> list[Json]:
     return sorted(map(producer_row, log.producers.entries()), key=lambda each: each["producer_id"])
 
 
-# What an owner does not look for when it starts: closed segments are looked at when they are read, and what
-# Kafka believes is believed. `txnkafka repair --full` looks at all of it.
+# Problems that an owner does not check at its start: closed segments are checked when they are read, and
+# files that Kafka trusts are trusted. `txnkafka repair --full` checks all of them.
 STILL_WRONG = {
     "clean_bad_index": {"bad-index"},
     "clean_bad_timeindex": {"bad-timeindex"},
@@ -227,7 +228,7 @@ STILL_WRONG = {
 }
 KILLED = [each for each in cases() if each.meta.get("crash_image") and not each.refused]
 each_killed = pytest.mark.parametrize("case", KILLED, ids=lambda case: case.name)
-# The broker leaves these as they were: below the recovery point it looks at nothing.
+# The broker leaves these as they were: it checks nothing below the recovery point.
 NOT_REWRITTEN = {"crash_no_txnindex"}
 
 
@@ -243,17 +244,18 @@ def test_recovery_leaves_the_files_that_the_brokers_own_left(case: Case) -> None
         theirs = contents(files, f"{case.recovered}/{partition}")
         kinds = (".log",) if case.name in NOT_REWRITTEN else (".log", ".txnindex")
         differing = {name for name in changed(ours, theirs) if name.endswith(kinds)}
-        assert not any(ours.get(name) or theirs.get(name) for name in differing)  # empty is absent
+        assert not any(ours.get(name) or theirs.get(name) for name in differing)  # empty equals absent
         end_offset = case.facts(partition)["high_watermark"]
-        if case.name != "crash_flip_last_epoch":  # there the next leader's epoch is lower: all others go
+        if case.name != "crash_flip_last_epoch":  # the next leader's epoch is lower there: all others go
             assert _epochs(ours, end_offset) == _epochs(theirs, end_offset)
         assert _snapshot(ours, end_offset) == _snapshot(theirs, end_offset)
 
 
 def _epochs(files: dict[str, bytes], end_offset: int) -> list[EpochEntry]:
-    """Without that of the broker which became the leader after its recovery, and has written nothing yet."""
+    """Return the epochs without that of the broker that became the leader after its recovery, and has written
+    nothing yet."""
     entries = parse_leader_epoch_checkpoint(files["leader-epoch-checkpoint"])
-    return [each for each in entries if each.start_offset < end_offset]
+    return [entry for entry in entries if entry.start_offset < end_offset]
 
 
 def _snapshot(files: dict[str, bytes], end_offset: int) -> list[ProducerStateEntry]:
@@ -263,12 +265,12 @@ def _snapshot(files: dict[str, bytes], end_offset: int) -> list[ProducerStateEnt
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_recovered_twice_is_recovered_once(case: Case) -> None:
-    """Each owner dies as soon as it has opened the directory."""
+    """Each owner is killed after opening the directory."""
     files, root = overlay(), str(case.logs)
     now_ms = case.meta["recorded_at_ms"] or 0
     opened(files, root, now_ms)
     die(files)
-    if (case.logs / ".kafka_cleanshutdown").exists():  # believed as it was; from now on it is recovered
+    if (case.logs / ".kafka_cleanshutdown").exists():  # its files were trusted; from now on it is recovered
         opened(files, root, now_ms)
         die(files)
     once = contents(files, root)
@@ -277,12 +279,12 @@ def test_recovered_twice_is_recovered_once(case: Case) -> None:
 
 
 def die(files: OverlayFiles) -> None:
-    """What a killed process leaves: files as they are, and no lock."""
+    """Kill the process: the files stay as they are, without the lock."""
     files.__dict__["_locked"].clear()
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_what_was_opened_and_closed_is_sound_and_stays_as_it_is(case: Case) -> None:
+def test_a_recovered_directory_is_valid_and_does_not_change(case: Case) -> None:
     files, root = overlay(), str(case.logs)
     now_ms = case.meta["recorded_at_ms"] or 0
     found = opened(files, root, now_ms)
@@ -295,5 +297,5 @@ def test_what_was_opened_and_closed_is_sound_and_stays_as_it_is(case: Case) -> N
     assert again.refused.keys() == found.refused.keys()
     assert changed(before, contents(files, root)) <= {"recovery-point-offset-checkpoint"}
     report = verify(LogDir(root, file_system=files))
-    codes = {each.code for each in report.findings if each.severity != "note"}
+    codes = {finding.code for finding in report.findings if finding.severity != "note"}
     assert codes == STILL_WRONG.get(case.name, set())

@@ -1,4 +1,4 @@
-"""Every golden directory through fsspec: what is answered does not depend on where the bytes are."""
+"""Every golden directory read through fsspec gives the same answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = [str(Path(path).relative_to(unpacked())) for path in DIRECTORIES]
 
 @pytest.fixture(scope="module")
 def memory() -> Iterator[str]:
-    """An address of all cases in memory, where directories are only parts of names."""
+    """Put all cases into memory, where directories are only prefixes of names; return the address."""
     store = fsspec.filesystem("memory")
     store.put(f"{unpacked()}/", "/golden", recursive=True)
     yield "memory://golden"
@@ -32,7 +32,7 @@ def memory() -> Iterator[str]:
 
 
 def answers(log_dir: LogDir, root: str) -> list[Any]:
-    """All that can be asked, without the names of places."""
+    """Return all answers about a directory, without paths."""
     found: list[Any] = [log_dir.topics, log_dir.transactional_ids(), log_dir.committed_offsets()]
     for view in log_dir.partitions():
         found.append((view.log_start_offset, view.last_stable_offset, view.log_end_offset))
@@ -40,7 +40,7 @@ def answers(log_dir: LogDir, root: str) -> list[Any]:
         for level in ISOLATION_LEVELS:
             records, error = read(view, level)
             found.append((records, str(error).replace(root, "")))
-    found += [each._replace(file=each.file.removeprefix(root)) for each in verify(log_dir).findings]
+    found += [finding._replace(file=finding.file.removeprefix(root)) for finding in verify(log_dir).findings]
     return found
 
 

@@ -1,4 +1,5 @@
-"""``stats`` of every golden directory against what a plain walk over batches and transactions counts."""
+"""``stats`` of every golden directory, compared with counts from a plain walk over batches and
+transactions."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def key_of(view: PartitionView, producer_id: int, by: str) -> tuple[Any, ...]:
 
 
 def counted_plainly(view: PartitionView, by: str) -> Counter[tuple[Any, ...]]:
-    """What each group has, by (group, field)."""
+    """Count the values of each group, by (group, field)."""
     found: Counter[tuple[Any, ...]] = Counter()
     for segment in view.segments:
         for header in segment.scan():
@@ -48,7 +49,7 @@ def counted_plainly(view: PartitionView, by: str) -> Counter[tuple[Any, ...]]:
 
 
 def shown(row: dict[str, Any], by: str) -> Counter[tuple[Any, ...]]:
-    """A row in the same form."""
+    """Return a row in the same form."""
     names = {"topic": ["topic"], "partition": ["topic", "partition"], "producer": ["producer_id"]}[by]
     key = tuple(row[name] for name in names)
     outcomes = [name for name in row if name.endswith(("_transactions", "_records")) and "rate" not in name]
@@ -76,5 +77,5 @@ def test_every_directory(case: Case, directory: Path, by: str) -> None:
     for row in stats.rows():
         found += shown(row, by)
     for key in set(found) | set(expected):
-        close = 0.05 * 1000 if "transaction_bytes" in key else 0  # a mean is shown with one decimal
+        close = 0.05 * 1000 if "transaction_bytes" in key else 0  # a mean is printed with one decimal
         assert abs(found[key] - expected[key]) <= close, key

@@ -1,4 +1,4 @@
-"""Every derived file of every case, row by row as the broker's own dump tool showed it."""
+"""Every derived file of every case, row by row as the broker's own dump tool printed it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from txnkafka.storage.formats import (
     parse_txn_index,
 )
 
-# The dump tool looks entries up in the log and shows none when the first leads nowhere.
+# The dump tool looks entries up in the log and prints none when the first is wrong.
 MISLEADING_INDEX = {"clean_bad_index", "clean_lying_index", "clean_torn_tail"}
 DAMAGED_TIME_INDEX = {"clean_bad_timeindex"}
 DAMAGED_TXN_INDEX = {"clean_bad_txnindex", "clean_torn_txnindex"}
@@ -52,7 +52,7 @@ all_cases = pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 
 
 def dumped(case: Case, kind: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:
-    """Path, base offset and the dump tool's rows of each file of a kind."""
+    """Yield path, base offset and the dump tool's rows of each file of a kind."""
     for partition in case.dumped():
         for name, dump in case.dump(partition).items():
             file = parse_segment_file(name)
@@ -62,7 +62,7 @@ def dumped(case: Case, kind: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:
 
 
 def shown(entry: ProducerStateEntry) -> dict[str, int | None]:
-    """The tool's columns; it shows a last batch only where there is one, and no -1."""
+    """Return the tool's columns; it prints a last batch only if there is one, and no -1."""
     fields = {
         "producerId": entry.producer_id,
         "producerEpoch": entry.producer_epoch,

@@ -1,6 +1,6 @@
-"""Offsets by time, as ListOffsets answered, and where it did not find what is there.
+"""Lookups by timestamp, compared with the answers of ListOffsets, and those that ListOffsets missed.
 
-What is there is told by the records and markers: the first one, in offset order, that is not older.
+The right answer follows from the records and markers: the first one, in offset order, that is not older.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from tests.golden.directories import ANSWERED, Directory
 
 NOTHING = {"offset": -1, "timestamp": -1, "leader_epoch": None}
 
-# The broker looks only into the first segment that may have something as young, and finds none there.
+# The broker searches only the first segment that may have a record that young, and finds none there.
 OVERLOOKED = {
     (
         "kafka_2_8",
         "trimmed-0",
-    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    ): "that segment is below the log start offset: deleted records in a file that still exists",
     (
         "kafka_3_3",
         "trimmed-0",
-    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    ): "that segment is below the log start offset: deleted records in a file that still exists",
     (
         "kafka_3_9",
         "trimmed-0",
-    ): "that segment lies below the log start offset: deleted records, file not yet gone",
+    ): "that segment is below the log start offset: deleted records in a file that still exists",
     (
         "legacy_on_4",
         "upgraded-0",
-    ): "that segment has no timestamps at all, so its age is taken from the file's",
+    ): "that segment has no timestamps, so its age is that of the file",
 }
 
 Json = Any
@@ -43,7 +43,7 @@ def asked(directory: Directory) -> list[dict[str, Json]]:
     return [each for each in answers if each["spec"].isdigit()]
 
 
-# The broker was asked about these, and overlooked nothing.
+# The broker was asked about these, and missed nothing.
 COMPARABLE = [
     each for each in ANSWERED if asked(each) and (each.case.name, str(each.partition)) not in OVERLOOKED
 ]
@@ -55,7 +55,7 @@ def found(directory: Directory, timestamp: int, isolation_level: str) -> dict[st
 
 
 def dated(directory: Directory) -> Iterator[dict[str, Json]]:
-    """Everything with an offset and a time: the consumer's records, and the dump tool's markers."""
+    """Yield everything with an offset and a time: the consumer's records, and the dump tool's markers."""
     yield from directory.case.expected_records(directory.partition, "read_uncommitted")
     for name, dump in directory.case.dump(directory.partition).items():
         if name.endswith(".log"):

@@ -1,8 +1,8 @@
 """Aborted transactions: those of the .txnindex files, and those that the broker sent with each fetch.
 
 A broker sends too many rather than too few: it takes every entry of the .txnindex files that overlaps the
-offsets up to the next entry of the offset index behind what it returns. So ours must be among the broker's,
-and what it sends beyond ours must have no records in what it returned.
+offsets up to the next entry of the offset index after the returned records. So ours must be among the
+broker's, and the broker's others must have no records in the answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def indexed(directory: Directory) -> set[Aborted]:
 
 
 def batches_of(directory: Directory, transaction: Aborted, start: int, end: int) -> list[dict[str, Json]]:
-    """Batches with records of a transaction in [start, end)."""
+    """Return the batches with records of a transaction in [start, end)."""
     return [
         batch
         for batch in rows(directory, ".log")
@@ -55,7 +55,7 @@ def batches_of(directory: Directory, transaction: Aborted, start: int, end: int)
 
 @each_intact
 def test_the_whole_list_is_that_of_the_transaction_indexes(directory: Directory) -> None:
-    """But for entries without a record left: all below the log start offset, or all compacted away."""
+    """Skips entries whose records are all below the log start offset, or all compacted away."""
     facts = directory.case.facts(directory.partition)
     found, expected = ours(directory), indexed(directory)
     assert found <= expected

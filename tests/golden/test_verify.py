@@ -1,8 +1,8 @@
-"""verify on every golden directory: sound ones have no finding at all, and each damage is named with its file
+"""verify on every golden directory: intact ones have no finding, and each damage is reported with its file
 and position.
 
-What is expected of a row follows from ``damage`` in its case.json (what was done to a sound directory) and
-from what the broker's start made of it; a row that is not here fails.
+The expected findings follow from ``damage`` in the case.json (the damage done to an intact directory) and
+from the result of the broker's start; a directory without a row here fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SOUND = [
     if directory is not None
 ]
 SEGMENTS = (0, 16, 31, 46, 59, 71, 86)
-# Segments in which transactions were aborted, below and from the recovery point (50) on.
+# Segments with aborted transactions, below the recovery point (50), and from it on.
 ABORTS_BELOW, ABORTS_ABOVE = (0, 31), (46, 59, 71, 86)
 TORN, FLIPPED, END = 757, 274, 911  # positions in the last segment
 
@@ -59,9 +59,9 @@ ALL_ABORTS_REBUILT = _each("note", "missing-txnindex", "txnindex", ABORTS_BELOW 
 ALL_ABORTS_SHOWN = _each("error", "missing-txnindex", "txnindex", ABORTS_BELOW + ABORTS_ABOVE, None)
 NO_EPOCHS: Expected = ("note", "missing-leader-epoch-checkpoint", "leader-epoch-checkpoint", None)
 NO_SNAPSHOT = _snapshot("note", "missing-snapshot", 93)
-# The broker took the log end for 86 and began its new leader epoch there, and no snapshot at the end.
+# The broker used 86 as the log end and began its new leader epoch there, and no snapshot is at the end.
 MISLED = [*_last("warning", "leader-epoch-mismatch", 0), *NO_SNAPSHOT]
-# The index points at the torn batch.
+# The index points to the torn batch.
 CUT_INDEX = _each("warning", "bad-index", "index", (86,), 0)
 
 EXPECTED: dict[str, list[Expected]] = {
@@ -90,7 +90,7 @@ EXPECTED: dict[str, list[Expected]] = {
     "crash_flip_last_epoch/logs": _last("warning", "leader-epoch-mismatch", FLIPPED),
     "crash_flip_last_epoch/recovered": _last("warning", "leader-epoch-mismatch", FLIPPED),
     "crash_flip_last_offset/logs": _last("error", "misplaced-batch", FLIPPED),
-    # the broker believed the offset: its snapshot of 93 has producers that write at 92 and 32859
+    # the broker trusted the offset: its snapshot of 93 has producers that write at 92 and 32859
     "crash_flip_last_offset/recovered": [
         *_last("error", "misplaced-batch", FLIPPED),
         *_snapshot("error", "snapshot-contradicts-log", 93, 93),
@@ -108,7 +108,7 @@ EXPECTED: dict[str, list[Expected]] = {
     ],
     "clean_torn_tail/recovered": [*_last("error", "torn-tail", TORN), *CUT_INDEX, MISLED[0]],
     "clean_zero_tail/logs": _last("error", "zero-tail", END),
-    # the refused start has deleted the clean shutdown marker
+    # the refused start deleted the clean shutdown file
     "clean_zero_tail/recovered": _last("warning", "zero-tail", END),
     "clean_no_index/logs": NO_INDEX,
     "clean_no_timeindex/logs": NO_TIMEINDEX,
@@ -130,7 +130,8 @@ EXPECTED: dict[str, list[Expected]] = {
     "clean_old_snapshot_only/logs": NO_SNAPSHOT,
     "clean_bad_snapshot/logs": _each("warning", "bad-snapshot", "snapshot", (*SEGMENTS[1:], 93), 2),
     "clean_no_snapshot/logs": _snapshot("error", "missing-snapshot", 93),
-    # the broker has written empty ones: producer 0 idle, the transactions of three others open each time
+    # the broker wrote snapshots without open transactions: producer 0 idle, the transactions of three others
+    # open each time
     "clean_no_snapshot/recovered": [
         *_snapshot("note", "snapshot-lacks-producer", 71, 86, 93),
         *_snapshot("warning", "snapshot-contradicts-log", 71, 71, 71, 86, 86),
@@ -160,36 +161,36 @@ EXPECTED: dict[str, list[Expected]] = {
 }  # fmt: skip
 # Rows without a finding, by the reason.
 NO_FINDING = {
-    # The broker has cut the log in front of the damage, and what it derived ends there.
+    # The broker truncated the log before the damage, and wrote derived files up to there.
     "cut by recovery": [
         "crash_torn_tail/recovered", "crash_torn_header/recovered", "crash_torn_crc/recovered",
         "crash_huge_length/recovered", "crash_zero_tail/recovered", "crash_garbage_tail/recovered",
         "crash_flip_last_payload/recovered",
     ],
-    # A missing .index or .timeindex makes the broker rebuild all that belongs to a segment, epochs too.
+    # A missing .index or .timeindex makes the broker rebuild all derived files of a segment, and the epochs.
     "rebuilt at the start": [
         "crash_all_derived_gone/recovered", "crash_no_index/recovered", "crash_no_timeindex/recovered",
         "clean_no_index/recovered", "clean_no_timeindex/recovered", "clean_repair/recovered",
     ],
-    # The producers' state is replayed from an older snapshot or from the log, and written at the stop. Only
-    # a clean start without any snapshot is believed.
+    # The producer state is replayed from an older snapshot or from the log, and written at the stop. Only a
+    # clean start without any snapshot is trusted.
     "snapshots written again": [
         "crash_bad_snapshot/recovered", "crash_no_snapshot/recovered", "clean_no_last_snapshot/recovered",
         "clean_old_snapshot_only/recovered", "clean_bad_snapshot/recovered",
     ],
-    # Without the marker of a clean stop, or without a recovery point, more is recovered: nothing is wrong.
+    # Without the clean shutdown file, or without a recovery point, more is recovered: this is no error.
     "recovered from further back": [
         "crash_no_recovery_point/logs", "crash_no_recovery_point/recovered", "clean_no_marker/logs",
         "clean_no_marker/recovered", "clean_bad_recovery_point/recovered",
     ],
-    # A missing checkpoint of offsets counts as 0 and is written again; both of these offsets may be so low.
+    # A missing checkpoint counts as 0 and is written again; 0 is valid for both of these offsets.
     "checkpoints that may be so": [
         "clean_no_checkpoints/logs", "clean_no_checkpoints/recovered", "clean_bad_log_start/logs",
         "clean_bad_log_start/recovered", "clean_hw_behind/logs", "clean_hw_behind/recovered",
     ],
-    # The broker began a new epoch at the log end; for what lies below no epoch is noted.
+    # The broker began a new epoch at the log end; there is no epoch for the log below.
     "a new checkpoint of epochs": ["clean_no_leader_epoch/recovered"],
-    # Nothing in a single directory with a single partition contradicts these ids.
+    # No other file in a directory with a single partition contradicts these ids.
     "ids that nothing contradicts": [
         "clean_other_cluster/logs", "clean_other_cluster/recovered", "clean_other_topic_id/logs",
     ],
@@ -229,7 +230,8 @@ def test_every_broken_directory_has_its_findings() -> None:
 
 @pytest.mark.parametrize("directory", ANSWERED, ids=str)
 def test_what_is_counted(directory: Directory) -> None:
-    """As many batches as the broker's dump tool shows, and the records that its consumer returned."""
+    """The report counts the batches that the broker's dump tool printed, and the records that its consumer
+    returned."""
     log_dir = LogDir(directory.path)
     report = verify(log_dir, [directory.partition])
     files = directory.case.dump(directory.partition)
@@ -238,7 +240,7 @@ def test_what_is_counted(directory: Directory) -> None:
     log_start = directory.case.facts(directory.partition)["log_start_offset"]
     view = log_dir.partition(*directory.partition)
     assert (report.partitions, report.segments) == (1, len(logs))
-    if not _has_old_format(directory.case):  # the tool shows the entries inside compressed sets
+    if not _has_old_format(directory.case):  # the tool prints the entries inside compressed sets
         assert report.batches == sum(len(each["rows"]) for each in logs.values())
     if log_start == view.segments[0].base_offset:
         assert report.records == expected

@@ -1,9 +1,9 @@
 """Builders of hostile log directories: names, links, special files, and derived files whose size or shape is
-chosen to cost much.
+chosen to be expensive.
 
-``KINDS`` maps a name to a function that adds the hostile part to a log directory with the sound partition
-``good-0``. Each also gets ``outside``, a directory beside the log directory with a file of somebody else that
-nothing may change.
+``KINDS`` maps a name to a function that adds the hostile part to a log directory with the valid partition
+``good-0``. Each function also gets ``outside``, a directory beside the log directory with a file of another
+application, which must not change.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ SNAPSHOT_ENTRY, TXN_INDEX_ENTRY = 46, 34
 
 
 def data(base_offset: int, count: int = 2, **fields: object) -> bytes:
-    """A batch of small records."""
+    """Encode a batch of small records."""
     records = [PlainRecord(b"k", b"value", 1_700_000_000_000 + i) for i in range(count)]
     return Batch(records=records, base_offset=base_offset, **fields).encode()  # type: ignore[arg-type]
 
 
 def partition(directory: Path, name: str = "bad-0", *batches: bytes) -> Path:
-    """A partition directory with one segment."""
+    """Write a partition directory with one segment."""
     path = directory / name
     path.mkdir()
     log_file(path).write_bytes(b"".join(batches) or data(0))
@@ -38,12 +38,12 @@ def partition(directory: Path, name: str = "bad-0", *batches: bytes) -> Path:
 
 
 def log_file(path: Path, kind: str = "log", offset: int = 0) -> Path:
-    """A file of the segment at ``offset``."""
+    """Return the path of a file of the segment at ``offset``."""
     return path / f"{offset:020d}.{kind}"
 
 
 def build(kind: str, root: Path) -> Path:
-    """The hostile directory ``root/logs``, beside ``root/outside``."""
+    """Build the hostile directory ``root/logs``, beside ``root/outside``."""
     directory, outside = root / "logs", root / "outside"
     directory.mkdir()
     outside.mkdir()
@@ -63,7 +63,7 @@ def linked_indexes(directory: Path, outside: Path) -> None:
 
 
 def linked_log(directory: Path, outside: Path) -> None:
-    """A sound log with garbage behind it, which recovery cuts off."""
+    """A valid log with garbage at its end, which recovery truncates."""
     path = partition(directory)
     (outside / "log").write_bytes(data(0) + b"and bytes of somebody else behind it, which are longer")
     log_file(path).unlink()
@@ -71,7 +71,7 @@ def linked_log(directory: Path, outside: Path) -> None:
 
 
 def linked_swap(directory: Path, outside: Path) -> None:
-    """What a compaction would have left, as links."""
+    """The result of a compaction, as links."""
     path = partition(directory, "bad-0", data(0))
     (outside / "log").write_bytes(data(0))
     (path / f"{0:020d}.log.swap").symlink_to(outside / "log")
@@ -79,7 +79,7 @@ def linked_swap(directory: Path, outside: Path) -> None:
 
 
 def linked_lock(directory: Path, outside: Path) -> None:
-    """A dangling link: who opens it to write makes a file elsewhere."""
+    """A dangling link: opening it for writing creates a file elsewhere."""
     (directory / ".lock").symlink_to(outside / "made-elsewhere")
 
 
@@ -98,7 +98,7 @@ def linked_partition(directory: Path, outside: Path) -> None:
 
 
 def linked_leftovers(directory: Path, outside: Path) -> None:
-    """Directories that are to be deleted: a link, and one with a link in it."""
+    """Directories to be deleted: a link, and one that contains a link."""
     (directory / f"gone-0.{'0' * 32}-delete").symlink_to(outside)
     path = directory / f"gone-1.{'0' * 32}-delete"
     path.mkdir()
@@ -137,7 +137,7 @@ def fifo_meta_properties(directory: Path, outside: Path) -> None:
 
 
 def directories(directory: Path, outside: Path) -> None:
-    """Directories where files belong."""
+    """Directories in the place of files."""
     for name in ("replication-offset-checkpoint", ".kafka_cleanshutdown"):
         (directory / name).mkdir()
     for number, name in enumerate((f"{0:020d}.log", f"{0:020d}.timeindex", "leader-epoch-checkpoint")):
@@ -147,7 +147,7 @@ def directories(directory: Path, outside: Path) -> None:
 
 
 def deep_leftover(directory: Path, outside: Path) -> None:
-    """More levels than a function may call itself."""
+    """More levels than the recursion limit."""
     path = str(directory / f"gone-0.{'0' * 32}-delete")
     for _ in range(1_500):
         os.mkdir(path)
@@ -167,7 +167,7 @@ def names(directory: Path, outside: Path) -> None:
 
 
 def largest_partition(directory: Path, outside: Path) -> None:
-    """An open transaction that has no owner, and a number of a partition that must not bound a loop."""
+    """An open transaction without an owner, and a partition number that must not bound a loop."""
     fields = {"transactional": True, "producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
     partition(directory, "bad-0", data(0, **fields))
     partition(directory, f"__transaction_state-{2**31 - 1}", b"")
@@ -187,7 +187,7 @@ def large_meta_properties(directory: Path, outside: Path) -> None:
 
 
 def empty_lines(directory: Path, outside: Path) -> None:
-    """A checkpoint of empty lines; the count fits."""
+    """A checkpoint of empty lines, with a matching count."""
     for name, count in (("replication-offset-checkpoint", 60 * MEGABYTE), ("log-start-offset-checkpoint", 9)):
         lines = b"\n" * (count - 1 if count > 9 else 15 * MEGABYTE)
         (directory / name).write_bytes(b"0\n%d\n" % len(lines) + lines)
@@ -196,7 +196,7 @@ def empty_lines(directory: Path, outside: Path) -> None:
 
 
 def contradictions(directory: Path, outside: Path, count: int = 16_000) -> None:
-    """Committed transactions, and as many entries of the .txnindex that lie elsewhere."""
+    """Committed transactions, and as many entries of the .txnindex at other offsets."""
     fields = {"producer_id": 7, "producer_epoch": 0}
     batches = []
     for i in range(count):
@@ -218,13 +218,13 @@ def many_txn_index_entries(directory: Path, outside: Path, count: int = 50_000) 
 
 
 def write_txn_index(path: Path, entries: list[tuple[int, int]]) -> None:
-    """Aborted transactions of producer 7, by their first and last offsets."""
+    """Write aborted transactions of producer 7, by their first and last offsets."""
     rows = (struct.pack(">hqqqq", 0, 7, first, last, first) for first, last in entries)
     log_file(path, "txnindex").write_bytes(b"".join(rows))
 
 
 def sparse_snapshot(directory: Path, outside: Path, size: int = 128 * MEGABYTE) -> None:
-    """Zeros with a checksum that holds: a producer, millions of times."""
+    """Zeros with a valid checksum: one producer, millions of times."""
     count = size // SNAPSHOT_ENTRY
     covered = struct.pack(">i", count)
     crc, left, zeros = crc32c(covered), count * SNAPSHOT_ENTRY, bytes(MEGABYTE)
@@ -237,7 +237,7 @@ def sparse_snapshot(directory: Path, outside: Path, size: int = 128 * MEGABYTE) 
 
 
 def snapshot_within_the_limit(directory: Path, outside: Path) -> None:
-    """As large as one may be."""
+    """The largest valid snapshot."""
     sparse_snapshot(directory, outside, 60 * MEGABYTE)
 
 
@@ -250,7 +250,7 @@ def sparse_indexes(directory: Path, outside: Path) -> None:
 
 
 def dense_indexes(directory: Path, outside: Path) -> None:
-    """More entries than the log has batches, in order and not."""
+    """More entries than the log has batches, in order and out of order."""
     for name, entry in (("bad-0", struct.pack(">iii", 1, 1, 1)), ("bad-1", b"\xff" * 12)):
         path = partition(directory, name)
         for kind in ("index", "timeindex"):
@@ -258,7 +258,7 @@ def dense_indexes(directory: Path, outside: Path) -> None:
 
 
 def far_offsets(directory: Path, outside: Path) -> None:
-    """A log whose offsets lie below its segment's base and too far above it."""
+    """A log with offsets below its segment's base offset and too far above it."""
     partition(directory, "bad-0").joinpath(f"{0:020d}.log").rename(directory / "bad-0" / f"{9:020d}.log")
     partition(directory, "bad-1", data(0), data(1 << 40), data(2), data(1 << 62))
 

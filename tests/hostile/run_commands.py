@@ -1,9 +1,9 @@
-"""Every command that takes a log directory, each in a child with a limit on time and memory.
+"""Runs every command that takes a log directory, each in a child with limits on time and memory.
 
     python -m tests.hostile.run_commands DIRECTORY OUTPUT
 
-Prints a JSON line for each command: its words, exit status (negative: the signal that ended it), seconds
-of CPU, peak resident bytes, and what it wrote to stderr.
+Prints a JSON line for each command: its arguments, exit status (negative: the signal that ended it), seconds
+of CPU, peak resident bytes, and its stderr.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-SECONDS, BYTES = 300, 4 << 30  # when a command is stopped; the test asks for less
+SECONDS, BYTES = 300, 4 << 30  # limits that stop a command; those of the test are lower
 DENSE_BYTES = 8 << 20
 READERS = ("ls", "cat", "cat_partition", "lso", "verify", "stats", "dump", "dump_files")
 WRITERS = ("export", "export_run", "repair")
@@ -93,14 +93,14 @@ def _arguments(command: tuple[str, ...], directory: str, output: str) -> list[st
 
 
 def _is_dense(path: Path) -> bool:
-    """Whether ``dump`` would print millions of lines, which take the time that they take."""
+    """Return whether ``dump`` would print millions of lines, which takes long in any case."""
     return path.is_file() and path.stat().st_blocks * 512 > DENSE_BYTES
 
 
 def main() -> None:
-    """Run all commands, the ones that change nothing first."""
+    """Run all commands, the read-only ones first."""
     for module in MODULES:
-        import_module(module)  # every child has it
+        import_module(module)  # every child needs it
     directory, output = sys.argv[1:]
     for command in COMMANDS:
         print(json.dumps(run(_arguments(command, directory, output))), flush=True)

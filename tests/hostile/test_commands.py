@@ -1,7 +1,6 @@
-"""Every command over every kind of hostile directory: it ends soon, in little memory, with one of the exit
-statuses that are documented, without a traceback, and changes nothing outside of the directory; what only
-reads changes nothing inside of it.
-"""
+"""Every command on every kind of hostile directory: it ends soon, in little memory, with a documented exit
+status, without a traceback, and changes nothing outside of the directory; read-only commands change nothing
+inside of it."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ import pytest
 from tests.hostile.directories import KINDS, build
 
 ROOT = Path(__file__).parents[2]
-PEAK_BYTES = (256 + 110) << 20  # what is allowed for the input, and the interpreter with its libraries
+PEAK_BYTES = (256 + 110) << 20  # allowed for the input, and for the interpreter with its libraries
 SECONDS = 15  # of CPU
 
 
 def snapshot(top: Path) -> dict[str, object]:
-    """Names, kinds and contents below a directory; links are not followed."""
+    """Return names, kinds and contents below a directory; links are not followed."""
     found: dict[str, object] = {}
     for parent, directories, names in os.walk(top):
         for name in (*directories, *names):

@@ -1,6 +1,5 @@
-"""Whoever owns a hostile directory: one partition that cannot be opened is refused and named, the others
-work, nothing is written elsewhere, and a dry run says the same.
-"""
+"""The owner of a hostile directory refuses a partition that cannot be opened, and names it; the others work,
+nothing is written elsewhere, and a dry run reports the same."""
 
 from __future__ import annotations
 
@@ -30,7 +29,8 @@ def opened(directory: Path, *, dry_run: bool = False, full: bool = False) -> Dat
 
 
 def refused(directory: Path) -> dict[str, str]:
-    """What is refused, by a dry run and in earnest; the good partition is opened by both."""
+    """Return the refused partitions of a dry run, which must equal those of the real run; both open the good
+    partition."""
     answers = []
     for dry_run in (True, False):
         owner = opened(directory, dry_run=dry_run)
@@ -95,12 +95,12 @@ def test_special_files_and_loops(tmp_path: Path, kind: str, partitions: set[str]
 
 
 def large(base_offset: int) -> bytes:
-    """A batch that is larger than the distance between entries of an index."""
+    """Encode a batch that is larger than the distance between entries of an index."""
     return Batch(records=[PlainRecord(b"k", bytes(5_000), 1)], base_offset=base_offset).encode()
 
 
 def transaction(first_offset: int, marker_offset: int, sequence: int) -> bytes:
-    """An aborted transaction, whose marker may lie anywhere."""
+    """Encode an aborted transaction, with its marker at any offset."""
     fields = {"producer_id": 7, "producer_epoch": 0}
     batch = data(first_offset, 1, transactional=True, base_sequence=sequence, **fields)
     return batch + end_marker(0, base_offset=marker_offset, **fields)  # type: ignore[arg-type]
@@ -116,7 +116,7 @@ def transaction(first_offset: int, marker_offset: int, sequence: int) -> bytes:
     ids=["below the base", "too far above", "markers out of order"],
 )
 def test_offsets_that_go_back_below_what_was_durable(tmp_path: Path, batches: list[bytes]) -> None:
-    """Batches of a segment in the middle, after a clean stop: nobody checks it, and its index is missing."""
+    """Batches of a middle segment after a clean stop: it is not checked, and its index is missing."""
     partition(tmp_path, "good-0", data(0), data(2))
     path = partition(tmp_path, "bad-0", *map(large, range(5)))
     log_file(path, offset=5).write_bytes(b"".join(batches))
@@ -134,7 +134,8 @@ def test_offsets_that_go_back_below_what_was_durable(tmp_path: Path, batches: li
     ("error", "refuses"), [(errno.EACCES, True), (errno.EIO, False), (errno.ENOSPC, False)]
 )
 def test_which_errors_are_about_one_partition(tmp_path: Path, error: int, refuses: bool) -> None:
-    """One that may not be read is refused. A disk that fails or is full is everybody's."""
+    """A partition without read permission is refused. A disk that fails or is full concerns all
+    partitions."""
     partition(tmp_path, "good-0", data(0), data(2))
     partition(tmp_path, "bad-0")
     config = LogConfig()

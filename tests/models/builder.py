@@ -1,6 +1,6 @@
-"""Writes batches of all kinds for tests: magic 0, 1 and 2, every codec, and every field wrong on demand.
+"""Writes batches of all kinds for tests: magic 0, 1 and 2, every codec, with any field set to a wrong value.
 
-Fields that are not given follow from the records as Kafka's MemoryRecordsBuilder derives them.
+Fields that are not given are derived from the records as in Kafka's MemoryRecordsBuilder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Headers = Sequence[tuple[bytes, bytes | None]]
 
 
 class PlainRecord(NamedTuple):
-    """A record to write. Without ``offset_delta`` it follows the one before."""
+    """A record to write. Without ``offset_delta`` its offset follows that of the record before."""
 
     key: bytes | None
     value: bytes | None
@@ -40,7 +40,7 @@ class PlainRecord(NamedTuple):
 
 
 def compress(codec: int, content: bytes, magic: int = 2) -> bytes:
-    """Compress in the framing of Kafka's writer."""
+    """Compress with the framing of Kafka's writer."""
     if codec == 0:
         return content
     if codec == 1:
@@ -60,7 +60,7 @@ def _nullable(content: bytes | None) -> bytes:
 
 def encode_record(record: PlainRecord, *, base_timestamp: int, offset_delta: int) -> bytes:
     """Encode one magic 2 record with its length."""
-    delta = (record.timestamp - base_timestamp + 2**63) % 2**64 - 2**63  # as Java's long has it
+    delta = (record.timestamp - base_timestamp + 2**63) % 2**64 - 2**63  # wraps as Java's long
     body = b"\0" + write_varlong(delta) + write_varint(offset_delta)
     body += _nullable(record.key) + _nullable(record.value) + write_varint(len(record.headers))
     for key, value in record.headers:
@@ -70,7 +70,7 @@ def encode_record(record: PlainRecord, *, base_timestamp: int, offset_delta: int
 
 @dataclass(kw_only=True)
 class Batch:
-    """A magic 2 batch; ``encode()`` gives its bytes. ``payload`` replaces what follows the header."""
+    """A magic 2 batch; ``encode()`` returns its bytes. ``payload`` replaces the bytes after the header."""
 
     records: Sequence[PlainRecord] = ()
     base_offset: int = 0
@@ -94,7 +94,7 @@ class Batch:
 
     @property
     def attributes(self) -> int:
-        """The 16 attribute bits."""
+        """Return the 16 attribute bits."""
         flags = (
             self.log_append_time is not None,
             self.transactional,
@@ -105,7 +105,7 @@ class Batch:
         return self.codec | bits | self.more_attributes
 
     def deltas(self) -> list[int]:
-        """The offset delta of each record."""
+        """Return the offset delta of each record."""
         deltas: list[int] = []
         for record in self.records:
             following = deltas[-1] + 1 if deltas else 0
@@ -137,7 +137,7 @@ class Batch:
         return compress(self.codec, b"".join(encoded))
 
     def encode(self) -> bytes:
-        """Return the batch as it lies in a log."""
+        """Return the batch as it is stored in a log."""
         deltas = self.deltas()
         last_offset_delta = self.last_offset_delta
         if last_offset_delta is None:
@@ -153,13 +153,13 @@ class Batch:
 
 
 def control_batch(key: bytes | None, value: bytes | None, *, timestamp: int = 0, **fields: Any) -> bytes:
-    """A batch with one control record."""
+    """Encode a batch with one control record."""
     record = PlainRecord(key, value, timestamp)
     return Batch(**{"records": [record], "control": True, "transactional": True, **fields}).encode()
 
 
 def end_marker(control_type: int, *, coordinator_epoch: int = 0, **fields: Any) -> bytes:
-    """An ABORT (0) or COMMIT (1) marker."""
+    """Encode an ABORT (0) or COMMIT (1) marker."""
     return control_batch(
         struct.pack(">hh", 0, control_type), struct.pack(">hi", 0, coordinator_epoch), **fields
     )
@@ -175,7 +175,7 @@ def legacy_entry(
     attributes: int = 0,
     crc: int | None = None,
 ) -> bytes:
-    """One magic 0 or 1 entry."""
+    """Encode one magic 0 or 1 entry."""
     covered = struct.pack(">bb", magic, attributes)
     if magic == 1:
         covered += struct.pack(">q", timestamp)
@@ -194,7 +194,7 @@ def legacy_wrapper(
     timestamp: int = 0,
     log_append_time: bool = False,
 ) -> bytes:
-    """A compressed set of entries; ``offset`` is that of the last one."""
+    """Encode a compressed set of entries; ``offset`` is that of the last one."""
     value = compress(codec, b"".join(entries), magic)
     attributes = codec | (8 if log_append_time else 0)
     return legacy_entry(offset, None, value, magic=magic, timestamp=timestamp, attributes=attributes)

@@ -1,7 +1,7 @@
-"""Decompression as the Java client does it: obvious loops around other libraries than the product uses.
+"""Decompression as in the Java client: simple loops around other libraries than the package uses.
 
-``decompress(codec, payload, magic)`` returns the bytes or raises ``CodecError``. gzip through zlib, LZ4
-blocks through python-lz4, zstd through python-zstandard, snappy in pure Python.
+``decompress(codec, payload, magic)`` returns the bytes or raises ``CodecError``. gzip uses zlib, LZ4 blocks
+python-lz4, zstd python-zstandard; snappy is pure Python.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["CodecError", "decompress"]
 
 
 class CodecError(ValueError):
-    """The payload is not what the codec's Java reader accepts."""
+    """The codec's Java reader does not accept the payload."""
 
 
 def decompress(codec: int, payload: bytes, magic: int = 2) -> bytes:
-    """Return the content of a batch's records (magic 2) or of a wrapper's value (magic 0 and 1)."""
+    """Return the records of a batch (magic 2) or of a wrapper's value (magic 0 and 1), decompressed."""
     if codec == 0:
         return payload
     if codec == 1:
@@ -163,7 +163,7 @@ def _lz4(payload: bytes, magic: int) -> bytes:
             position += 4
         content = block if stored else _lz4_block(block, block_max)
         if content and ended:
-            raise CodecError("content behind an empty block")
+            raise CodecError("content after an empty block")
         ended = ended or not content
         output += content
 

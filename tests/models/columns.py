@@ -1,4 +1,4 @@
-"""Columns as a writer of batches has them, out of records, with as many oddities as Arrow allows."""
+"""Turns records into the columns that an encoder takes, with the variants that Arrow allows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["columns_of"]
 
 
 def _validity(contents: Sequence[bytes | None]) -> bytes | None:
-    """A bitmap where something is null."""
+    """Return a validity bitmap; None if there are no nulls."""
     if None not in contents:
         return None
     bits = sum(1 << i for i, content in enumerate(contents) if content is not None)
@@ -25,7 +25,7 @@ def _offsets(lengths: Iterable[int], typecode: str, begin: int) -> array[int]:
 
 
 def _binary(name: str, contents: Sequence[bytes | None], typecode: str, junk: bytes) -> dict[str, Any]:
-    """Offsets, data and validity; ``junk`` lies before and behind the data."""
+    """Return offsets, data and validity; ``junk`` is put before and after the data."""
     lengths = (len(content or b"") for content in contents)
     return {
         f"{name}_offsets": _offsets(lengths, typecode, len(junk)),
@@ -42,7 +42,7 @@ def columns_of(
     offsets: Sequence[int] | None = None,
     buffer: Callable[[Any], Any] = lambda content: content,
 ) -> dict[str, Any]:
-    """Arguments for InputColumns; ``buffer`` may put each buffer somewhere else."""
+    """Return arguments for InputColumns; ``buffer`` may copy each buffer to another place."""
     headers = [header for record in records for header in record.headers]
     columns: dict[str, Any] = {"timestamps": array("q", [record.timestamp for record in records])}
     columns |= _binary("key", [record.key for record in records], typecode, junk)

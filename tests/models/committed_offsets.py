@@ -1,8 +1,8 @@
-"""What ``__consumer_offsets`` says, by definition instead of by replay.
+"""The content of ``__consumer_offsets``, by definition instead of by replay.
 
-Of the records of a key behind its last tombstone those count that were written outside of a transaction or
-whose transaction committed; the last of them is the committed offset. Pending is, for each producer, the
-last one of its transaction that has not ended.
+Of a key's records after its last tombstone, those count that were written outside of a transaction or in one
+that committed; the last of them is the committed offset. The pending offset of a producer is the last one of
+its open transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Commit(NamedTuple):
 
 
 class Tombstone(NamedTuple):
-    """Somebody deleted the key's offset."""
+    """A deletion of the key's offset."""
 
     key: int
 
@@ -38,7 +38,7 @@ Event = Commit | Tombstone | End
 
 
 def _candidates(events: Sequence[Event], key: int) -> list[tuple[int, Commit]]:
-    """The commits of a key behind its last tombstone, with their places."""
+    """Return the commits of a key after its last tombstone, with their indexes."""
     tombstones = [i for i, event in enumerate(events) if event == Tombstone(key)]
     begin = tombstones[-1] if tombstones else 0
     found = [(i, event) for i, event in enumerate(events) if isinstance(event, Commit) and event.key == key]
@@ -46,13 +46,13 @@ def _candidates(events: Sequence[Event], key: int) -> list[tuple[int, Commit]]:
 
 
 def _end(events: Sequence[Event], i: int, producer_id: int) -> End | None:
-    """The first end marker of a producer behind place ``i``."""
+    """Return the first end marker of a producer after index ``i``."""
     ends = [event for event in events[i:] if isinstance(event, End) and event.producer_id == producer_id]
     return ends[0] if ends else None
 
 
 def committed(events: Sequence[Event], key: int) -> int | None:
-    """The committed offset of a key; None when there is none."""
+    """Return the committed offset of a key; None when there is none."""
     counting = [
         event.offset
         for i, event in _candidates(events, key)
@@ -62,7 +62,7 @@ def committed(events: Sequence[Event], key: int) -> int | None:
 
 
 def pending(events: Sequence[Event], key: int) -> dict[int, int]:
-    """The undecided offset of a key by producer id."""
+    """Return the undecided offsets of a key by producer id."""
     return {
         event.producer_id: event.offset
         for i, event in _candidates(events, key)

@@ -1,4 +1,4 @@
-"""Writes records of the coordinators' logs for tests, as Kafka lays them out."""
+"""Encodes records of the coordinators' logs for tests, in Kafka's layout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _string(text: str) -> bytes:
 
 
 def transaction_key(transactional_id: str) -> bytes:
-    """Key of a record of ``__transaction_state``."""
+    """Encode the key of a record of ``__transaction_state``."""
     return struct.pack(">h", 0) + _string(transactional_id)
 
 
@@ -33,7 +33,7 @@ def transaction_value(
     start_ms: int = -1,
     update_ms: int = 0,
 ) -> bytes:
-    """Value, version 0. ``topics`` None is a null array, which only state 0 (Empty) may have."""
+    """Encode a value, version 0. ``topics`` None is a null array, which is valid in state 0 (Empty) only."""
     head = struct.pack(">hqhib", 0, producer_id, producer_epoch, timeout_ms, state)
     if topics is None:
         return head + struct.pack(">iqq", -1, update_ms, start_ms)
@@ -45,10 +45,10 @@ def transaction_value(
 
 
 def offset_commit_key(group: str, topic: str, partition: int, *, version: int = 1) -> bytes:
-    """Key of an offset in ``__consumer_offsets``."""
+    """Encode the key of an offset in ``__consumer_offsets``."""
     return struct.pack(">h", version) + _string(group) + _string(topic) + struct.pack(">i", partition)
 
 
 def offset_commit_value(offset: int) -> bytes:
-    """Value, version 3."""
+    """Encode a value, version 3."""
     return struct.pack(">hqi", 3, offset, -1) + _string("") + struct.pack(">q", 0)

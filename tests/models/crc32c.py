@@ -17,7 +17,7 @@ _TABLE = [_shift(byte, 8) for byte in range(256)]
 
 
 def crc32c_bitwise(data: bytes, value: int = 0) -> int:
-    """One bit at a time."""
+    """Compute the CRC one bit at a time."""
     state = value ^ 0xFFFFFFFF
     for byte in data:
         state = _shift(state ^ byte, 8)
@@ -25,7 +25,7 @@ def crc32c_bitwise(data: bytes, value: int = 0) -> int:
 
 
 def crc32c(data: bytes, value: int = 0) -> int:
-    """One byte at a time; continues from ``value``, the CRC of what came before."""
+    """Compute the CRC one byte at a time, starting from ``value``, the CRC of the preceding bytes."""
     state = value ^ 0xFFFFFFFF
     for byte in data:
         state = state >> 8 ^ _TABLE[(state ^ byte) & 0xFF]

@@ -1,7 +1,7 @@
-"""A log as the consumer sees it: the batches, the aborted transactions, and the filter of CompletedFetch.
+"""A log as the consumer sees it: its batches, its aborted transactions, and the filter of CompletedFetch.
 
-``scan_log`` walks from batch to batch; ``fetch`` returns the records of both isolation levels; ``aborted_in``
-derives from the markers what the broker would say is aborted.
+``scan_log`` walks over the batches; ``fetch`` returns the records in either isolation level; ``aborted_in``
+derives the broker's list of aborted transactions from the markers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class AbortedTxn(NamedTuple):
 
 
 def scan_log(data: bytes) -> tuple[list[BatchHeader], str, int]:
-    """Return the headers, why the walk stopped (``end``, ``torn``, ``zeros``, ``garbage``) and where."""
+    """Return the headers, the reason why the walk stopped (``end``, ``torn``, ``zeros``, ``garbage``) and its
+    position."""
     headers: list[BatchHeader] = []
     position = 0
     while position < len(data):
@@ -60,7 +61,7 @@ def scan_log(data: bytes) -> tuple[list[BatchHeader], str, int]:
 
 
 def _stop(data: bytes, position: int) -> str | None:
-    """Say what is at ``position`` if it is not a whole batch."""
+    """Classify the bytes at ``position``; None for a whole batch."""
     rest = len(data) - position
     if rest < 17:
         return "torn" if any(data[position:]) else "zeros"
@@ -101,7 +102,7 @@ def decode_any(batch: bytes) -> list[Record]:
 
 
 def read_txn_index(content: bytes) -> list[AbortedTxn]:
-    """Return the entries of a ``.txnindex`` file, in file order, without an incomplete one at the end."""
+    """Return the entries of a ``.txnindex`` file in file order, without an incomplete last one."""
     whole = len(content) // 34 * 34
     return [AbortedTxn(*entry[1:]) for entry in struct.iter_unpack(">hqqqq", content[:whole])]
 
@@ -109,7 +110,7 @@ def read_txn_index(content: bytes) -> list[AbortedTxn]:
 def collect_aborted(entries: Iterable[AbortedTxn], fetch_offset: int, upper_bound: int) -> list[AbortedTxn]:
     """Return what the broker lists for a fetch of [fetch_offset, upper_bound).
 
-    ``entries`` are those of the segment that is read and of the segments behind it; see
+    ``entries`` are those of the segment that is read and of the later segments; see
     TransactionIndex.collectAbortedTxns.
     """
     collected = []
@@ -140,7 +141,7 @@ def aborted_in(headers: Iterable[BatchHeader]) -> list[AbortedTxn]:
 
 
 def last_stable_offset(headers: Iterable[BatchHeader], log_end_offset: int) -> int:
-    """Return the first offset of the oldest open transaction, or the log's end."""
+    """Return the first offset of the oldest open transaction, or the log end."""
     first_offsets: dict[int, int] = {}
     for header in headers:
         if header.producer_id < 0 or not header.attributes & TRANSACTIONAL:
@@ -159,9 +160,9 @@ def fetch(
     end_offset: int,
     aborted: list[AbortedTxn] | None,
 ) -> Iterator[Record]:
-    """Return what a consumer gets that starts at ``start_offset`` and is served up to ``end_offset``.
+    """Return the records that a consumer gets from ``start_offset`` when it is served up to ``end_offset``.
 
-    ``aborted`` is what the broker answered in read_committed; None is read_uncommitted.
+    ``aborted`` is the broker's answer in read_committed; None means read_uncommitted.
     """
     pending = sorted(aborted or [], key=lambda transaction: transaction.first_offset)
     aborted_producers: set[int] = set()

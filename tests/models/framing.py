@@ -1,7 +1,7 @@
-"""Writers of compressed payloads, usual and odd, for tests.
+"""Encodes compressed payloads for tests, in usual and unusual framings.
 
-The defaults are what Kafka's own writers produce; every argument that departs from them makes a framing that
-some reader accepts and another refuses.
+The defaults are those of Kafka's own writers; every other argument makes a framing that some readers accept
+and others refuse.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ XERIAL_HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 def gzip_member(
     content: bytes, *, flags: int = 0, fields: bytes = b"", crc: int | None = None, size: int | None = None
 ) -> bytes:
-    """One member; ``fields`` are the optional header fields that ``flags`` announces, but the header CRC."""
+    """Encode one member; ``fields`` are the optional header fields of ``flags``, except the header CRC."""
     deflate = zlib.compressobj(wbits=-15)
     header = b"\x1f\x8b\x08" + bytes([flags]) + bytes(5) + b"\xff" + fields
     if flags & 2:
@@ -35,13 +35,13 @@ def gzip_member(
 
 
 def xerial(content: bytes, *, header: bytes = XERIAL_HEADER, chunk_bytes: int = 32 << 10) -> bytes:
-    """Snappy chunks behind a header; the blocks hold literals only."""
+    """Encode snappy chunks after a header; the blocks contain literals only."""
     chunks = [store_block(content[i : i + chunk_bytes]) for i in range(0, len(content), chunk_bytes)]
     return header + b"".join(struct.pack(">i", len(chunk)) + chunk for chunk in chunks)
 
 
 def lz4_block(content: bytes, *, stored: bool = False, checksum: bool = False) -> bytes:
-    """One block with its size field."""
+    """Encode one block with its size field."""
     block = content if stored else lz4.block.compress(content, store_size=False)
     trailer = struct.pack("<I", xxhash.xxh32(block).intdigest()) if checksum else b""
     return struct.pack("<I", len(block) | (0x80000000 if stored else 0)) + block + trailer
@@ -56,7 +56,8 @@ def lz4_frame(
     magic: int = 2,
     end: bytes = bytes(4),
 ) -> bytes:
-    """One frame of ``blocks``, or of as many blocks as bytes need; magic 0 has the checksum of KIP-57."""
+    """Encode one frame of ``blocks``, or of as many blocks as bytes need; magic 0 has the checksum of
+    KIP-57."""
     if isinstance(blocks, bytes):
         block_max = 1 << (2 * (descriptor >> 4) + 8)
         blocks = [lz4_block(blocks[i : i + block_max]) for i in range(0, len(blocks), block_max)]
@@ -72,7 +73,7 @@ def lz4_frame(
 def zstd_frame(
     content: bytes, *, level: int = 3, content_size: bool = False, checksum: bool = False
 ) -> bytes:
-    """One frame, by default without content size and checksum, as a streaming writer makes it."""
+    """Encode one frame, by default without content size and checksum, as a streaming writer does."""
     compressor = zstandard.ZstdCompressor(
         level=level, write_content_size=content_size, write_checksum=checksum
     )
@@ -83,5 +84,5 @@ def zstd_frame(
 
 
 def zstd_skippable(content: bytes, number: int = 0) -> bytes:
-    """A frame that readers pass over."""
+    """Encode a frame that readers skip."""
     return struct.pack("<II", 0x184D2A50 + number, len(content)) + content

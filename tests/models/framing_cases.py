@@ -1,9 +1,9 @@
-"""Payloads that Kafka's readers accept or reject, one case per sentence of what is known about them.
+"""Payloads that Kafka's readers accept or reject, one case for each known rule.
 
-``content`` is what the payload decompresses to, None where it must be rejected. It is the records of a batch
-(``RECORD_COUNT`` of them), so that a whole batch can be made of each case and put to Kafka itself. That was
-done with Kafka 4.3.1 on Java 17, and its answer is the expected one everywhere but in ``STRICTER``: there we
-refuse what Kafka, more by accident, lets pass.
+``content`` is the decompressed payload, None if it must be rejected. It consists of ``RECORD_COUNT`` records,
+so that each case can be put into a batch and read by Kafka itself. This was done with Kafka 4.3.1 on Java 17;
+its answer is the expected one everywhere except in ``STRICTER``: payloads that we refuse, and Kafka accepts
+more by accident.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 
 
 class FramingCase(NamedTuple):
-    """One payload and what must come of it."""
+    """One payload and its expected content."""
 
     name: str
     codec: int
@@ -224,7 +224,7 @@ def _zstd_cases() -> list[FramingCase]:
         "cut checksum": summed[:-1],
         "cut second frame": zstd_frame(FIRST) + zstd_frame(SECOND)[:-3],
         "cut header of a second frame": usual + zstd_frame(SECOND)[:5],
-        # a frame that says 1 byte and holds an empty raw block
+        # a frame that declares 1 byte and has an empty raw block
         "a content size of an empty frame": b"\x28\xb5\x2f\xfd\x20\x01\x01\x00\x00",
         "another content size of an empty frame": b"\x28\xb5\x2f\xfd\x20\xee\x01\x00\x00",
         "cut skippable frame": usual + zstd_skippable(b"abc")[:-1],
@@ -248,7 +248,7 @@ def _cases(codec: int, accepted: dict[str, bytes], rejected: dict[str, bytes]) -
     ]
 
 
-# zstd-jni does not miss the end of a later frame as long as no content of that frame has come.
+# zstd-jni does not detect a missing end of a later frame as long as that frame has no content yet.
 STRICTER = frozenset({"zstd cut skippable frame", "zstd cut header of a second frame"})
 
 CASES = _gzip_cases() + _snappy_cases() + _lz4_cases() + _zstd_cases()

@@ -1,4 +1,4 @@
-"""Shorthand for batch headers, and for the same batches as bytes."""
+"""Makes batch headers for tests, and encodes them as batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLAIN = BatchHeader(
 
 
 def data(producer_id: int, epoch: int, base_offset: int, **fields: int) -> BatchHeader:
-    """A data batch, transactional unless told otherwise, of one record unless ``last_offset`` is given."""
+    """Return a data batch; by default it is transactional and has one record."""
     last_offset = fields.get("last_offset", base_offset)
     transactional, sequence = fields.pop("transactional", True), fields.pop("sequence", 0)
     derived = {
@@ -35,7 +35,7 @@ def data(producer_id: int, epoch: int, base_offset: int, **fields: int) -> Batch
 
 
 def marker(producer_id: int, epoch: int, base_offset: int, control_type: int, **fields: int) -> BatchHeader:
-    """An end marker."""
+    """Return an end marker."""
     derived = {
         "size": 78,
         "producer_id": producer_id,
@@ -50,7 +50,7 @@ def marker(producer_id: int, epoch: int, base_offset: int, control_type: int, **
 
 
 def encode(headers: Iterable[BatchHeader]) -> bytes:
-    """A segment with these batches; sizes, positions and checksums come out as they must."""
+    """Encode a segment of these batches, with the sizes, positions and checksums that follow."""
     return b"".join(map(_encode, headers))
 
 

@@ -1,7 +1,7 @@
-"""Magic 0 and 1 entries, compressed wrappers among them (LegacyRecord, AbstractLegacyRecordBatch).
+"""Magic 0 and 1 entries, including compressed wrappers (LegacyRecord, AbstractLegacyRecordBatch).
 
-Invariant: one entry of the log is decoded as a whole or not at all; the CRC of the entry and of each inner
-entry must be right.
+An entry of the log is decoded as a whole or not at all; the CRCs of the entry and of each inner entry must be
+right.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Entry(NamedTuple):
 
 
 def read_legacy_header(data: bytes, position: int) -> BatchHeader:
-    """Read what the compiled scan says of an entry."""
+    """Read the header that the compiled scan returns for an entry."""
     offset, length, crc, magic, attributes = struct.unpack_from(">qiIbB", data, position)
     timestamp = struct.unpack_from(">q", data, position + 18)[0] if magic == 1 else -1
     return BatchHeader(
@@ -63,7 +63,7 @@ def decode_entry(data: bytes) -> list[Record]:
 
 
 def _split(content: bytes) -> list[bytes]:
-    """Return the inner entries; an incomplete one at the end is not there, as in DataLogInputStream."""
+    """Return the inner entries; an incomplete last one is ignored, as in DataLogInputStream."""
     entries = []
     position = 0
     while len(content) - position >= 12:
@@ -78,7 +78,7 @@ def _split(content: bytes) -> list[bytes]:
 
 
 def _base_offset(wrapper: _Entry, last: _Entry) -> int:
-    """Return what to add to inner offsets: they are absolute in magic 0, relative in magic 1."""
+    """Return the number to add to inner offsets: they are absolute in magic 0, relative in magic 1."""
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0
     if wrapper.offset < last.offset:

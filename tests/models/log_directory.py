@@ -1,8 +1,8 @@
-"""A sound log directory of a broker, small enough to be looked at, with everything that Kafka keeps in it.
+"""A valid log directory of a broker, small, with every kind of file that Kafka keeps in it.
 
 ``t-0`` has the segments 0 and 8: a committed and an aborted transaction, plain and idempotent batches, and in
-the second segment an aborted transaction that began in the first and one that is still open.
-Derived files come from the models, not from the code under test.
+the second segment an aborted transaction that began in the first and an open one. Derived files are made by
+the models, not by the code under test.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ CHECKPOINTS = {
 
 
 def data(base_offset: int, count: int = 2, **fields: object) -> bytes:
-    """A batch of ``count`` records, a millisecond apart by offset."""
+    """Encode a batch of ``count`` records, whose timestamps grow by a millisecond per offset."""
     records = [PlainRecord(b"k", b"value %d" % i, TIME + base_offset + i) for i in range(count)]
     fields = {"partition_leader_epoch": 0, **fields}
     return Batch(records=records, base_offset=base_offset, **fields).encode()  # type: ignore[arg-type]
 
 
 def idempotent(base_offset: int, producer_id: int, sequence: int, count: int = 2, **fields: object) -> bytes:
-    """The same from an idempotent producer."""
+    """Encode the same from an idempotent producer."""
     fields = {"producer_epoch": 0, **fields}
     return data(base_offset, count, producer_id=producer_id, base_sequence=sequence, **fields)
 
@@ -41,17 +41,17 @@ def idempotent(base_offset: int, producer_id: int, sequence: int, count: int = 2
 def transactional(
     base_offset: int, producer_id: int, sequence: int, count: int = 2, **fields: object
 ) -> bytes:
-    """The same in a transaction."""
+    """Encode the same in a transaction."""
     return idempotent(base_offset, producer_id, sequence, count, transactional=True, **fields)
 
 
 def commit(base_offset: int, producer_id: int, **fields: object) -> bytes:
-    """A COMMIT marker."""
+    """Encode a COMMIT marker."""
     return _marker(1, base_offset, producer_id, fields)
 
 
 def abort(base_offset: int, producer_id: int, **fields: object) -> bytes:
-    """An ABORT marker."""
+    """Encode an ABORT marker."""
     return _marker(0, base_offset, producer_id, fields)
 
 
@@ -91,7 +91,7 @@ class LogDirectory:
         return self.partition / f"{base_offset:020}.{kind}"
 
     def write(self, *, clean: bool = True) -> LogDirectory:
-        """Write everything, as after a clean stop or a kill."""
+        """Write all files, as after a clean stop or a kill."""
         if clean:
             (self.root / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":15}')
         (self.root / "meta.properties").write_bytes(b"version=1\ncluster.id=c\nnode.id=1\n")
@@ -140,5 +140,5 @@ class LogDirectory:
         path.write_bytes(before[:position] + content + before[position + len(content) :])
 
     def position(self, base_offset: int, number: int) -> int:
-        """Where batch ``number`` of a segment begins."""
+        """Return the position of batch ``number`` of a segment."""
         return sum(map(len, self.segments[base_offset][:number]))

@@ -1,8 +1,8 @@
-"""The log of a partition, the slow and obvious way: a list of batches; everything else follows from it.
+"""The log of a partition, slow and obvious: a list of batches, from which everything else is derived.
 
-Nothing is forgotten here but what is cut off: what retention deletes is below ``log_start``, yet what it says
-of producers holds. ``durable`` is where what is on the disk for certain ends, ``high_watermark`` where
-readers stop.
+Only truncated batches are removed from the list: those that retention deletes are below ``log_start``, but
+still count for the state of producers. ``durable`` is the end of the durable data, ``high_watermark`` the
+offset where readers stop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WINDOW = 5
 
 
 class Batch(NamedTuple):
-    """One batch; a marker has ``commit`` and one value that nobody sees."""
+    """One batch; a marker has ``commit``, and one value that readers do not get."""
 
     values: tuple[bytes, ...]
     timestamp: int
@@ -51,7 +51,7 @@ class Aborted(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """One that has ended."""
+    """A completed transaction."""
 
     entry: Aborted
     commit: bool
@@ -59,7 +59,7 @@ class Transaction(NamedTuple):
 
 @dataclass
 class Entry:
-    """A producer. ``batches`` are all of its epoch, of which the last five are recognised."""
+    """A producer. ``batches`` are all of its epoch; the last five of them are recognised as duplicates."""
 
     epoch: int
     batches: list[Batch] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Entry:
     first_offset: int = -1
 
     def row(self, producer_id: int) -> tuple[int, ...]:
-        """As DescribeProducers and snapshots have it."""
+        """Return the fields of DescribeProducers and snapshots."""
         newest = (-1, -1, 0)
         if self.batches:
             last = self.batches[-1]
@@ -79,7 +79,7 @@ class Entry:
 
 
 def after(sequence: int, count: int) -> int:
-    """The sequence that comes ``count`` behind another one."""
+    """Return the sequence ``count`` after another one."""
     return (sequence + count) % (LARGEST_SEQUENCE + 1)
 
 
@@ -91,7 +91,7 @@ class PartitionLogModel:
         self.log_start = self.log_end = self.high_watermark = self.durable = 0
         self.expiration_ms, self.now_ms = expiration_ms, now_ms
 
-    # What happens to it
+    # Changes
 
     def append(self, batch: Batch) -> Batch:
         batch = batch._replace(base_offset=self.log_end)
@@ -103,20 +103,20 @@ class PartitionLogModel:
         self.high_watermark = self.durable = self.log_end
 
     def truncate(self, offset: int) -> None:
-        """At the end of a batch."""
+        """Truncate at the end of a batch."""
         self.batches = [batch for batch in self.batches if batch.last_offset < offset]
         self.log_end = self.durable = offset
         self.high_watermark = min(self.high_watermark, offset)
         self.log_start = min(self.log_start, offset)
 
     def end_below(self, offset: int) -> int | None:
-        """Where the last batch ends that lies below ``offset`` as a whole."""
+        """Return the end of the last batch that is completely below ``offset``."""
         return max((b.last_offset + 1 for b in self.batches if b.last_offset < offset), default=None)
 
-    # What it says of producers
+    # Producers
 
     def replay(self, end: int) -> tuple[dict[int, Entry], list[Transaction]]:
-        """Every producer, expired or not, and every transaction that ended below ``end``."""
+        """Return all producers, expired or not, and all transactions that ended below ``end``."""
         entries: dict[int, Entry] = {}
         ended: list[Transaction] = []
         for batch in self.batches:
@@ -141,7 +141,7 @@ class PartitionLogModel:
         return entries, ended
 
     def producers(self, end: int | None = None) -> dict[int, Entry]:
-        """Those that are not expired by now, as they were at ``end``."""
+        """Return the producers that are not expired now, in their state at ``end``."""
         entries, _ = self.replay(self.log_end if end is None else end)
         return {
             producer_id: entry
@@ -153,7 +153,7 @@ class PartitionLogModel:
         return [entry.row(producer_id) for producer_id, entry in sorted(self.producers(end).items())]
 
     def judge(self, batch: Batch, transaction_version: int) -> Batch | int:
-        """The batch that this one is a duplicate of, or Kafka's error code; 0 when it is to be appended."""
+        """Return the batch that this one duplicates, or Kafka's error code; 0 when it can be appended."""
         entry = self.producers().get(batch.producer_id)
         if batch.producer_id < 0:
             return 0
@@ -184,7 +184,7 @@ class PartitionLogModel:
             return 47
         return 52 if batch.coordinator_epoch < entry.coordinator_epoch else 0
 
-    # What it shows
+    # Reads
 
     @property
     def last_stable_offset(self) -> int:
@@ -198,13 +198,13 @@ class PartitionLogModel:
         return min(first, self.high_watermark)
 
     def aborted(self, begin: int, end: int) -> list[Aborted]:
-        """The aborted transactions with something in [begin, end), in the order of their markers."""
+        """Return the aborted transactions that overlap [begin, end), in the order of their markers."""
         _, ended = self.replay(self.log_end)
-        found = [each.entry for each in ended if not each.commit]
+        found = [transaction.entry for transaction in ended if not transaction.commit]
         return [each for each in found if each.last_offset >= begin and each.first_offset < end]
 
     def markers_of(self, begin: int, end: int) -> list[Aborted]:
-        """The entries of the transaction index of a segment with the offsets [begin, end)."""
+        """Return the transaction index entries of a segment with the offsets [begin, end)."""
         return [each for each in self.aborted(begin, end) if begin <= each.last_offset < end]
 
     def records(self, *, committed: bool) -> list[tuple[int, bytes]]:
@@ -224,7 +224,7 @@ class PartitionLogModel:
                         yield offset, value
 
     def epochs(self) -> list[tuple[int, int]]:
-        """Leader epochs and where they begin; what is below the log start begins there."""
+        """Return the leader epochs with their start offsets, none below the log start."""
         found: list[tuple[int, int]] = []
         for batch in self.batches:
             if not found or batch.leader_epoch > found[-1][0]:
@@ -235,11 +235,11 @@ class PartitionLogModel:
             kept.insert(0, (older[-1], self.log_start))
         return kept
 
-    # What is deleted
+    # Retention
 
     def deleted(self, bases: list[int], sizes: list[int], retention_bytes: int, retention_ms: int) -> int:
-        """How many segments retention takes, of those that begin at ``bases`` and have ``sizes``: the longest
-        row of first ones of which each is in the way of one rule."""
+        """Return how many segments retention deletes, given their base offsets and sizes: the longest prefix
+        of deletable segments that all exceed the same limit."""
         ends = [*bases[1:], self.log_end]
         numbers = range(len(bases))
         deletable = [ends[n] <= self.high_watermark and (n < len(bases) - 1 or sizes[n] > 0) for n in numbers]

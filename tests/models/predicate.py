@@ -1,8 +1,8 @@
-"""Predicates by the book: SQL's three values, one record at a time, nothing simplified.
+"""Predicates by definition: SQL's three-valued logic, one record at a time, without simplification.
 
-True, False and None (unknown) go through AND, OR and NOT; a record is chosen when the whole is True. The tree
-is written with plain tuples: ("and", …), ("or", …), ("not", one), (operator, operand, *values), where an
-operand is a column's name, ("length", name) or ("header", name).
+True, False and None (unknown) are combined by AND, OR and NOT; a record is chosen when the result is True.
+The tree is written as plain tuples: ("and", …), ("or", …), ("not", one), (operator, operand, *values), where
+an operand is a column's name, ("length", name) or ("header", name).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["chosen", "written"]
 
 
 def chosen(tree: Any, record: dict[str, Any]) -> bool:
-    """Whether a record with those columns is chosen."""
+    """Return whether a record with these columns is chosen."""
     return _value(tree, record) is True
 
 
@@ -63,13 +63,13 @@ def _compare(word: str, left: Any, values: tuple[Any, ...]) -> bool:
 
 
 def _like(left: Any, pattern: Any) -> bool:
-    """Patterns here have % and _ and nothing that a file pattern would understand."""
+    """Patterns here have % and _, and no characters that are special in file patterns."""
     text, wild = (each.decode("latin-1") if isinstance(each, bytes) else each for each in (left, pattern))
     return re.fullmatch(fnmatch.translate(wild.replace("%", "*").replace("_", "?")), text) is not None
 
 
 def written(tree: Any) -> str:
-    """The tree as text."""
+    """Return the tree as text."""
     word = tree[0]
     if word == "not":
         return f"NOT ({written(tree[1])})"

@@ -1,11 +1,11 @@
-"""Producer state of a partition, the slow and obvious way: Kafka's classes for it.
+"""Producer state of a partition, slow and obvious, after Kafka's classes.
 
 org.apache.kafka.storage.internals.log: ProducerStateManager, ProducerAppendInfo, ProducerStateEntry,
-UnifiedLog.analyzeAndValidateProducerState. ``check`` is what a leader does before an append, ``update`` what
-the append or a replay changes. ``write_snapshot`` is ProducerStateManager.writeSnapshot.
+UnifiedLog.analyzeAndValidateProducerState. ``check`` is what a leader checks before an append, ``update``
+what the append or a replay changes. ``write_snapshot`` is ProducerStateManager.writeSnapshot.
 
-One thing is txnkafka's own: a transactional batch that the cleaner emptied opens no transaction; its marker,
-or that of what follows it, completes one that began with it.
+One rule is txnkafka's own: a transactional batch that the cleaner emptied opens no transaction; its marker,
+or that of the data after it, completes one that began with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST = 2**31 - 1
 
 
 class CachedBatch(NamedTuple):
-    """What is remembered of a batch."""
+    """The fields that are kept of a batch."""
 
     last_sequence: int
     last_offset: int
@@ -34,7 +34,7 @@ class CachedBatch(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a leader knows of an append beside its batch."""
+    """The leader's knowledge of an append besides its batch."""
 
     origin: int
     transaction_version: int = -1
@@ -69,7 +69,7 @@ class _Entry:
 
 
 class ProducerStateManager:
-    """State after all batches so far."""
+    """The state after all batches so far."""
 
     def __init__(self) -> None:
         self.entries: dict[int, _Entry] = {}
@@ -77,7 +77,7 @@ class ProducerStateManager:
         self.completed: list[tuple[int, int, int, bool, int]] = []
 
     def check(self, batch: BatchHeader, request: Request) -> int | CachedBatch:
-        """The error code, 0 when the batch may be appended, or the batch that it repeats."""
+        """Return the error code, 0 when the batch may be appended, or the batch that it repeats."""
         if batch.producer_id < 0:
             return 0
         known = self.entries.get(batch.producer_id)
@@ -176,12 +176,13 @@ class ProducerStateManager:
         entry.last_timestamp = batch.max_timestamp
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Of transactions that are open, or whose markers are not below the high watermark."""
+        """Return the lowest first offset of the transactions that are open or whose markers are not below the
+        high watermark."""
         unreplicated = [first for _, first, last, _, _ in self.completed if last >= high_watermark]
         return min([*self.ongoing, *unreplicated], default=None)
 
     def rows(self) -> list[tuple[int, ...]]:
-        """Fields of each producer in the order of txnkafka's entries."""
+        """Return the fields of each producer in the order of txnkafka's entries."""
         return [
             (producer_id, entry.producer_epoch, entry.coordinator_epoch, entry.last_timestamp,
              entry.current_txn_first_offset, *(entry.batches[-1][:3] if entry.batches else (-1, -1, 0)))
@@ -190,7 +191,7 @@ class ProducerStateManager:
 
 
 def write_snapshot(rows: Iterable[tuple[int, ...]], version: int = 1) -> bytes:
-    """A snapshot file of producers whose fields are as in ``rows()``."""
+    """Encode a snapshot file of producers; their fields are as in ``rows()``."""
     entries = [
         struct.pack(
             ">qhiqiqiq", producer_id, epoch, sequence, last_offset, delta, timestamp, coordinator_epoch, first

@@ -1,7 +1,7 @@
-"""Magic 2 batches, from bytes to records, as the full reader of Apache Kafka 4.3 takes them.
+"""Magic 2 batches, decoded as by the full reader of Apache Kafka 4.3.
 
-org.apache.kafka.common.record.internal.DefaultRecordBatch and DefaultRecord, written down again without
-looking at speed. A batch is decoded as a whole or not at all.
+A reimplementation of org.apache.kafka.common.record.internal.DefaultRecordBatch and DefaultRecord without
+regard to speed. A batch is decoded as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CODEC, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x1
 
 
 class InvalidBatchError(ValueError):
-    """The Java reader would raise here."""
+    """The Java reader would raise an exception here."""
 
 
 class BatchHeader(NamedTuple):
-    """The fields of a header, with the names and in the order of the compiled scan's."""
+    """The fields of a header, named and ordered as in the compiled scan."""
 
     position: int
     size: int
@@ -58,7 +58,7 @@ class Record(NamedTuple):
 
 
 def read_header(data: bytes, position: int) -> BatchHeader:
-    """Read the header of the whole magic 2 batch at ``position``; nothing is checked."""
+    """Read the header of the whole magic 2 batch at ``position``; checks nothing."""
     base_offset, length, leader_epoch, magic, crc, attributes, last_delta, *rest = _HEADER.unpack_from(
         data, position
     )
@@ -76,7 +76,7 @@ def read_header(data: bytes, position: int) -> BatchHeader:
 
 
 def _control(records: bytes) -> tuple[int, int]:
-    """Type and coordinator epoch as the first record says them, -1 for what cannot be read."""
+    """Read control type and coordinator epoch from the first record; -1 for what cannot be read."""
     control_type = -1
     try:
         key, value = _first_key_and_value(records)
@@ -138,7 +138,7 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
         records.append(_decode_record(header, data[position : position + length]))
         position += length
     if position != len(data):
-        raise InvalidBatchError("bytes behind the last record")
+        raise InvalidBatchError("bytes after the last record")
     return records
 
 
@@ -168,12 +168,12 @@ def _decode_record(header: BatchHeader, body: bytes) -> Record:
 
 
 def _wrap(value: int) -> int:
-    """Java's long arithmetic."""
+    """Wrap as Java's long does."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _bytes(body: bytes, position: int) -> tuple[bytes | None, int]:
-    """Length and bytes; any negative length is null."""
+    """Read a length and its bytes; any negative length is null."""
     length, position = read_varint(body, position)
     if length < 0:
         return None, position

@@ -6,7 +6,7 @@ __all__ = ["SnappyError", "decompress_block", "store_block"]
 
 
 class SnappyError(ValueError):
-    """Not a snappy block."""
+    """The bytes are no snappy block."""
 
 
 def _length(block: bytes) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The models against what Kafka's own classes wrote and how they answered."""
+"""The models agree with vectors that Kafka's own classes wrote, and with their answers."""
 
 from __future__ import annotations
 

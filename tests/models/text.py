@@ -40,7 +40,8 @@ class TextRecord(NamedTuple):
 
 
 def utf8_as_java(content: bytes) -> str:
-    """Decode as ``new String(bytes, UTF_8)``: Python's way, but one U+FFFD for a whole encoded surrogate."""
+    """Decode as ``new String(bytes, UTF_8)``: as Python does, but with one U+FFFD for a whole encoded
+    surrogate."""
     return _SURROGATE.sub("\ufffd".encode(), content).decode("utf-8", "replace")
 
 
@@ -49,7 +50,7 @@ def _base64(content: bytes) -> str:
 
 
 def _text(content: bytes, encoding: str) -> str | None:
-    """The text of ``content``, None where it can only be had as base64."""
+    """Return the text of ``content``, None where only base64 can represent it."""
     try:
         return content.decode("utf-8") if encoding == "utf8" else None
     except UnicodeDecodeError:
@@ -83,7 +84,7 @@ def _dumps(value: object) -> str:
 
 
 def is_command(character: str) -> bool:
-    """Unicode says that it controls something (C1, direction of writing) or separates lines."""
+    """Return whether Unicode classifies it as a control (C1, direction of writing) or a line separator."""
     if character in "\u2028\u2029":
         return True
     bidirectional = unicodedata.bidirectional(character)
@@ -92,7 +93,7 @@ def is_command(character: str) -> bool:
 
 
 def json_line(topic: str, partition: int, record: TextRecord, encoding: str) -> bytes:
-    """One object with a line feed."""
+    """Encode one object with a line feed."""
     line = {
         "topic": topic,
         "partition": partition,
@@ -108,7 +109,7 @@ def json_line(topic: str, partition: int, record: TextRecord, encoding: str) -> 
 
 
 def csv_row(topic: str, partition: int, record: TextRecord, encoding: str) -> bytes:
-    """One row; text and headers always in quotes, null and numbers never."""
+    """Encode one row; text and headers are always quoted, null and numbers never."""
     fields = [
         _csv_plain(topic),
         partition,
@@ -144,5 +145,5 @@ def _csv_plain(text: str) -> str:
 
 
 def base64_line(content: bytes | None) -> bytes:
-    r"""Base64 with a line feed, ``\N`` for null."""
+    r"""Encode base64 with a line feed, ``\N`` for null."""
     return b"\\N\n" if content is None else base64.b64encode(content) + b"\n"

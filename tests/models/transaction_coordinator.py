@@ -1,7 +1,7 @@
-"""The transaction coordinator, obviously: one mutable record for each id, every request carried out at once.
+"""The transaction coordinator, obvious: one mutable record for each id, every request completed at once.
 
-Written from the description of the protocol, without code of the package. A client that is told
-CONCURRENT_TRANSACTIONS tries again, and as markers are written at once, it does so once at most.
+Written from the description of the protocol, without code of the package. A client that gets
+CONCURRENT_TRANSACTIONS tries again, at most once, since markers are written at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def error(name: str) -> Told:
 
 @dataclass
 class Id:
-    """Everything about one transactional id."""
+    """The state of one transactional id."""
 
     producer: int
     epoch: int = -1
@@ -35,7 +35,7 @@ class Id:
 
 
 class Coordinator:
-    """``version`` is the level of transaction.version."""
+    """``version`` is the feature level of transaction.version."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -125,7 +125,7 @@ class Coordinator:
         return "NONE", it.producer, it.epoch
 
     def _finish(self, it: Id, commit: bool, version: int, now: int) -> None:
-        """Prepare, markers, complete."""
+        """Prepare, write the markers, complete."""
         following = it.producer
         if version == 2:
             if it.epoch >= EXHAUSTED:

@@ -1,8 +1,8 @@
-"""Logs in memory around a transaction coordinator, which lose what is not durable; of the package they know
-the words of its interface only.
+"""Logs in memory around a transaction coordinator, which lose what is not durable. Of the package they use
+the types of its interface only.
 
-A log is a list and the number of its entries that are durable. ``crash`` keeps any number of entries between
-the two, for each log by itself. A partition checks what a leader checks: epochs, open transactions, markers.
+A log is a list and the number of its durable entries. ``crash`` keeps any number of the entries that are not
+durable, for each log separately. A partition checks what a leader checks: epochs, open transactions, markers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Done = Callable[[ErrorCode], None]
 
 
 class Log(Generic[T]):
-    """Entries, how many of them are durable, and what to do when a number of them is."""
+    """Entries, the number of durable ones, and callbacks for the next flush."""
 
     def __init__(self, entries: Sequence[T] = ()) -> None:
         self.entries = list(entries)
@@ -36,7 +36,7 @@ class Log(Generic[T]):
         self._tell(ErrorCode.NONE)
 
     def fail(self, error: ErrorCode) -> None:
-        """A flush that failed: nothing of it is there."""
+        """Fail a flush: none of the entries that are not durable stays."""
         del self.entries[self.durable :]
         self._tell(error)
 
@@ -56,21 +56,21 @@ class Written(NamedTuple):
 
 
 class Partition(Log[Written]):
-    """A partition and its producers, as ProducerAppendInfo checks them."""
+    """A partition with the producer checks of ProducerAppendInfo."""
 
     def epoch_of(self, producer_id: int) -> int:
-        """The last epoch of the producer that the log shows."""
+        """Return the last epoch of the producer in the log."""
         epochs = [entry.producer_epoch for entry in self.entries if entry.producer_id == producer_id]
         return epochs[-1] if epochs else -1
 
     def open_epoch(self, producer_id: int) -> int | None:
-        """The epoch of the producer's open transaction."""
+        """Return the epoch of the producer's open transaction."""
         entries = [entry for entry in self.entries if entry.producer_id == producer_id]
         return entries[-1].producer_epoch if entries and entries[-1].committed is None else None
 
     def abort_open(self, producer_id: int) -> None:
-        """End what no coordinator knows of. The marker has the next epoch: a batch that is sent again is then
-        fenced, not taken for a duplicate of the one that was aborted."""
+        """Abort a transaction that no coordinator has. The marker has the next epoch: a retried batch is then
+        fenced, not taken for a duplicate of the aborted one."""
         epoch = self.open_epoch(producer_id)
         if epoch is not None:
             self.append(Written(producer_id, min(epoch + 1, 32767), None, False))
@@ -80,7 +80,7 @@ class Partition(Log[Written]):
         return {producer_id: epoch for producer_id, epoch in found.items() if epoch is not None}
 
     def refuses(self, marker: Marker) -> ErrorCode:
-        """Why a marker is not appended; NONE when it is."""
+        """Return the reason why a marker is not appended; NONE when it is."""
         known, is_open = self.epoch_of(marker.producer_id), self.open_epoch(marker.producer_id) is not None
         if marker.producer_epoch < known:
             return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -89,7 +89,7 @@ class Partition(Log[Written]):
         return ErrorCode.NONE
 
     def visible(self) -> list[Any]:
-        """What a read_committed consumer gets, whatever the last stable offset is."""
+        """Return what a read_committed consumer gets, ignoring the last stable offset."""
         found, pending = [], dict[int, list[Any]]()
         for entry in self.entries:
             values = pending.setdefault(entry.producer_id, [])
@@ -104,8 +104,8 @@ class Partition(Log[Written]):
 
 @dataclass
 class Host:
-    """What a coordinator needs of a broker; ``coordinator`` is set once it is there. ``fault`` plants a wrong
-    order: the name of the step that is called durable when it is only appended."""
+    """The services that a coordinator needs of a broker; ``coordinator`` is set when it exists. ``fault``
+    plants a wrong order: the name of the step that is acknowledged when it is only appended."""
 
     state_logs: list[Log[tuple[bytes, bytes | None]]]
     partitions: dict[TopicPartition, Partition]
@@ -182,14 +182,14 @@ class Host:
         return [*self.state_logs, *self.partitions.values()]
 
     def answer_early(self) -> None:
-        """What does not wait for a flush."""
+        """Call back what does not wait for a flush."""
         while self.early:
             due, self.early = self.early, []
             for done in due:
                 done()
 
     def settle(self) -> None:
-        """Flush until nobody waits."""
+        """Flush until no request waits."""
         self.answer_early()
         while any(log.waiting for log in self.logs()):
             for log in self.logs():
@@ -197,7 +197,7 @@ class Host:
                 self.answer_early()
 
     def crash(self, keep: Iterator[int]) -> tuple[list[Log[Any]], dict[TopicPartition, Partition]]:
-        """What a power cut leaves: of each log any number of the entries that are not durable."""
+        """Return the logs after a power cut: each keeps any number of its entries that are not durable."""
 
         def left(log: Log[Any]) -> list[Any]:
             unsure = len(log.entries) - log.durable
@@ -208,7 +208,7 @@ class Host:
 
 
 def error_of(code: ErrorCode) -> KafkaError:
-    """An exception with this code."""
+    """Return an exception with this code."""
     error = KafkaError(code.name)
     error.code = code
     return error

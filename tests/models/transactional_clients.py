@@ -1,8 +1,8 @@
 """Clients that write transactions through a coordinator, and what a reader must see of them.
 
-A client does one thing at a time: it asks for a producer id, sends values, commits or aborts. A partition
-leader stands between: for a client of transaction version 2 it adds the partition itself and appends the
-value as soon as the record was appended, else it verifies. ``outcome`` says what the client was told.
+A client does one thing at a time: it requests a producer id, sends values, commits or aborts. The partition
+leader is simulated here: for a client of transaction version 2 it adds the partition itself, and appends the
+value when that record is appended; otherwise it verifies. ``outcome`` is the answer that the client got.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ NONE = ErrorCode.NONE
 
 @dataclass
 class Transaction:
-    """What a client sent in one transaction; ``commit`` is None while it has not said how it ends."""
+    """The values that a client sent in one transaction; ``commit`` is None until the client decides."""
 
     values: list[tuple[TopicPartition, str]] = field(default_factory=list)
     commit: bool | None = None
     outcome: ErrorCode | None = None
 
     def fault(self, seen: list[str]) -> str | None:
-        """What is wrong with the values that a reader sees."""
+        """Return what is wrong with the values that a reader sees."""
         there = [value in seen for _, value in self.values]
         if any(seen.count(value) > 1 for _, value in self.values):
             return "seen twice"
@@ -40,8 +40,8 @@ class Transaction:
 
 
 class Client:
-    """One process with a transactional id, of which others may have the same: they fence each other.
-    ``waits_for_data`` is acks=all; else a value is acknowledged when appended."""
+    """One process with a transactional id; processes with the same id fence each other. ``waits_for_data`` is
+    acks=all; else a value is acknowledged when it is appended."""
 
     def __init__(self, name: str, label: str, version: int, *, waits_for_data: bool) -> None:
         self.name, self.label, self.version, self.waits_for_data = name, label, version, waits_for_data
@@ -49,19 +49,19 @@ class Client:
         self.producer: Answer | None = None
         self.open: Transaction | None = None
         self.added: set[TopicPartition] = set()
-        self.busy: Callable[[Host], None] | None = None  # sends the request again
-        self.generation = 0  # answers to requests of before a crash are lost
+        self.busy: Callable[[Host], None] | None = None  # repeats the request
+        self.generation = 0  # answers to requests before a crash are ignored
         self.values = 0
 
     def step(self, host: Host, choice: int) -> None:
-        """Do the next thing, unless an answer is waited for."""
+        """Do the next step, unless an answer is outstanding."""
         if self.busy is not None:
             return
         if self.producer is None:
             self._init(host)
         elif self.open is None or choice % 3:
             if self.open is None and choice % 5 == 0:
-                self.version = 2 - self.version  # the level of the cluster has changed
+                self.version = 2 - self.version  # the feature level of the cluster changed
             partitions = sorted(host.partitions)
             self._produce(host, partitions[choice // 3 % len(partitions)])
         else:
@@ -97,7 +97,7 @@ class Client:
         return self.name, self.producer.producer_id, self.producer.producer_epoch
 
     def _give_up(self, _: Host | None = None) -> None:
-        """The transaction cannot go on; the next request is InitProducerId."""
+        """Give the transaction up; the next request is InitProducerId."""
         self.producer = self.open = None
 
     def _produce(self, host: Host, partition: TopicPartition) -> None:
@@ -144,7 +144,7 @@ class Client:
             appended.append(self._append(host, partition, value))
 
         def then(answer: Answer) -> None:
-            if answer.error == NONE and not appended:  # it was there already
+            if answer.error == NONE and not appended:  # it was added before
                 on_append()
             if answer.error != NONE and appended:
                 host.partitions[partition].abort_open(producer_id)
@@ -157,7 +157,7 @@ class Client:
         self._ask(host, event, then, self._give_up, on_append)
 
     def _append(self, host: Host, partition: TopicPartition, value: str) -> bool:
-        """As a leader does; False when the producer is fenced there."""
+        """Append as a leader does; returns False when the producer is fenced there."""
         _, producer_id, epoch = self._identity()
         log = host.partitions[partition]
         if epoch < log.epoch_of(producer_id):
@@ -201,8 +201,8 @@ class Client:
         self._ask(host, event, then, self._end)
 
     def reconnect(self, host: Host, survives: bool) -> None:
-        """The server has crashed. A client that survives sends again what was not answered, and goes on; one
-        that never waited for its data cannot know what is left of it."""
+        """Continue after a crash of the server. A client that survives repeats unanswered requests; one that
+        did not wait for its data cannot know which of it is left."""
         self.generation += 1
         again, self.busy = self.busy, None
         if not (survives and self.waits_for_data):

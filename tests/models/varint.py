@@ -1,7 +1,7 @@
 """Kafka's zigzag varints as org.apache.kafka.common.utils.ByteUtils reads them.
 
 At most 5 bytes (int) or 10 bytes (long); bits that do not fit are dropped, longer encodings are errors,
-encodings with needless bytes are fine.
+non-minimal encodings are accepted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ __all__ = ["VarintError", "read_varint", "read_varlong", "write_varint", "write_
 
 
 class VarintError(ValueError):
-    """No varint here: it is too long, or the bytes end."""
+    """The varint is too long, or the bytes end inside it."""
 
 
 def _read(data: bytes, position: int, bits: int, longest: int) -> tuple[int, int]:
@@ -27,12 +27,12 @@ def _read(data: bytes, position: int, bits: int, longest: int) -> tuple[int, int
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the 32 bit number at ``position`` and the position behind it."""
+    """Return the 32-bit number at ``position`` and the position after it."""
     return _read(data, position, 32, 5)
 
 
 def read_varlong(data: bytes, position: int) -> tuple[int, int]:
-    """Return the 64 bit number at ``position`` and the position behind it."""
+    """Return the 64-bit number at ``position`` and the position after it."""
     return _read(data, position, 64, 10)
 
 
@@ -47,10 +47,10 @@ def _write(value: int, bits: int) -> bytes:
 
 
 def write_varint(value: int) -> bytes:
-    """Encode a 32 bit number in as few bytes as possible."""
+    """Encode a 32-bit number in as few bytes as possible."""
     return _write(value, 32)
 
 
 def write_varlong(value: int) -> bytes:
-    """Encode a 64 bit number in as few bytes as possible."""
+    """Encode a 64-bit number in as few bytes as possible."""
     return _write(value, 64)

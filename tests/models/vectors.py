@@ -1,7 +1,7 @@
-"""Batches as Kafka's own classes wrote them, with what is in them.
+"""Batches that Kafka's own classes wrote, with their content.
 
 Source: MemoryRecordsBuilder of Apache Kafka 4.3.1, magic 0 and 1 through its legacy builder. The codec
-vectors hold two records, (key, 32 a) at 1 and (null, 32 a) at 2.
+vectors have two records, (key, 32 a) at 1 and (null, 32 a) at 2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What must hold of a partition log at any time, beside its model."""
+"""Checks that a partition log passes at any time, besides the comparison with its model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "check_transaction_indexes",
 ]
 
-LARGEST = 1 << 20  # bytes of a segment here
+LARGEST = 1 << 20  # upper limit of the size of a segment
 
 
 def check_offsets(log: PartitionLog, model: PartitionLogModel) -> None:
@@ -34,7 +34,7 @@ def check_offsets(log: PartitionLog, model: PartitionLogModel) -> None:
 
 
 def check_positions(log: PartitionLog) -> None:
-    """Every position that the log keeps is that of a scan, and a read up to it ends there."""
+    """Every position that the log remembers is that of a scan, and a read up to it ends there."""
     headers = [_headers(log, segment) for segment in log.segments]
 
     def scanned(offset: int) -> tuple[int, int, int]:
@@ -71,7 +71,7 @@ def _headers(log: PartitionLog, segment: LogSegment) -> list[BatchHeader]:
 
 
 def check_producers(log: PartitionLog, model: PartitionLogModel) -> None:
-    """In memory, and in every snapshot: state at an offset is that of the log below it."""
+    """Compare the producers in memory and in every snapshot with the model at the same offset."""
     assert [tuple(entry) for entry in log.producers.entries()] == model.rows()
     for offset in log.snapshots.offsets:
         entries = parse_producer_snapshot(log.snapshots.read(offset))
@@ -89,7 +89,7 @@ def check_transaction_indexes(log: PartitionLog, model: PartitionLogModel) -> No
 
 
 def check_records(log: PartitionLog, model: PartitionLogModel) -> None:
-    """As consumers of both kinds get them, in small pieces and in larger ones."""
+    """Compare the records with the model's, for both kinds of consumers, in small reads and in large ones."""
     for max_bytes, level in ((1, IsolationLevel.READ_COMMITTED), (300, IsolationLevel.READ_UNCOMMITTED)):
         committed = level is IsolationLevel.READ_COMMITTED
         assert _consumed(log, model, max_bytes, level) == model.records(committed=committed)

@@ -1,4 +1,4 @@
-"""A partition log in a data directory beside its model: what may happen to it, and what must hold after."""
+"""A partition log in a data directory and its model: random changes, and comparisons after each."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 OUT_OF_ORDER = 45
 START_MS, EXPIRATION_MS = 1_000_000, 60_000
 DERIVED = (".index", ".timeindex", ".txnindex", ".snapshot", "-checkpoint", "shutdown")
-KEPT = "log-start-offset-checkpoint"  # nothing else says what was deleted
+KEPT = "log-start-offset-checkpoint"  # the only record of deletions
 
 
 @dataclass
 class Sender:
-    """A producer as its client sees it: what it will send next."""
+    """A producer's client: what it will send next."""
 
     producer_id: int
     transaction_version: int = 0
@@ -63,7 +63,7 @@ counts, slots = st.integers(1, 3), st.integers(0, 3)
 
 
 class PartitionLogMachine(RuleBasedStateMachine):
-    """Four senders, one log."""
+    """Four senders and one log."""
 
     directory: LogManager
     log: PartitionLog
@@ -82,7 +82,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
         )  # fmt: skip
         self.written = self.coordinator_epoch = self.leader_epoch = self.next_producer_id = 0
         self.lowest_stable = 0
-        self.reloaded_at = 0  # what lies below is known from files only
+        self.reloaded_at = 0  # data below is known from files only
         self.senders = [self._sender() for _ in range(4)]
         self.files = MemoryFiles(ModelClock(self.model))
         self.directory = self._open()
@@ -109,7 +109,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @rule(batches=st.lists(st.tuples(slots, counts), min_size=1, max_size=6), commit=st.booleans())
     def run_transactions(self, batches: list[tuple[int, int]], commit: bool) -> None:
-        """Of several producers at once, which end in the order of their slots."""
+        """Run transactions of several producers at once, which end in the order of their slots."""
         self.append([(slot, count, True) for slot, count in batches])
         for slot in sorted({slot for slot, _ in batches}):
             self.end_transaction(slot, commit, 0)
@@ -121,7 +121,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @rule(slot=slots, count=counts, distance=st.integers(-3, 3), transactional=st.booleans())
     def append_elsewhere(self, slot: int, count: int, distance: int, transactional: bool) -> None:
-        """A sequence that is not the next one, unless by chance."""
+        """Send a sequence that is usually not the next one."""
         sender = self.senders[slot]
         sequence = (sender.sequence + distance) % (LARGEST_SEQUENCE + 1)
         self._send(sender, self._data(sender, sequence, count, transactional))
@@ -134,7 +134,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
             self._send(sender, sent[-distance])
 
     def _may_be_forgotten(self, batch: Batch) -> bool:
-        """Whether its segment is deleted, and nothing but its segment would tell."""
+        """Return whether the batch is in a deleted segment, and only that segment would identify it."""
         sent = [b for b in self.model.batches if b.producer_id == batch.producer_id and b.commit is None]
         loaded = [each for each in sent if each.base_offset < self.reloaded_at]
         return batch.base_offset < self.log.segments[0].base_offset and batch in loaded[:-1]
@@ -195,7 +195,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
             sender.sequence = after(batch.last_sequence, 1)
 
     def _append(self, batch: Batch, version: int) -> AppendInfo | None:
-        """Append it to both. None when both refuse."""
+        """Append the batch to both. Returns None when both refuse."""
         batch = batch._replace(leader_epoch=self.leader_epoch)
         expected = self.model.judge(batch, version)
         try:
@@ -206,15 +206,15 @@ class PartitionLogMachine(RuleBasedStateMachine):
         if isinstance(found, int):
             if isinstance(expected, Batch) and self._may_be_forgotten(expected):
                 expected = OUT_OF_ORDER
-            assert found == expected, f"refused with {found}, the model says {expected}"
+            assert found == expected, f"refused with {found}, by the model with {expected}"
             return None
         if isinstance(expected, Batch):
             epoch = expected.leader_epoch
             is_kept = expected.base_offset >= self.log.segments[0].base_offset
-            timestamp = expected.timestamp if is_kept else found.log_append_time  # a snapshot knows another
+            timestamp = expected.timestamp if is_kept else found.log_append_time  # a snapshot has another one
             wanted = expected.base_offset, expected.last_offset, timestamp, self.model.log_start
         else:
-            assert expected == 0, f"taken, the model refuses with {expected}"
+            assert expected == 0, f"appended, the model refuses with {expected}"
             epoch = batch.leader_epoch
             appended = self.model.append(batch)
             wanted = appended.base_offset, appended.last_offset, -1, self.model.log_start
@@ -246,7 +246,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
         )  # fmt: skip
         return self.log.append(content, now_ms=self.model.now_ms, leader_epoch=self.leader_epoch, guard=guard)
 
-    # Keeping and cutting
+    # Retention and truncation
 
     @rule()
     def flush(self) -> None:
@@ -259,11 +259,11 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @rule(back=st.integers(1, 12))
     def truncate(self, back: int) -> None:
-        """Inside a batch, that goes as a whole."""
+        """Truncate; an offset inside a batch removes the whole batch."""
         offset, first = max(self.model.log_end - back, 0), self.log.segments[0].base_offset
         end = max(self.model.end_below(offset) or 0, first)
         if offset < first or (end < self.model.log_start <= offset):
-            return  # nobody cuts what is deleted
+            return  # deleted data is not truncated
         self.directory.truncate(PARTITION, offset, now_ms=self.model.now_ms)
         if offset < self.model.log_end:
             self.model.truncate(end)
@@ -292,7 +292,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
         self._replace_expired()
 
     def _replace_expired(self) -> None:
-        """What is forgotten of a producer depends on when the log was opened; they do not come back."""
+        """When an expired producer is dropped depends on when the log was opened; its sender is replaced."""
         entries, _ = self.model.replay(self.model.log_end)
         for slot, sender in enumerate(self.senders):
             if sender.producer_id in entries and sender.producer_id not in self.model.producers():
@@ -309,12 +309,12 @@ class PartitionLogMachine(RuleBasedStateMachine):
 
     @rule(deleted=st.lists(st.integers(0, 30), max_size=3), emptied=st.booleans())
     def crash(self, deleted: list[int], emptied: bool) -> None:
-        """The process dies; what it wrote is there, but for segments that had no name yet."""
+        """Kill the process; its writes are kept, except for segments without their final names."""
         self._start(self.files.disk(), deleted, emptied)
 
     @rule(names=st.sampled_from([ALL_LOST, ALL_KEPT]))
     def lose_power(self, names: Choice) -> None:
-        """No content is there but what was synced; that may be more than was acknowledged."""
+        """Cut the power: only synced contents are kept, which may be more than was acknowledged."""
         unsynced = Unsynced(self.files.base)
         for change in self.files.journal:
             unsynced.make(change)
@@ -334,7 +334,8 @@ class PartitionLogMachine(RuleBasedStateMachine):
         self._reloaded()
 
     def _lose_derived_file(self, number: int, emptied: bool) -> None:
-        """What is not to be had from the rest is spared: state of producers whose segments are deleted."""
+        """Remove or empty a derived file, except snapshots that cannot be rebuilt because their segments are
+        deleted."""
         names = [
             f"{directory}/{entry.name}"
             for directory in ("/data", f"/data/{PARTITION}")
@@ -349,7 +350,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
             return
         name = names[number % len(names)]
         newest = max((each for each in names if each.endswith(".snapshot")), default="")
-        if emptied and (name == newest or not name.endswith(".snapshot")):  # others nobody looks at
+        if emptied and (name == newest or not name.endswith(".snapshot")):  # the others are not read
             self.files.open_to_write(name).truncate(0)
         else:
             self.files.remove(name)
@@ -370,7 +371,7 @@ class PartitionLogMachine(RuleBasedStateMachine):
         found = [str(each) for each in report.findings if each.severity != "note"]
         assert found == [], found
 
-    # What holds after each step
+    # After each step
 
     @invariant()
     def agree(self) -> None:

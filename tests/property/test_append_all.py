@@ -1,4 +1,4 @@
-"""Several batches in one call against the same batches one by one: answers, files and state are equal."""
+"""Several batches in one call, compared with single appends: answers, files and state are equal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIGS: list[dict[str, Any]] = [
 
 
 class Sent(NamedTuple):
-    """What a client does next: ``sequence`` is that far from the one that would be right."""
+    """What a client sends next: ``sequence`` is relative to the expected one."""
 
     kind: str
     producer_id: int
@@ -49,7 +49,7 @@ sent = st.builds(
 
 
 class Clients:
-    """Batches as the clients of one log send them, who do not wait for answers."""
+    """The batches that the clients of one log send without waiting for answers."""
 
     def __init__(self) -> None:
         self._next: dict[tuple[int, int], int] = {}
@@ -76,7 +76,7 @@ class Clients:
 
 
 def requests(log: PartitionLog, what: list[Sent], clients: Clients) -> list[AppendRequest]:
-    """With the guards of verifications that were begun before any of them is appended."""
+    """Make requests with the guards of verifications that began before the first append."""
     found = []
     for each in what:
         guard = 0
@@ -89,7 +89,7 @@ def requests(log: PartitionLog, what: list[Sent], clients: Clients) -> list[Appe
 
 
 def verify(log: PartitionLog, what: list[Sent]) -> None:
-    """Ask the coordinator about transactions that begin in a call."""
+    """Verify transactions that begin in a call."""
     for each in what:
         entry = log.producers.entry(each.producer_id)
         if each.kind == "transactional" and (entry is None or entry.producer_epoch <= each.epoch):

@@ -1,7 +1,5 @@
-"""Compaction changes nothing that counts: the last committed value of each key, what is known of producers,
-where the log ends; also when it is opened again, with or without what was derived from the log. And a
-directory that was compacted is sound.
-"""
+"""Compaction keeps the last committed value of each key, the state of producers and the log end; also when
+the log is opened again, with or without derived files. verify finds nothing in a compacted directory."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ step = st.one_of(
 
 
 class Run:
-    """Steps on a log; each cleaning is compared with what was before it."""
+    """Applies steps to a log; compares the log before and after each cleaning."""
 
     def __init__(self, segment_bytes: int) -> None:
         self.log = CompactedLog(segment_bytes=segment_bytes)
@@ -67,10 +65,10 @@ class Run:
         self.check_stable()
 
     def check_stable(self) -> None:
-        """What is clean stays what it is, but for tombstones whose time has come."""
-        left = [each for each in self.log.records() if each[2] is not None]
+        """A clean log stays as it is, except for tombstones past their retention."""
+        left = [record for record in self.log.records() if record[2] is not None]
         self.log.clean()
-        assert [each for each in self.log.records() if each[2] is not None] == left
+        assert [record for record in self.log.records() if record[2] is not None] == left
 
     def check_restart(self, *, clean: bool) -> None:
         before = self.log.view(), self.log.producers(), self.log.log.log_end_offset
@@ -104,7 +102,8 @@ def test_a_compacted_directory_is_sound(steps: list[tuple[object, ...]], segment
 
 
 def findings(files: DataFiles) -> list[str]:
-    """What ``verify`` finds in a partition, but for what its data directory has not."""
+    """Return what ``verify`` finds in a partition, except for files that the test's directory does not
+    have."""
     with tempfile.TemporaryDirectory() as path:
         target = Path(path, "t-0")
         target.mkdir()
@@ -113,4 +112,4 @@ def findings(files: DataFiles) -> list[str]:
         report = verify(LogDir(path), level="records")
     assert report.partitions == 1
     assert report.batches
-    return [str(each) for each in report.findings]
+    return [str(finding) for finding in report.findings]

@@ -1,5 +1,5 @@
-"""What the compiled encoder writes is what the model writes, byte for byte; our reader gives back the input;
-and what is changed in place is what would have been written that way from the start."""
+"""The compiled encoder writes the same bytes as the model, the reader returns the input, and a change in
+place gives the same bytes as encoding the changed batch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ fields = st.fixed_dictionaries(
 
 
 def as_tuples(records: list[PlainRecord]) -> list[Any]:
-    """Tuples with and without headers, names of headers as text where they are."""
+    """Convert to tuples, with and without headers; header names become text where they can."""
     return [
         (each.key, each.value, each.timestamp, [(name.decode(), value) for name, value in each.headers])
         if each.headers

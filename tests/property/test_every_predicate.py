@@ -1,5 +1,5 @@
-"""Every comparison with every value around those of a few records, and every pair of comparisons of offset
-and timestamp: the model's records are chosen, and the bounds are as narrow as a comparison allows."""
+"""Every comparison with every value near those of a few records, and every pair of comparisons of offset and
+timestamp: the chosen records are the model's, and the bounds are as narrow as a comparison allows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Tree = Any
 PARTITION = TopicPartition("orders", 1)
 BASE = 10
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
-# keys, values and headers that are null, empty, and next to one another in byte order
+# keys, values and headers that are null, empty, and adjacent in byte order
 RECORDS = [
     PlainRecord(None, b"", 5, [(b"h", None)]),
     PlainRecord(b"", None, 7, [(b"h", b"a"), (b"h", b"b")]),
@@ -83,7 +83,7 @@ def decoded() -> Any:
 
 
 def check(tree: Tree, columns: Any) -> None:
-    """Evaluation, planning and the way back from text agree with the model."""
+    """Evaluation, planning and the round trip through text agree with the model."""
     expected = [chosen(tree, row) for row in ROWS]
     predicate = parse_predicate(written(tree))
     bound = bind(predicate, PARTITION)
@@ -121,7 +121,8 @@ def test_every_pair_of_comparisons_with_offset_and_timestamp(join: str) -> None:
 
 @pytest.mark.parametrize("column", ["offset", "timestamp"])
 def test_the_bounds_of_one_comparison_hold_nothing_else(column: str) -> None:
-    """Where an interval can say it, a value lies within the bounds if, and only if, the comparison holds."""
+    """If an interval can represent the comparison, a value is within the bounds if, and only if, the
+    comparison is true."""
     window = range(-4, 12)
     for operator in (*COMPARISONS, "in"):
         for value in range(-2, 9):

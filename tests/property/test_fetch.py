@@ -1,5 +1,5 @@
-"""Every fetch of small logs with transactions: each offset, isolation level and size against the bytes of the
-segments and the obvious model of what a consumer makes of them."""
+"""Every fetch of small logs with transactions: each offset, isolation level and size, compared with the bytes
+of the segments and with a simple model of the consumer."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ STEPS = st.one_of(
 
 
 class Placed(NamedTuple):
-    """A batch and the segment that it is in."""
+    """A batch and its segment."""
 
     base: int
     header: BatchHeader
 
 
 class Files:
-    """A log as its ``.log`` files have it."""
+    """A log as its ``.log`` files."""
 
     def __init__(self, log: Log) -> None:
         segments = [each for each in log.log.segments if each.size]
@@ -60,23 +60,23 @@ class Files:
     def part(
         self, offset: int, limit: int, max_bytes: int, at_least_one: bool
     ) -> tuple[int, int, bytes] | None:
-        """Segment, position and bytes of the answer."""
-        behind = [each for each in self.batches if each.header.last_offset >= offset]
+        """Return the segment, the position and the bytes of the answer."""
+        behind = [batch for batch in self.batches if batch.header.last_offset >= offset]
         if not behind or behind[0].header.last_offset >= limit:
             return None
         base, first = behind[0]
         wanted = max(max_bytes, first.size) if at_least_one else max_bytes
         ends = [
-            each.header.position + each.header.size
-            for each in self.batches
-            if each.base == base and each.header.last_offset < limit
+            batch.header.position + batch.header.size
+            for batch in self.batches
+            if batch.base == base and batch.header.last_offset < limit
         ]
         end = min(first.position + wanted, max(ends))
         return (base, first.position, self.contents[base][first.position : end]) if wanted else None
 
 
 def _ended(headers: list[BatchHeader]) -> list[AbortedTxn]:
-    """Transactions that have ended, committed ones as if they were aborted."""
+    """Return the completed transactions, committed ones as if they were aborted."""
     return aborted_in([each._replace(control_type=0) if each.control_type == 1 else each for each in headers])
 
 
@@ -149,6 +149,6 @@ def check(
     assert told == sorted(told, key=lambda each: each.first_offset)
     assert set(exact) <= set(told) <= {each for each in files.aborted if each.last_offset >= offset}
     if headers and (whole == len(found) == headers[0].size or behind == limit):
-        assert set(told) == set(exact)  # where the slice ends is known
+        assert set(told) == set(exact)  # the end of the slice is known
     seen = [list(fetch(found, headers, offset, limit, each)) for each in (told, exact)]
     assert seen[0] == seen[1]

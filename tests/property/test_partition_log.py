@@ -1,4 +1,4 @@
-"""Random lives of a partition log against its model; and that the comparison finds what is planted."""
+"""Random runs of a partition log, compared with its model; planted faults are found by the comparison."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from txnkafka.storage.log.txn_index_file import TxnIndexFile
 from txnkafka.storage.log.verification import VerificationState
 
 EXAMPLES, STEPS = 200, 40
-# a failure is told as it was found: making it smaller takes minutes
+# failures are reported without shrinking, which takes minutes
 PHASES = list(Phase) if LONG else [Phase.explicit, Phase.reuse, Phase.generate]
 COMMON = settings(stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck))
 LIVES = settings(COMMON, max_examples=20 * EXAMPLES if LONG else EXAMPLES, phases=PHASES)
-# the first failure ends it, and its place does not matter
+# the first failure ends the run, without shrinking
 UNTIL_FOUND = settings(COMMON, max_examples=EXAMPLES, phases=[Phase.generate], database=None)
 
 
 @seed(1)
 class SameLives(PartitionLogMachine):
-    """The lives that `make test` tries, and in which every planted fault must be found: a proof for more
-    lives, or for others, says nothing about these. `make long` tries new ones."""
+    """The runs of `make test`, in which every planted fault must be found: finding it in more or other runs
+    proves nothing about these. `make long` tries new ones."""
 
 
 def test_a_log_lives_as_its_model() -> None:
     run_state_machine_as_test(PartitionLogMachine if LONG else SameLives, settings=LIVES)
 
 
-# Planted faults: where, what is there instead of the method, which gets it as its first argument.
+# Planted faults: a class, a method, and its replacement, which gets the method as its first argument.
 
 Replacement = Callable[..., Any]
 
@@ -52,7 +52,7 @@ def named_at_once(original: Replacement, local: LocalLog, *arguments: Any) -> No
 
 
 def nothing(original: Replacement, *arguments: Any, **named: Any) -> bool:
-    """The call is forgotten."""
+    """Do not call the method."""
     return False
 
 
@@ -63,7 +63,7 @@ def one_less(original: Replacement, segment: LogSegment, position: int, offset: 
 
 
 def stale(original: Replacement, snapshots: ProducerSnapshots, offset: int, content: bytes) -> None:
-    """KAFKA-6683: the state of another moment."""
+    """KAFKA-6683: write an older state."""
     newest = snapshots.newest(offset)
     original(snapshots, offset, content if newest is None else snapshots.read(newest))
 

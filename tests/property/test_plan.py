@@ -1,6 +1,6 @@
-"""Spark's plan over random logs: pure, and cut wherever you like it gives the rows that a consumer gets.
+"""Spark's plan over random logs: it is deterministic, and any division into tasks gives a consumer's rows.
 
-The model is the list of steps that wrote the log: it knows of each record whether its transaction was
+The model is the list of steps that wrote the log: it has, for each record, whether its transaction was
 committed, and where the oldest open one began.
 """
 
@@ -33,7 +33,7 @@ NO_TRANSACTION = -1
 
 
 class Step(NamedTuple):
-    """``data`` of a producer, its ``commit`` or ``abort``, or ``roll``: the next segment begins."""
+    """``data`` of a producer, its ``commit`` or ``abort``, or ``roll``: a new segment."""
 
     kind: str
     producer_id: int = NO_TRANSACTION
@@ -54,12 +54,12 @@ class Row(NamedTuple):
 
 
 def timestamp_of(offset: int) -> int:
-    """Times go up and down, as producers' clocks do."""
+    """Timestamps go up and down, as the clocks of producers do."""
     return 100 * (offset // 5) + 7 * offset % 11
 
 
 class Log:
-    """The bytes of each segment, and of each record whether its transaction was committed (None: open)."""
+    """The bytes of each segment, and for each record whether its transaction was committed (None: open)."""
 
     def __init__(self, written: list[Step]) -> None:
         self.segments: dict[int, list[bytes]] = {0: []}
@@ -106,7 +106,7 @@ class Log:
         self.segments.setdefault(self.end, [])
 
     def seen(self, level: str, start: int, end: int) -> list[Row]:
-        """What a consumer gets of [start, end)."""
+        """Return the rows that a consumer gets of [start, end)."""
         wanted = [start <= row.offset < end for row in self.rows]
         if level == "read_committed":
             stable = min((self.rows[each[0]].offset for each in self.open.values()), default=self.end)

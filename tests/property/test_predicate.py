@@ -1,5 +1,5 @@
-"""Predicates: text to tree to columns chooses the records that SQL's rules choose, and what planning
-concludes from a predicate never leaves one of them out."""
+"""Predicates: parsed from text and evaluated on columns, they choose the records that SQL's rules choose, and
+planning never skips one of them."""
 
 from __future__ import annotations
 

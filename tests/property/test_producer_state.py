@@ -1,4 +1,5 @@
-"""Replays of random histories against the slow model: from headers, from any snapshot, with anomalies."""
+"""Replays of random histories, compared with the slow model: from headers, from any snapshot, with
+anomalies."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ sequences = st.one_of(st.integers(0, 20), st.integers(2**31 - 4, 2**31 - 1))
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[BatchHeader]:
-    """Batches of a few producers, as wild as a replica may be sent, in one log without holes."""
+    """Generate batches of a few producers, including sequences that only a replica accepts, in one log
+    without gaps."""
     batches: list[BatchHeader] = []
     offset = draw(st.sampled_from([0, 7, 2**33]))
     for _ in range(draw(st.integers(0, 25))):
@@ -76,7 +78,7 @@ def test_any_snapshot_and_the_rest_give_the_same_state(batches: list[BatchHeader
 
 @given(histories(), st.lists(st.integers(0, 25), max_size=3))
 def test_segments_do_not_matter(batches: list[BatchHeader], cuts: list[int]) -> None:
-    """Nor does it matter for the state whether anomalies are told."""
+    """The state does not depend on whether anomalies are reported, either."""
     table, completed = ProducerTable(), list[CompletedTxn]()
     anomalies, told_at_once = list[tuple[str, int, str]](), list[tuple[str, int, str]]()
     for begin, end in pairwise([0, *sorted(min(cut, len(batches)) for cut in cuts), len(batches)]):
@@ -90,9 +92,9 @@ def test_segments_do_not_matter(batches: list[BatchHeader], cuts: list[int]) -> 
 
 
 def expected_anomalies(batches: list[BatchHeader]) -> list[tuple[int, str]]:
-    """By what the model knows before each batch; the logs of ``histories`` have no holes."""
+    """Return the anomalies by the model's state before each batch; the logs of ``histories`` have no gaps."""
     model, told = ProducerStateManager(), list[tuple[int, str]]()
-    begun: dict[int, int] = {}  # epoch of a producer whose sequences are known to begin with 0
+    begun: dict[int, int] = {}  # epochs of producers whose sequences are known to begin with 0
     for number, batch in enumerate(batches):
         entry = model.entries.get(batch.producer_id)
         if entry is not None:

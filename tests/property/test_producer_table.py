@@ -1,7 +1,7 @@
-"""The compiled producer table against the model: what is refused and known, through restarts and eviction.
+"""The compiled producer table, compared with the model: refusals and state, through restarts and eviction.
 
-The machine does what a log does: check, write, append; after a restart it looks for older batches where the
-table asks for it. The model never restarts, so both agree only if nothing that decides is lost.
+The machine does what a log does: check, write, append; after a restart it looks for older batches when the
+table requests it. The model never restarts, so the two agree only if no relevant state is lost.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def expected(found: int | CachedBatch) -> int | tuple[int, int, int]:
 
 
 class Appends(RuleBasedStateMachine):
-    """One partition with a few producers that often do what they should."""
+    """One partition with a few producers that mostly send valid sequences."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Appends(RuleBasedStateMachine):
         pending=st.sampled_from([None, None, 0, 5]), bump=st.booleans(),
     )  # fmt: skip
     def produce(self, producer_id: int, epoch: int, behind: int, records: int, **more: Any) -> None:
-        """Sequences that follow, repeat one of the last batches, or neither."""
+        """Send a sequence that follows, repeats one of the last batches, or neither."""
         known = known_of(self.model, producer_id)
         sequence = (known[-1].last_sequence + 1) & LARGEST if known else 0
         if 0 < behind <= len(known):
@@ -127,11 +127,11 @@ class Appends(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """Completed transactions are below the high watermark then."""
+        """Restart; completed transactions are below the high watermark then."""
         self.table.load(self.table.snapshot(), now_ms=0, expiration_ms=NEVER)
         self.model.completed.clear()
         for entry in self.model.entries.values():
-            # a snapshot has no other timestamp for the last batch than the producer's
+            # a snapshot has one timestamp for a producer and its last batch
             if entry.batches:
                 entry.batches[-1] = entry.batches[-1]._replace(timestamp=entry.last_timestamp)
 
@@ -158,13 +158,13 @@ class Appends(RuleBasedStateMachine):
     def _forget(self, producer_ids: list[int]) -> None:
         for producer_id in producer_ids:
             del self.model.entries[producer_id]
-        # What is forgotten must not be found in the log again: the model has no log.
+        # Batches of dropped producers must not be found in the log again: the model has no log.
         kept = [each for each in scan(self.log) if each.producer_id not in producer_ids]
         self.log = bytearray().join(self.log[each.position : each.position + each.size] for each in kept)
 
     @rule(first=st.sampled_from([10, 1000]), number=st.sampled_from([1, 30, 300]))
     def crowd(self, first: int, number: int) -> None:
-        """Many producers, so that memory grows and places change."""
+        """Add many producers, so that the table grows and entries move."""
         headers = []
         for i in range(number):
             fields = {"sequence": 3, "transactional": i % 7 == 0, "max_timestamp": 999 + i % 3}

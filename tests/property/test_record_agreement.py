@@ -1,8 +1,8 @@
-"""The compiled reader and the independent one agree: on batches, on records, on what is refused and where.
+"""The compiled reader and the independent one agree: on batches, on records, on refusals and their positions.
 
-Batches are made of everything a header can say, then bytes of their records are changed and the CRC is made
-right again, so that the walk over the records is what must notice. Offsets grow from batch to batch: what
-goes back is not a matter of decoding.
+Batches have random values in all header fields; then bytes of their records are changed and the CRC is
+corrected, so that only the walk over the records can detect the damage. Offsets grow from batch to batch:
+their order is not checked by decoding.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def logs(draw: st.DrawFn) -> bytes:
 
 
 def compiled(log: bytes, *, chunk_bytes: int) -> Outcome:
-    """All records up to the first damaged batch, and the position of that one."""
+    """Return all records before the first damaged batch, and the position of that batch."""
     index, source, records = scan(log), memoryview(log), []
     selected = SelectedBatches(
         lambda at, size: source[at : at + size], index, bytearray([WHOLE]) * len(index)

@@ -1,4 +1,4 @@
-"""A plan that goes on from a checkpoint is the rest of the plan of the whole log, wherever it was cut."""
+"""A plan that resumes from a checkpoint is the rest of the plan of the whole log, wherever it resumes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ NO_TRANSACTION = -1
 
 
 class Step(NamedTuple):
-    """``data`` of a producer, its ``commit`` or ``abort``, ``roll``: the next segment begins, ``gap``: some
-    offsets are missing, as the cleaner leaves them, ``hole``: a segment is missing, ``moved``: data whose
-    base offset is damaged by ``count``, ``flipped``: data with a wrong CRC."""
+    """``data`` of a producer, its ``commit`` or ``abort``, ``roll``: a new segment, ``gap``: missing offsets
+    as after compaction, ``hole``: a missing segment, ``moved``: data whose base offset is damaged by
+    ``count``, ``flipped``: data with a wrong CRC."""
 
     kind: str
     producer_id: int = NO_TRANSACTION
@@ -55,7 +55,7 @@ damaged_steps = (
 
 
 def written(steps: list[Step]) -> list[dict[int, bytes]]:
-    """The segments of the log behind every step that changes it, by base offset."""
+    """Return the segments of the log after every step that changes it, by base offset."""
     segments, offset, base = {0: b""}, 0, 0
     states = [dict(segments)]
     for step in steps:
@@ -104,16 +104,16 @@ class Disk:
         self.snapshots: dict[int, bytes] = {}
 
     def take_snapshot(self, base_offset: int) -> None:
-        """A segment begins: the state of producers in front of it."""
+        """Take a snapshot of the producers at the beginning of a segment."""
         found = LogDir(str(self.root)).partition("t", 0).producers(now_ms=2000)
         self.snapshots[base_offset] = write_snapshot(tuple(entry) for entry in found)
 
     def note_cleaning(self) -> None:
-        """All that ever comes was cleaned."""
+        """Mark all offsets as cleaned, also later ones."""
         (self.root / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 1000000\n")
 
     def hold(self, segments: dict[int, bytes]) -> None:
-        """The segments that are there from now on, with the snapshots that were written when they began."""
+        """Replace the segments, with the snapshots that were written at their beginnings."""
         names = {f"{base:020}.log": content for base, content in segments.items()}
         names |= {f"{base:020}.snapshot": self.snapshots[base] for base in segments if base in self.snapshots}
         for path in self.folder.iterdir():
@@ -125,7 +125,7 @@ class Disk:
     def plan(
         self, request: ReadRequest, checkpoint: PlanCheckpoint | None = None, unit_bytes: int = 1
     ) -> ResumablePlan:
-        """A plan, with a checkpoint that was in another process."""
+        """Plan with a checkpoint from another process."""
         marker = self.root / ".kafka_cleanshutdown"
         marker.unlink(missing_ok=True)
         if self.clean:
@@ -139,7 +139,7 @@ class Disk:
 
 
 def pieces(plans: list[ResumablePlan]) -> dict[tuple[str, int, int], tuple[Any, ...]]:
-    """What plans read of each batch: with units of one byte every batch is in units of its own."""
+    """Return what the plans read of each batch; with units of one byte every batch has its own units."""
     found: dict[tuple[str, int, int], tuple[set[int], set[Any], set[Any]]] = {}
     for unit in (unit for plan in plans for unit in plan.units):
         key = (unit.path, unit.start_position, unit.end_position)
@@ -153,21 +153,21 @@ def pieces(plans: list[ResumablePlan]) -> dict[tuple[str, int, int], tuple[Any, 
 
 
 def assert_same(plans: list[ResumablePlan], whole: ResumablePlan) -> None:
-    """Plans one behind the other are the plan of the whole."""
+    """Consecutive plans together are the plan of the whole log."""
     assert pieces(plans) == pieces([whole])
-    assert [each for plan in plans for each in plan.transactions] == whole.transactions
-    assert {each for plan in plans for each in plan.findings} == set(whole.findings)
+    assert [transaction for plan in plans for transaction in plan.transactions] == whole.transactions
+    assert {finding for plan in plans for finding in plan.findings} == set(whole.findings)
     assert plans[-1].last_stable_offset == whole.last_stable_offset
     last, expected = plans[-1].checkpoint, whole.checkpoint
     assert last.next_offset == expected.next_offset
     assert last.seen == expected.seen
     if last.planned is not None and expected.planned is not None:
-        # a pass that has seen what follows may know of gaps behind the point
+        # a pass that read later data may know of gaps above the point
         assert last.planned._replace(has_gaps=True) == expected.planned._replace(has_gaps=True)
 
 
 def torn(state: dict[int, bytes], following: dict[int, bytes]) -> dict[int, bytes]:
-    """A broker is about to append: the next batch is there in part."""
+    """The broker is in the middle of an append: a part of the next batch is in the file."""
     last = max(state)
     return state | {last: following[last][: len(state[last]) + 30]}
 

@@ -1,8 +1,8 @@
 """Every small log: all interleavings of a few producers, and all offsets at which a reader begins and stops.
 
-What a reader sees is that of the consumer's rules (tests/models/fetch_filter.py), and where the last stable
-offset stands, and which producers are known, follows from the whole log (tests/models/producer_state.py),
-whichever snapshots are there and however much of the log was deleted.
+The visible records follow the consumer's rules (tests/models/fetch_filter.py). The last stable offset and the
+producers follow from the whole log (tests/models/producer_state.py), whichever snapshots exist and however
+much of the log was deleted.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ WHOLE, BOUNDED = 1, 2
 
 
 class Step(NamedTuple):
-    """A batch: of a producer (PLAIN: of none), data (``commit`` None) or an end marker."""
+    """A batch of a producer (PLAIN: without one): data (``commit`` None) or an end marker."""
 
     producer: int
     commit: bool | None = None
 
 
 def logs(length: int, producers: int, so_far: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
-    """All logs of up to ``length`` batches; producers are numbered in the order in which they appear, and
-    only transactions with data end."""
+    """Generate all logs of up to ``length`` batches; producers are numbered in the order of their first
+    batches, and only transactions with data end."""
     if so_far:
         yield so_far
     if len(so_far) == length:
@@ -66,7 +66,8 @@ def encoded(step: Step, offset: int, count: int, sequence: int) -> bytes:
 
 
 def batches_of(steps: tuple[Step, ...], longer: int) -> list[bytes]:
-    """Batches have one and two records by turns; ``longer`` is 0 or 1: whose turn it is first."""
+    """Encode the steps as batches of one and two records in turn; ``longer`` is 0 or 1 and selects which
+    comes first."""
     found, offset, sequences = list[bytes](), 0, dict[int, int]()
     for i, step in enumerate(steps):
         count = 1 if step.commit is not None else 1 + (i + longer) % 2
@@ -79,7 +80,7 @@ def batches_of(steps: tuple[Step, ...], longer: int) -> list[bytes]:
 
 
 def undecided(headers: list[BatchHeader]) -> list[AbortedTxn]:
-    """Open transactions as if they were aborted at the log's end: nobody may see them either."""
+    """Return open transactions as if they were aborted at the log end: their records are invisible, too."""
     first: dict[int, int] = {}
     for header in headers:
         if header.producer_id >= 0 and header.control_type in (0, 1):
@@ -90,7 +91,7 @@ def undecided(headers: list[BatchHeader]) -> list[AbortedTxn]:
 
 
 def selected(index: BatchIndex, selection: bytearray, start: int, end: int) -> list[int]:
-    """The offsets that a decoder returns for it."""
+    """Return the offsets that a decoder returns for the selection."""
     found: list[int] = []
     for i, kind in enumerate(selection):
         offsets = range(index.base_offset[i], index.last_offset[i] + 1)
@@ -145,7 +146,7 @@ def _check_contained(
 
 
 class Deleted(NamedTuple):
-    """How much of a log is left: offsets below ``log_start`` are deleted, and segments below ``first``."""
+    """The rest of a log: offsets below ``log_start`` are deleted, and segments below ``first``."""
 
     first: int
     log_start: int
@@ -166,7 +167,8 @@ def view_of(
     left: Deleted,
     snapshots: dict[int, bytes],
 ) -> PartitionView:
-    """A log whose segments begin with batch 0 and with the batches ``splits``, and these snapshot files."""
+    """Open a log whose segments begin with batch 0 and with the batches ``splits``, with these snapshot
+    files."""
     files = MemoryFiles()
     files.make_directory("/data")
     files.make_directory("/data/t-0")
@@ -187,10 +189,10 @@ def view_of(
 def check(
     view: PartitionView, headers: list[BatchHeader], left: Deleted, told: object, *, known_from: int = 0
 ) -> None:
-    """Against the state that the log from offset ``known_from`` on gives. A transaction whose beginning is
-    deleted holds the log start, or the batch that contains it."""
+    """Compare with the state that follows from the log above offset ``known_from``. A transaction whose first
+    data is deleted begins at the log start, or at the batch that contains it."""
     end = headers[-1].last_offset + 1
-    ongoing = state_below([each for each in headers if each.base_offset >= known_from], end).ongoing
+    ongoing = state_below([header for header in headers if header.base_offset >= known_from], end).ongoing
     expected = sorted((max(first, left.log_start), producer) for first, producer in ongoing.items())
     stable = min([first for first, _ in expected], default=end)
     if stable <= left.log_start:
@@ -206,8 +208,8 @@ def damaged(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("longer", [0, 1])
 def test_the_last_stable_offset_with_every_snapshot(longer: int) -> None:
-    """At every offset between batches, before or behind the log start; alone, beside an older one, below a
-    newer one that is damaged."""
+    """Tests snapshots at every offset between batches, below and above the log start; alone, with an older
+    one, and with a newer one that is damaged."""
     seen = 0
     for steps in logs(5 if LONG else 4, 2):
         batches = batches_of(steps, longer)
@@ -220,7 +222,7 @@ def test_the_last_stable_offset_with_every_snapshot(longer: int) -> None:
         for log_start in range(end):
             kept = [offset for offset in offsets if offset >= log_start]
             left = Deleted(0, log_start)
-            # a broker that finds no snapshot begins with the segment of the log start
+            # a broker without a snapshot begins with the segment of the log start
             known_from = second if log_start >= second else 0
             unknown = [{}, *({each: files[each]} for each in offsets if each < log_start)]
             unknown += [{each: damaged(files[each])} for each in kept]
@@ -243,14 +245,13 @@ def test_the_last_stable_offset_with_every_snapshot(longer: int) -> None:
 
 
 def test_the_producers_with_every_snapshot() -> None:
-    """A snapshot may lie anywhere in the log: what is behind it comes from the log, however many segments
-    that are."""
+    """The state after the snapshot is replayed from the log, across any number of segments."""
     for steps in logs(5 if LONG else 4, 2):
         batches = batches_of(steps, 1)
         headers, _, _ = scan_log(b"".join(batches))
         end = headers[-1].last_offset + 1
         expected = state_below(headers, end).rows()
-        offsets = [each.base_offset for each in headers] + [end]
+        offsets = [header.base_offset for header in headers] + [end]
         segments = [*combinations(range(1, len(batches)), 1), *combinations(range(1, len(batches)), 2)]
         for splits, offset in product(segments, offsets):
             content = write_snapshot(state_below(headers, offset).rows())

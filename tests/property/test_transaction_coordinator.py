@@ -1,4 +1,5 @@
-"""Random requests against the obvious model: the same answers, states and markers; and after a reload."""
+"""Random requests, compared with the simple model: the same answers, states and markers, also after a
+reload."""
 
 from __future__ import annotations
 
@@ -45,13 +46,13 @@ steps = st.lists(
 
 @dataclass
 class Both:
-    """The coordinator and the model, and what each did."""
+    """The coordinator and the model, with the results of each."""
 
     world: World
     model: Coordinator
 
     def identity(self, name: str, kind: str) -> tuple[int, int]:
-        """Producer id and epoch that a request comes with."""
+        """Return the producer id and the epoch of a request."""
         it = self.model.ids.get(name) or Id(77, 0)
         return {
             "mine": (it.producer, it.epoch),
@@ -129,7 +130,7 @@ def modelled(metadata: TransactionMetadata) -> Id:
 
 
 def started(version: int, epoch: int) -> Both:
-    """Id "a" is there at an epoch, as another coordinator has left it."""
+    """Create both with id "a" at an epoch, as left by another coordinator."""
     both = Both(World(version=version), Coordinator(version))
     both.world.host.partitions = {}
     both.world.host.partitions.update({name: Partition() for name in PARTITIONS})
@@ -149,7 +150,7 @@ def started(version: int, epoch: int) -> Both:
 
 
 def reloaded(world: World, length: int, number: int) -> dict[str, TransactionMetadata]:
-    """The state after so many records of a log."""
+    """Return the state after a number of records of a log."""
     state = TransactionPartition(0)
     for record in loaded_records(world.host.state_logs[number].entries[:length])[0]:
         state.replay(record)
@@ -173,7 +174,7 @@ def test_the_same_as_the_model(requests: list[Any], version: int, epoch: int) ->
 def test_at_every_record_a_reload_gives_the_state_that_was(
     requests: list[Any], version: int, epoch: int
 ) -> None:
-    """Every field, the last epoch with it, behind every record as it takes effect."""
+    """Compares every field, including the last epoch, after every record when it takes effect."""
     both = started(version, epoch)
     world, states = both.world, both.world.coordinator.partitions
     snapshots = [(number, *watched(world, number)) for number in states]
@@ -192,7 +193,7 @@ def test_at_every_record_a_reload_gives_the_state_that_was(
 
 
 def watched(world: World, number: int) -> tuple[int, list[dict[str, TransactionMetadata]]]:
-    """How many records the log has, and a list that grows by the state behind every further one."""
+    """Return the number of records of the log, and a list that gets the state after each later one."""
     state, taken = world.coordinator.partitions[number], list[dict[str, TransactionMetadata]]()
     replay = state.replay
 

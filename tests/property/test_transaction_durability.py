@@ -1,6 +1,7 @@
-"""Crashes and failed flushes at any moment, any part of what is not durable lost: promises still hold.
+"""Crashes and failed flushes at any moment, which lose any part of the data that is not durable: all promises
+are kept.
 
-The order of what becomes durable is the coordinator's. Each way to get it wrong is planted once, and must be
+The order in which data becomes durable is the coordinator's. Each wrong order is planted once, and must be
 found by the same checks.
 """
 
@@ -32,7 +33,7 @@ FAULTS = ("data", "prepare", "markers", "ongoing")
 
 
 class Run:
-    """Clients, one server after the other, and what they may do, all by one seed."""
+    """Clients, consecutive servers, and their random steps, all from one seed."""
 
     def __init__(self, seed: int, fault: str = "") -> None:
         self.chance = random.Random(seed)
@@ -48,7 +49,7 @@ class Run:
             self.start_late("a", self.chance.randrange(32760, 32767))
 
     def start_late(self, name: str, epoch: int) -> None:
-        """The id has had many transactions."""
+        """Start with an id that had many transactions before."""
         world = self.world
         world.init(name)
         number = world.coordinator.partition_of(name)
@@ -83,7 +84,7 @@ class Run:
         self.world = World(logs, partitions, version=version, first_producer_id=first_id, fault=self.fault)
         self.world.host.now_ms = now
         self.settle()
-        self.abort_what_nobody_knows()
+        self.abort_unknown_transactions()
         for client in self.clients:
             client.reconnect(self.world.host, self.chance.random() < 0.7)
 
@@ -92,8 +93,9 @@ class Run:
             self.world.host.settle()
             self.world.advance(100)
 
-    def abort_what_nobody_knows(self) -> None:
-        """What a broker does after an unclean start with transactions that the coordinator does not have."""
+    def abort_unknown_transactions(self) -> None:
+        """Abort the transactions that the coordinator does not have, as a broker does after an unclean
+        start."""
         known = {
             each
             for state in self.world.coordinator.partitions.values()
@@ -106,7 +108,7 @@ class Run:
             log.flush()
 
     def check_state(self) -> None:
-        """The state is what a reload of the durable records gives."""
+        """The state equals a reload of the durable records."""
         if self.fault:
             return
         for number, log in enumerate(self.world.host.state_logs):
@@ -116,7 +118,7 @@ class Run:
             assert self.world.coordinator.partitions[number].metadata == loaded
 
     def fault_found(self) -> str | None:
-        """Settle, end what is open by its timeout, and look at what a reader sees."""
+        """Settle, let open transactions time out, and check what a reader sees."""
         self.settle()
         self.world.host.now_ms += 10**6
         for _ in range(3):
@@ -168,7 +170,7 @@ def test_a_step_that_counts_before_it_is_durable_is_found(fault: str) -> None:
 
 
 def test_complete_need_not_be_durable_before_what_follows_it() -> None:
-    """Only appended: see ``TransactionCoordinator``."""
+    """COMPLETE_* is only appended: see ``TransactionCoordinator``."""
     assert not any(outcome(seed, "complete") for seed in range(200))
 
 
@@ -186,7 +188,7 @@ def test_a_request_that_does_not_wait_for_complete_is_found(monkeypatch: pytest.
     assert any(outcome(seed) for seed in range(400))
 
 
-def test_data_that_no_coordinator_knows_and_nobody_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_of_a_transaction_that_is_never_aborted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Partition, "abort_open", lambda *_: None)
     found = {outcome(seed) for seed in range(200)}
     assert "a transaction hangs" in found

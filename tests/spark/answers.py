@@ -1,4 +1,5 @@
-"""Rows of Spark in the form of the golden cases' expected lines. Workers import it, so it loads little."""
+"""Converts rows of Spark to the format of the golden cases' expected lines. Workers import it, so it imports
+little."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ ALL_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "tim
 
 
 def expected_lines(case: Case, partition: TopicPartition, level: str) -> list[Json]:
-    """What the consumer got; Spark's Kafka source has no column for the leader epoch."""
+    """Return what the consumer got, without the leader epoch, for which Spark's Kafka source has no
+    column."""
     return without_leader_epoch(case.expected_records(partition, level))
 
 
@@ -32,7 +34,7 @@ def without_leader_epoch(records: list[Json]) -> list[Json]:
 
 
 def line(row: Mapping[str, Any], timestamp: int) -> Json:
-    """A row with all columns, and its timestamp in milliseconds."""
+    """Return a row with all columns, and its timestamp in milliseconds."""
     return {
         "offset": row["offset"],
         "timestamp": timestamp,
@@ -48,7 +50,7 @@ def _base64(content: bytes | bytearray | None) -> str | None:
 
 
 class TablePart(NamedTuple):
-    """One planned task of one table of one directory; ``name`` is whatever the test calls it."""
+    """One planned task of one table of one directory; ``name`` is chosen by the test."""
 
     name: Hashable
     table: str
@@ -57,7 +59,7 @@ class TablePart(NamedTuple):
 
 
 def planned(name: Hashable, table: str, path: str, **reading: Any) -> list[TablePart]:
-    """The tasks that read a table; ``count`` is one here."""
+    """Plan the tasks that read a table; ``count`` is one here."""
     from txnkafka.spark.tables import TABLES
     from txnkafka.spark.tables.partition_tasks import plan_partitions
 
@@ -67,7 +69,7 @@ def planned(name: Hashable, table: str, path: str, **reading: Any) -> list[Table
 
 
 def rows_of(parts: Iterable[TablePart]) -> Iterator[tuple[Hashable, str, Json]]:
-    """(name, table, row) of planned tasks; runs in the worker. Timestamps in milliseconds."""
+    """Yield (name, table, row) of planned tasks; runs in the worker. Timestamps in milliseconds."""
     for name, table, task, options in parts:
         yield from ((name, table, row) for row in _rows(table, task, options))
 
@@ -85,7 +87,7 @@ def _rows(table: str, task: object, options: ReadOptions) -> Iterator[Json]:
 
 
 def in_milliseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Timestamps as numbers."""
+    """Convert timestamps to numbers."""
     import pyarrow as pa
     import pyarrow.compute
 

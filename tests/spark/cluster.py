@@ -1,8 +1,8 @@
 """Driver programs on ``local-cluster[2,1,1024]``: two executors, each a process with its own Python workers.
 
-A driver is a process of its own too, because a process has one Spark session. It gets the checkout through
-its own ``sys.path``, not through the environment, which executors would inherit.
-The Python that executors run has what reading needs, but no txnkafka. It is made once, under build/.
+A driver is a separate process, too, because a process has one Spark session. It gets the checkout through its
+own ``sys.path``, not through the environment, which executors would inherit. The Python of the executors has
+the libraries for reading, but no txnkafka. It is made once, under build/.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TIMEOUT = 300
 
 
 def executor_python() -> Path:
-    """An interpreter with the libraries in the versions of this one, without txnkafka and pyspark."""
+    """Return an interpreter with the libraries in the versions of this one, without txnkafka and pyspark."""
     wanted = [f"{name}=={version(name)}" for name in LIBRARIES]
     name = "-".join(
         ["executors", sys.implementation.cache_tag, *(each.partition("==")[2] for each in wanted)]
@@ -38,7 +38,7 @@ def executor_python() -> Path:
 
 
 def pip_python(folder: Path) -> Path:
-    """The same with txnkafka installed from a wheel: that which is tested, or one of the checkout."""
+    """Return the same with txnkafka installed from a wheel: the one under test, or one of the checkout."""
     python = _environment(folder)
     site = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[0])"], text=True)
     libraries = executor_python().parent.parent / Path(site.strip()).relative_to(folder)
@@ -55,14 +55,14 @@ def _wheel(folder: Path) -> Path:
 
 
 def empty_python(folder: Path) -> Path:
-    """An interpreter without any library."""
+    """Return an interpreter without any library."""
     return _environment(folder)
 
 
 def _environment(folder: Path, *packages: str) -> Path:
     python = folder / "bin" / "python"
     if not python.exists():
-        # made beside it and renamed, so that half of one is never taken for a whole
+        # made beside it and renamed, so that an incomplete one is never used
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", fresh], check=True)
@@ -78,14 +78,14 @@ def _pip(python: Path, *arguments: str) -> None:
 
 
 def without_pythonpath() -> dict[str, str]:
-    """The environment, in which a checkout would count as installed."""
+    """Return the environment without PYTHONPATH, through which a checkout would count as installed."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def run_driver(
     program: Path, python: Path, folder: Path, *arguments: str, submit: tuple[str, ...] = ()
 ) -> Any:
-    """What ``program`` handed to ``finish``. ``submit`` are options of spark-submit."""
+    """Run a driver and return the argument of its ``finish``. ``submit`` are options of spark-submit."""
     environment = {
         **without_pythonpath(),
         "PYSPARK_PYTHON": str(python),
@@ -105,7 +105,7 @@ def run_driver(
 
 
 def spark_home(folder: Path) -> Path:
-    """Spark as pip installed it, but with a ``work`` directory of our own."""
+    """Return Spark as pip installed it, with a separate ``work`` directory."""
     home = folder / "spark"
     home.mkdir()
     for each in Path(pyspark.__file__).parent.iterdir():
@@ -115,7 +115,7 @@ def spark_home(folder: Path) -> Path:
 
 
 def session(**settings: str) -> SparkSession:
-    """For a driver: two executors of one core each."""
+    """Start the session of a driver: two executors of one core each."""
     builder = configure(SparkSession.builder.master("local-cluster[2,1,1024]").appName("txnkafka tests"))
     for name, value in {**SETTINGS, **settings}.items():
         builder = builder.config(name, value)

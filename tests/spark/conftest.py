@@ -39,12 +39,12 @@ SETTINGS = {
 
 @pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Two cores; a task may fail once."""
+    """Start a session with two cores; a task may fail once."""
     yield from spark_session(tmp_path_factory.mktemp("spark"))
 
 
 def spark_session(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    """A session that is stopped behind its use; one at a time."""
+    """Start a session and stop it after its use; one at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))  # workers import this package and these tests
         patch.delenv("SPARK_HOME", raising=False)

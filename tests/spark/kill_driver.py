@@ -41,7 +41,7 @@ class Killer(threading.Thread):
         self.found: dict[str, int] = {}
 
     def executors(self) -> list[int]:
-        """Executors that this driver started."""
+        """Return the executors that this driver started."""
         listed = subprocess.check_output(["ps", "-eo", "pid,ppid,args"], text=True).splitlines()[1:]
         rows = (line.split(None, 2) for line in listed)
         return [
@@ -61,7 +61,7 @@ class Killer(threading.Thread):
 
 
 def summary(batch: pa.RecordBatch) -> tuple[int, bytes, int]:
-    """Runs in the executors: the partition, its offsets, a checksum of its values."""
+    """Summarise a batch in the executors: the partition, its offsets, a checksum of its values."""
     values = b"".join(batch.column("value").to_pylist())
     return (
         batch.column("partition")[0].as_py(),
@@ -71,7 +71,7 @@ def summary(batch: pa.RecordBatch) -> tuple[int, bytes, int]:
 
 
 def by_batches(spark: SparkSession) -> Answer:
-    """Digests of the offsets of each partition, in the order in which they come, and of all values."""
+    """Compute digests of the offsets of each partition, in the order of arrival, and of all values."""
     found = txnkafka.spark.batches(spark, LOGS, max_bytes_per_partition=TASK_BYTES).map(summary).collect()
     offsets, values = defaultdict(hashlib.sha256), hashlib.sha256()
     for partition, each, checksum in found:
@@ -84,7 +84,7 @@ def by_batches(spark: SparkSession) -> Answer:
 
 
 def by_source(spark: SparkSession) -> Answer:
-    """Sums over the rows of each partition that change when one is lost, comes twice or is another."""
+    """Sum over the rows of each partition; the sums change when a row is lost, repeated or replaced."""
     frame = spark.read.format("txnkafka").option("maxBytesPerPartition", str(TASK_BYTES)).load(LOGS)
     sums = frame.groupBy("partition").agg(
         sf.count("*"),

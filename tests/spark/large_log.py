@@ -1,6 +1,6 @@
-"""A log of hundreds of megabytes in a moment: a few batches, encoded once, again and again.
+"""Writes a log of hundreds of megabytes quickly: repeats of a few batches that are encoded once.
 
-The base offset stands outside a batch's CRC, so that a copy of a batch elsewhere is a sound batch.
+The CRC does not cover the base offset, so a copy of a batch at another offset is valid.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from tests.models.builder import Batch, PlainRecord, end_marker
 
 __all__ = ["RECORDS", "committed_offsets", "write_large_log"]
 
-RECORDS = 400  # of a batch
+RECORDS = 400  # per batch
 VALUE_BYTES = 100
 COMMITTED, ABORTED = 1, 2  # producers
-# producer, or the producer whose transaction ends
+# producer; for a marker the producer whose transaction ends
 ROUND = (
     (COMMITTED, "data"),
     (ABORTED, "data"),
@@ -26,7 +26,7 @@ ROUND = (
 
 
 def _encoded(producer_id: int, what: str) -> tuple[bytes, int]:
-    """A batch and how many offsets it takes."""
+    """Encode a batch; return it with the number of its offsets."""
     fields = {"producer_id": producer_id, "producer_epoch": 0}
     if what != "data":
         return end_marker(int(what == "commit"), **fields), 1
@@ -37,7 +37,7 @@ def _encoded(producer_id: int, what: str) -> tuple[bytes, int]:
 
 
 def write_large_log(root: Path, partitions: int, segments: int, segment_bytes: int) -> int:
-    """Partitions t-0, t-1 …; returns the number of rounds in each of them."""
+    """Write partitions t-0, t-1 …; return the number of rounds in each of them."""
     batches = [_encoded(*each) for each in ROUND]
     rounds = segment_bytes // sum(len(content) for content, _ in batches)
     for partition in range(partitions):
@@ -53,7 +53,7 @@ def write_large_log(root: Path, partitions: int, segments: int, segment_bytes: i
 
 
 def committed_offsets(rounds: int) -> list[int]:
-    """The offsets that a read_committed consumer gets of one partition."""
+    """Return the offsets that a read_committed consumer gets of one partition."""
     length = sum(RECORDS if what == "data" else 1 for _, what in ROUND)
     return [
         number * length + start + i

@@ -1,4 +1,4 @@
-"""A program as the recipes of docs/spark.md have it: python recipe_driver.py CHECKOUT RESULT LOGS RECIPE."""
+"""A program that follows a recipe of docs/spark.md: python recipe_driver.py CHECKOUT RESULT LOGS RECIPE."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from txnkafka.spark.functions import decode_record_batches  # noqa: E402
 def prepare(spark: SparkSession) -> None:
     if RECIPE == "ship":
         txnkafka.spark.ship(spark)
-        txnkafka.spark.ship(spark)  # a second time changes nothing
+        txnkafka.spark.ship(spark)  # a second call changes nothing
     elif RECIPE == "archives":
         txnkafka.spark.register(spark)
 
 
 def look(_: Iterator[int]) -> Iterator[tuple[str, str]]:
-    """Runs in the executors."""
+    """Return where the package is imported from; runs in the executors."""
     import sys
 
     import txnkafka
@@ -46,7 +46,7 @@ def run(spark: SparkSession) -> dict[str, object]:
         return found  # without the functions
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     content = files.option("pathGlobFilter", "*.log").load(LOGS)
-    if RECIPE == "pip":  # nobody has registered the functions for SQL
+    if RECIPE == "pip":  # the functions are not registered for SQL
         records = content.select(decode_record_batches("content").alias("records"))
     else:
         records = content.selectExpr("txnkafka_decode_record_batches(content) as records")

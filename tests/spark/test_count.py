@@ -1,4 +1,5 @@
-"""``count``: of every golden directory as many as the Java consumer got, in both isolation levels."""
+"""``count``: for every golden directory the number of records of the Java consumer, in both isolation
+levels."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tests.spark.answers import TablePart, planned, rows_of
 from txnkafka import TopicPartition
 from txnkafka.spark import count
 
-# A CRC is wrong, which no header tells; each has the records of the batch besides.
+# A CRC is wrong, which no header shows: the count includes the records of that batch.
 WRONG_CRC = {"crash_flip_old_payload", "clean_flip_last_payload"}
 
 

@@ -1,4 +1,4 @@
-"""What `make demo` shows is what it says: all of its steps, in the session of these tests."""
+"""`make demo` shows correct results: all of its steps run in the session of these tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from demo.steps import Demo, at_the_end, on_spark, on_the_command_line
 from tests.golden.cases import case
 
 
-def test_the_demo_tells_committed_hidden_and_held_back(
+def test_the_demo_shows_committed_hidden_and_waiting_records(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -23,4 +23,4 @@ def test_the_demo_tells_committed_hidden_and_held_back(
     assert ["hang-0", "20", "61", "late-0", "(producer", "2)", "HANGING_PARTITION_NOT_IN_TXN"] in lines
     assert "✓ 70 committed records" in shown
     assert "…" not in shown.partition("Why does it end there?")[2]
-    assert max(map(len, shown.splitlines())) <= 90  # but for a command nothing is wider than the terminal
+    assert max(map(len, shown.splitlines())) <= 90  # only commands may be wider than the terminal

@@ -41,10 +41,10 @@ def test_the_example_of_the_readme(spark: SparkSession) -> None:
 
 
 def orders() -> list[dict[str, Any]]:
-    """Every committed record of the topic."""
+    """Return every committed record of the topic."""
     recorded = case("interleaved")
     partitions = (TopicPartition("orders", number) for number in (0, 1))
-    return [*chain(*(recorded.expected_records(each, "read_committed") for each in partitions))]
+    return [*chain(*(recorded.expected_records(partition, "read_committed") for partition in partitions))]
 
 
 def paid_orders() -> int:
@@ -59,7 +59,7 @@ def test_every_option_column_and_keyword_is_explained() -> None:
     )
 
 
-def test_every_column_of_each_table_stands_in_its_section() -> None:
+def test_every_column_of_each_table_is_in_its_section() -> None:
     sections = dict(re.findall(r"\n### `(\w+)`\n(.*?)(?=\n##)", TEXT, flags=re.DOTALL))
     assert sections.keys() | {"records"} == TABLES.keys()
     for name, text in sections.items():

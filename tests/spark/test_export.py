@@ -1,5 +1,5 @@
-"""``export`` with Spark's executors: the same files as without, also when Spark goes on with what another
-engine began."""
+"""``export`` with Spark's executors: the same files as without, also when Spark continues an export of
+another engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_spark_reads_what_it_wrote(spark: SparkSession, tmp_path: Path) -> None:
     assert found.where("date <> to_date(timestamp) or date is null").count() == 0
 
 
-def test_spark_goes_on_with_what_was_begun(spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_continues_an_export(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run_export(INTERLEAVED, tmp_path / "out", file_bytes=40_000, files=StoppingOutput(60))
     begun = len(visible(tmp_path / "out"))

@@ -1,5 +1,5 @@
-"""Functions for columns of bytes: golden segments through Spark's ``binaryFile``, against what the Java
-consumer and the broker's dump tool said; and bytes of all other kinds."""
+"""Functions for columns of bytes: golden segments through Spark's ``binaryFile``, compared with the output of
+the Java consumer and of the broker's dump tool; and bytes of all other kinds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def values(spark: SparkSession, *contents: bytes | None) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def decoded(spark: SparkSession) -> dict[str, list[Row]]:
-    """The records of every segment of the sound golden directories, by path."""
+    """Decode the records of every segment of the intact golden directories, by path."""
     found = files(spark, *(case.answered for case in SOUND)).select(
         "path", decode_record_batches("content").alias("records")
     )
@@ -73,7 +73,7 @@ def segments(
 def test_records_are_those_of_the_consumer(decoded: dict[str, list[Row]]) -> None:
     compared = 0
     for case in SOUND:
-        # Spark's own sources pass over directories whose names begin with an underscore
+        # Spark's own sources skip directories whose names begin with an underscore
         for partition in (each for each in case.partitions() if not each.topic.startswith("_")):
             expected = case.expected_records(partition, "read_uncommitted")
             start = case.facts(partition)["log_start_offset"]
@@ -98,7 +98,7 @@ def test_producers_are_those_of_the_dump_tool(decoded: dict[str, list[Row]]) -> 
 
 
 def producers(rows: list[Row], batches: list[dict[str, Any]]) -> Iterator[tuple[object, ...]]:
-    """What the header of each record's batch says; older formats are not among the tool's batches."""
+    """Yield the header fields of each record's batch; the tool's batches do not include older formats."""
     for row in rows:
         of = next((b for b in batches if b["baseOffset"] <= row.offset <= b["lastOffset"]), None)
         if of is None or of["producerId"] < 0:
@@ -168,7 +168,7 @@ CONTENTS: dict[bytes | None, tuple[list[int] | None, bool | None, str | None]] =
 
 
 def test_bytes_of_all_kinds(spark: SparkSession) -> None:
-    """Also from SQL."""
+    """Tested from SQL, too."""
     register(spark)
     values(spark, *CONTENTS).createOrReplaceTempView("contents")
     found = spark.sql(

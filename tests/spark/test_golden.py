@@ -1,4 +1,5 @@
-"""All golden directories in one job per isolation level, record for record what the Java consumer got."""
+"""All golden directories in one job per isolation level, record by record equal to the Java consumer's
+result."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ RECORDS = {"read_committed": 13_123, "read_uncommitted": 23_214}
 
 
 class Expected(NamedTuple):
-    """One directory, the partitions to read of it, and the records of each."""
+    """One directory, the partitions to read, and the records of each."""
 
     name: str
     path: str
@@ -52,7 +53,7 @@ def expected(level: str) -> list[Expected]:
 
 
 def rows(name: str, found: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, TopicPartition, Json]]:
-    """Runs in the worker."""
+    """Yield the rows of a directory; runs in the worker."""
     for batch in found:
         milliseconds = batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000
         for row, timestamp in zip(batch.to_pylist(), milliseconds.tolist(), strict=True):

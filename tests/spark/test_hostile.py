@@ -1,4 +1,4 @@
-"""Segments that mean harm, with right checksums: the task fails, its message says which bytes these are."""
+"""Malicious segments with right checksums: the task fails, and its message has the place of the bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("door", ["batches", "source"])
-def test_the_driver_hears_file_and_position(
+def test_the_driver_gets_file_and_position(
     spark: SparkSession, tmp_path: Path, name: str, door: str
 ) -> None:
     hostile, reason = HOSTILE[name]

@@ -105,7 +105,7 @@ def test_a_task_that_runs_again_gives_the_same_rows(spark: SparkSession, tmp_pat
             yield attempt, offsets(each)
         if attempt == 0:
             with open(flag, "x"):
-                raise RuntimeError("after the last batch, as late as can be")
+                raise RuntimeError("after the last batch, as late as possible")
 
     found = batches(spark, PATH, isolation_level="read_uncommitted").mapPartitions(fail_once).collect()
     assert Path(flag).exists()
@@ -125,7 +125,7 @@ def test_what_a_broker_appends_after_the_plan_is_not_read(spark: SparkSession, t
     assert batches(spark, tmp_path).flatMap(offsets).collect() == [0, 1, 2, 3, 5, 6]
 
 
-def test_damage_fails_the_job_or_is_told_to_who_wants_to_hear(spark: SparkSession) -> None:
+def test_damage_fails_the_job_or_is_passed_to_a_callback(spark: SparkSession) -> None:
     path = str(case("clean_flip_last_payload").logs)
     with pytest.raises(PySparkException, match=f"position {BATCH_OF_88.position}, offset 88"):
         batches(spark, path, isolation_level="read_uncommitted").count()

@@ -1,5 +1,5 @@
 """An executor that is killed while it reads changes no row. Two executors are started; test_recipes.py has
-more of this kind."""
+more such tests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PROGRAM = Path(__file__).with_name("kill_driver.py")
 
 
 def test_batches(tmp_path: Path) -> None:
-    """Offsets in their order, and every value. ``ship`` takes the package there, also to the executor that
-    comes in the place of the killed one."""
+    """Offsets in their order, and every value. ``ship`` sends the package to the executors, also to the one
+    that replaces the killed one."""
     logs = tmp_path / "logs"
     rounds = write_large_log(logs, partitions=2, segments=2, segment_bytes=64 << 20)
     found = cluster.run_driver(PROGRAM, cluster.executor_python(), tmp_path, str(logs), "batches")

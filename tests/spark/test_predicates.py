@@ -1,5 +1,5 @@
-"""Predicates and narrow columns through Spark: the same rows by every way, and Spark's own filters pushed
-down where the session allows it."""
+"""Predicates and narrow columns through Spark: the same rows from every interface, and Spark's own filters
+pushed down where the session allows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ COUNT = 40
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """orders-0 and refunds-1: offsets 0 to 39 in four segments, a second apart, some nulls and headers."""
+    """Write orders-0 and refunds-1: offsets 0 to 39 in four segments, a second apart, some nulls and
+    headers."""
     root = tmp_path_factory.mktemp("logs")
     for name in ("orders-0", "refunds-1"):
         write_log(root, name, {base: [_batch(base), _batch(base + 5)] for base in range(0, COUNT, 10)})
@@ -93,7 +94,8 @@ FILTERS = [
     ("key is null and offset < 9", True),
     ("key in (X'757365722d31', X'00')", True),
     ("timestamp >= timestamp'1970-01-01 00:00:38Z'", True),
-    # a batch ends with second 34: its unit must stay when that is the bound, and go when the bound is later
+    # a batch ends with second 34: its unit must stay when that is the bound, and be dropped when the bound is
+    # later
     ("timestamp >= timestamp'1970-01-01 00:00:34Z'", True),
     ("timestamp > timestamp'1970-01-01 00:00:34Z'", True),
     ("timestamp = timestamp'1970-01-01 00:00:34Z'", True),
@@ -118,7 +120,7 @@ def test_sparks_filters_give_the_same_rows_pushed_or_not(
         found = frame(spark, path, maxBytesPerPartition="1").where(condition)
         assert places(found) == places(reference.where(condition)), condition
         plan = found._jdf.queryExecution().optimizedPlan().toString()
-        # what Spark still evaluates itself stands in a Filter
+        # a Filter contains what Spark evaluates itself
         assert ("Filter" not in plan) == (pushdown and can_be_pushed), plan
 
 
@@ -128,7 +130,7 @@ def test_sparks_filters_give_the_same_rows_pushed_or_not(
 def test_a_pushed_filter_drops_what_need_not_be_read(
     spark: SparkSession, tmp_path: Path, pushdown: bool, needless: str, rows: int
 ) -> None:
-    # the first batch of the second segment is damaged: who does not need it does not notice
+    # the first batch of the second segment is damaged: only reads that need it fail
     damaged = _batch(10)[:-1] + b"!"
     write_log(tmp_path, "t-0", {0: [_batch(0), _batch(5)], 10: [damaged, _batch(15)], 20: [_batch(20)]})
     one_batch_each = {"maxBytesPerPartition": "1"}

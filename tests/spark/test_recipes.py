@@ -1,5 +1,5 @@
-"""On a cluster, at length: the ways of docs/spark.md to get the package there, and an executor killed under
-SQL. Each test starts two executors, which takes half a minute: these run with TXNKAFKA_LONG only."""
+"""Long tests on a cluster: the ways of docs/spark.md to install the package there, and an executor killed
+under SQL. Each test starts two executors, which takes half a minute: these run with TXNKAFKA_LONG only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_recipe(python: Path, folder: Path, recipe: str, submit: tuple[str, ...] 
 
 
 def check_answers(found: dict[str, Any]) -> None:
-    """Records by ``batches`` and by SQL, and bytes decoded by a function."""
+    """Check records from ``batches`` and from SQL, and bytes decoded by a function."""
     committed, everything = (
         sum(
             len(INTERLEAVED.expected_records(each, level))
@@ -43,7 +43,7 @@ def check_answers(found: dict[str, Any]) -> None:
 
 
 def check_unpacked(found: dict[str, Any], python: Path, folder: Path) -> None:
-    """Each executor runs what was unpacked in its own directory."""
+    """Check that each executor runs the package unpacked in its own directory."""
     assert {executable for executable, _ in found["places"]} == {str(python)}
     paths = {path for _, path in found["places"]}
     assert len(paths) == 2
@@ -68,7 +68,7 @@ def test_archives(tmp_path: Path) -> None:
 
 
 def test_pip_on_all_nodes(tmp_path: Path) -> None:
-    """Spark finds the format by itself."""
+    """Spark finds the format without registration."""
     python = cluster.pip_python(tmp_path / "python")
     found = run_recipe(python, tmp_path, "pip")
     ((executable, path),) = found["places"]
@@ -77,7 +77,7 @@ def test_pip_on_all_nodes(tmp_path: Path) -> None:
     check_answers(found)
 
 
-def test_ship_says_what_executors_lack(tmp_path: Path) -> None:
+def test_ship_reports_what_executors_lack(tmp_path: Path) -> None:
     python = cluster.empty_python(tmp_path / "python")
     error = run_recipe(python, tmp_path, "ship")["error"]
     assert f"libraries are missing in {python}: {' '.join(LIBRARIES)}. Install them there" in error

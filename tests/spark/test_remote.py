@@ -18,7 +18,7 @@ OPTIONS = {"auto_mkdir": False, "token": "open sesame"}
 
 @pytest.fixture
 def disks(tmp_path: Path) -> list[str]:
-    """Two log directories of one broker, with eight records."""
+    """Write two log directories of one broker, with eight records."""
     for number in (0, 1):
         write_log(tmp_path / f"disk{number}", f"t-{number}", {0: [batch(0)], 2: [batch(2)]})
     return [f"local://{tmp_path}/disk{number}" for number in (0, 1)]

@@ -1,6 +1,6 @@
-"""Large directories: what planning and reading cost does not grow with the size of a segment.
+"""Large directories: the cost of planning and reading does not grow with the size of a segment.
 
-Partitions are links to one segment, so that ten gigabytes of log cost the disk half of one.
+Partitions are links to one segment, so that ten gigabytes of log need half a gigabyte of disk.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from txnkafka.spark.plan import plan_tasks
 
 SEGMENT_BYTES = 512 << 20
 PARTITIONS = 20 if LONG else 2
-# A task holds a window, a decoded chunk of a megabyte and what Arrow still looks at; the rest is imports.
+# A task needs a window, a decoded chunk of a megabyte and the batches that Arrow still uses; the rest is
+# imports.
 MAX_GROWTH = 96 << 20
 
 
 @pytest.fixture
 def large(tmp_path: Path) -> Iterator[tuple[str, int]]:
-    """A log directory, and the number of its records."""
+    """Write a log directory; return it with the number of its records."""
     records = [PlainRecord(b"k%d" % i, b"v" * 900, i) for i in range(1000)]
     one = Batch(records=records).encode()
     copies = SEGMENT_BYTES // len(one)

@@ -1,4 +1,5 @@
-"""``spark.read.format("txnkafka")``: found by itself, columns and options as in Spark's Kafka source."""
+"""``spark.read.format("txnkafka")``: found without registration, columns and options as in Spark's Kafka
+source."""
 
 from __future__ import annotations
 
@@ -97,21 +98,21 @@ def test_headers_are_null_where_a_record_has_none(spark: SparkSession, tmp_path:
 
 
 def test_an_empty_plan_has_no_rows(spark: SparkSession) -> None:
-    """Spark makes one partition of an empty list of them."""
+    """Spark makes one partition of an empty list."""
     frame = read(spark, PATH, where="offset < 0")
     assert frame.count() == 0
 
 
 @pytest.mark.parametrize("partition", [None, InputPartition(None)], ids=["4.0", "4.1"])
 def test_the_partition_of_an_empty_plan_has_no_rows(partition: InputPartition | None) -> None:
-    """What Spark makes of an empty plan, in each of its versions."""
+    """Each version of Spark represents an empty plan differently."""
     source = TxnKafkaDataSource({"path": PATH})
     reader = source.reader(source.schema())
     assert list(reader.read(partition)) == []
 
 
 def test_options_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark sends the source that it asked for a schema to the process in which it asks for a reader."""
+    """Spark asks a source for its schema, and sends it to the process in which it asks for a reader."""
     source = TxnKafkaDataSource({"path": PATH, "subscribe": "orders", "isolation.level": "read_uncommitted"})
     schema = source.schema()
     sent = pickle.loads(pickle.dumps(source))
@@ -121,12 +122,12 @@ def test_options_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(spark_source, "parse_source_options", again)
     partitions = sent.reader(schema).partitions()
-    assert {unit.topic for each in partitions for unit in each.value.units} == {"orders"}
+    assert {unit.topic for partition in partitions for unit in partition.value.units} == {"orders"}
 
 
 def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:
     said = CONNECT
-    for attempt in range(5):  # Spark waits but ten seconds for its worker, which a busy machine exceeds
+    for attempt in range(5):  # Spark waits only ten seconds for its worker, which a busy machine exceeds
         if CONNECT not in said:
             break
         stream = spark.readStream.format("txnkafka").load(PATH).writeStream.format("noop")
@@ -141,7 +142,7 @@ def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> No
 def test_a_stream_reader_says_that_there_are_no_streams() -> None:
     source = TxnKafkaDataSource({"path": PATH})
     reader = source.streamReader(source.schema())
-    for asked in (reader.initialOffset, reader.latestOffset):  # Spark 4.0 asks for the latter first
+    for asked in (reader.initialOffset, reader.latestOffset):  # Spark 4.0 calls the latter first
         with pytest.raises(NotImplementedError, match="in batches only: use spark"):
             asked()
 
@@ -189,7 +190,7 @@ def test_wrong_schemas_are_refused(spark: SparkSession, schema: str, message: st
     assert message in str(caught.value)
 
 
-def test_a_topic_that_is_not_there_is_refused_with_those_that_are(spark: SparkSession) -> None:
+def test_an_unknown_topic_is_refused_with_the_existing_ones(spark: SparkSession) -> None:
     with pytest.raises(PySparkException) as caught:
         read(spark, PATH, subscribe="no-such-topic").collect()
     assert f"no topic no-such-topic in {PATH}; there are " in str(caught.value)

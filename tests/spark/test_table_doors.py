@@ -1,4 +1,4 @@
-"""``table`` and ``option("table", …)``: the same rows, narrower schemas, and what is refused."""
+"""``table`` and ``option("table", …)``: the same rows, narrower schemas, and refused arguments."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_means_nothing_is_refused(spark: SparkSession, options: dict[str, s
     assert message in str(caught.value)
 
 
-def test_transactions_of_some_offsets_are_told_whole(spark: SparkSession) -> None:
+def test_transactions_of_some_offsets_are_returned_whole(spark: SparkSession) -> None:
     path, partition = str(case("interleaved").logs), TopicPartition("orders", 0)
     bounds: dict[str, Any] = {
         "assign": {"orders": [0]},

@@ -1,4 +1,4 @@
-"""Tables of every golden directory in one job, against what the brokers and their tools said."""
+"""Tables of every golden directory in one job, compared with the output of the brokers and their tools."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def everything() -> Iterator[TablePart]:
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> Tables:
-    """Rows by (path, table), or (path, isolation level) for batches."""
+    """Return rows by (path, table), or (path, isolation level) for batches."""
     parts = list(everything())
     found: Tables = defaultdict(list)
     for (path, level), name, row in (
@@ -66,7 +66,7 @@ def of(tables: Tables, directory: Directory, name: str) -> list[Json]:
 
 
 def open_since(directory: Directory) -> dict[int, int] | None:
-    """First offset of each producer's open transaction; None where that broker was not asked."""
+    """Return the first offset of each producer's open transaction; None where the broker was not asked."""
     shown = directory.case.facts(directory.partition).get("describe_producers")
     if shown is None:
         return None
@@ -82,7 +82,7 @@ def is_magic_2(row: Json) -> bool:
 
 
 def shown_as(row: Json) -> Json:
-    """A row of the dump tool under our names."""
+    """Return a row of the dump tool under our names."""
     log_append_time = "LogAppendTime" in row
     times = row["LogAppendTime" if log_append_time else "CreateTime"]
     known = {
@@ -99,7 +99,7 @@ def shown_as(row: Json) -> Json:
         "recordCount": row["count"],
         "codec": row["compresscodec"].lower(),
         "timestampType": int(log_append_time),
-        # older tools do not know it
+        # older tools do not print it
         **({"deleteHorizon": row["deleteHorizonMs"]} if "deleteHorizonMs" in row else {}),
     }
 
@@ -150,7 +150,7 @@ def test_outcomes_follow_the_transaction_index_and_the_broker(tables: Tables) ->
         aborted, since = indexed(directory), open_since(directory)
         for row in of(tables, directory, "read_uncommitted"):
             if row["isControl"] and directory.case.name in COMPACTED:
-                continue  # of some transactions the marker is left, but no entry in the index
+                continue  # of some transactions only the marker is left, without an entry in the index
             if not row["isTransactional"]:
                 assert row["outcome"] is None
             elif since is not None and (row["recordCount"] or row["outcome"] is not None):
@@ -174,7 +174,7 @@ def test_batches_of_damaged_directories_are_those_around_the_damage(tables: Tabl
 
 
 def told(directory: Directory) -> list[Json]:
-    """The ended transactions, in the order of their markers, as the dump tool's rows show them."""
+    """Return the completed transactions, in the order of their markers, from the dump tool's rows."""
     running: dict[int, list[Json]] = defaultdict(list)
     found = []
     aborted = {each.last_offset for each in indexed(directory)}
@@ -206,13 +206,13 @@ def test_ended_transactions(tables: Tables) -> None:
         expected = [each for each in told(directory) if each["markerOffset"] >= start]
         rows = [row for row in of(tables, directory, "transactions") if row["markerOffset"] is not None]
         assert [row["markerOffset"] for row in rows] == [each["markerOffset"] for each in expected]
-        # of one that began before the log start only a part is left to be counted
+        # of one that began before the log start only a part is left and counted
         begun = {each["markerOffset"] for each in [*rows, *expected] if each["firstOffset"] < start}
         rows = [row for row in rows if row["markerOffset"] not in begun]
         expected = [each for each in expected if each["markerOffset"] not in begun]
         first = {each["markerOffset"]: each["firstOffset"] for each in expected}
         for row in rows:
-            # the index knows where an aborted one began whose first records the cleaner took
+            # the index has the first offset of an aborted one whose first records the cleaner removed
             assert row["firstOffset"] <= first[row["markerOffset"]], (directory, row)
             row["firstOffset"] = first[row["markerOffset"]]
         assert [
@@ -291,7 +291,7 @@ def test_offsets(tables: Tables, grouped: Case) -> None:
 def test_segments(tables: Tables) -> None:
     for directory in ANSWERED:
         rows = of(tables, directory, "segments")
-        if directory.case.name.startswith("legacy"):  # the tool shows the entries inside compressed sets
+        if directory.case.name.startswith("legacy"):  # the tool prints the entries inside compressed sets
             continue
         files = directory.case.dump(directory.partition)
         logs = {name: each for name, each in sorted(files.items()) if name.endswith(".log")}

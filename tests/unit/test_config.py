@@ -1,4 +1,4 @@
-"""Settings of a topic under Kafka's names: defaults, text, what Kafka would refuse."""
+"""Settings of a topic under Kafka's names: defaults, parsing, and values that Kafka refuses."""
 
 from __future__ import annotations
 

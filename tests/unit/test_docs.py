@@ -1,4 +1,4 @@
-"""The examples of docs/python.md and docs/writing.md run, and print what the pages say."""
+"""The examples of docs/python.md and docs/writing.md run, and print what the pages show."""
 
 from __future__ import annotations
 

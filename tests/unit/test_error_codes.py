@@ -1,4 +1,4 @@
-"""The table of Kafka's error codes: complete, without contradictions, and the only place of codes and flags.
+"""The table of Kafka's error codes: complete, consistent, and the only place of codes and flags.
 
 tests/conformance/test_error_codes.py compares the rows with Kafka's own classes.
 """
@@ -77,7 +77,8 @@ def test_a_code_without_a_class_is_a_kafka_error() -> None:
 
 
 def test_every_refusal_of_the_producer_table_has_a_class() -> None:
-    """But for duplicates, which are answered with success, and what only a wrong request causes."""
+    """Duplicates have none, since they are answered with success, nor have errors that only invalid requests
+    cause."""
     refused = set(producer_rules.CODES) - {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}
     assert len(refused) == 7
     assert [code for code in refused if class_of(code) is KafkaError] == [ErrorCode.UNKNOWN_SERVER_ERROR]

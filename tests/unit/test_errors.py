@@ -19,7 +19,7 @@ def test_a_code_belongs_to_one_error() -> None:
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_what_a_client_does_about_an_error(kind: type[errors.KafkaError]) -> None:
-    """At most one thing; retriable are those that are so in Kafka's table."""
+    """An error has at most one of these properties; the retriable ones are those of Kafka's table."""
     error = kind("why")
     assert error.retriable == (error.code in (2, 3, 56))
     assert error.retriable + error.txn_requires_abort + error.fatal <= 1

@@ -1,4 +1,4 @@
-"""The programs in examples/: they do what they say, also when the power is cut or a call fails."""
+"""The programs in examples/ work, also when the power is cut or a call fails."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
 PROGRAM = Path(transfer.__file__)
-STATES = 12  # of the disk, behind each call that fails
+STATES = 12  # of the disk, after each failing call
 
 
 def changes(log_dir: LogDir, isolation_level: str) -> list[list[tuple[bytes | None, bytes | None]]]:
-    """Accounts and amounts that a reader sees, by partition."""
+    """Return the accounts and amounts that a reader gets, by partition."""
     return [
         [
             (record.key, record.value)
@@ -98,7 +98,7 @@ def test_a_call_that_fails_leaves_both_records_or_none(*, power_cut: bool) -> No
 
 
 def one_transfer(files: DataFiles) -> bool:
-    """Whether it said that it had succeeded."""
+    """Return whether it reported success."""
     try:
         data = transfer.opened("/data", files)
     except (OSError, KafkaError):

@@ -1,4 +1,4 @@
-"""Importing a room loads no heavy library: those wait until somebody needs them."""
+"""Importing a package loads no heavy library: these are imported when they are first used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def loaded_by(module: str) -> list[str]:
 
 @pytest.mark.parametrize("module", ["txnkafka", "txnkafka.cli.main", "txnkafka.log", *ROOMS])
 def test_loads_nothing_heavy(module: str) -> None:
-    # the Spark room is imported by those who have Spark running; it must not bring more along
+    # txnkafka.spark is imported where Spark runs; it must not import more
     assert loaded_by(module) == (["pyspark"] if module == "txnkafka.spark" else [])
 
 

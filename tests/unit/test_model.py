@@ -1,4 +1,4 @@
-"""Names that a topic may have."""
+"""Valid names of topics."""
 
 from __future__ import annotations
 

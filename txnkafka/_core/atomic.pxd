@@ -1,8 +1,9 @@
-# The users of a piece of memory as one number: -1 while it is filled, else the number of readers. Changes are
-# by compare and swap, because any thread may acquire and release buffers while others decode without the GIL.
+# The users of a piece of memory as one number: -1 while it is being filled, else the number of readers. It is
+# changed by compare and swap, because threads may acquire and release buffers while others decode without the
+# GIL.
 cdef extern from *:
     """
-    /* Add a reader; returns 0 while the memory is filled. */
+    /* Add a reader; returns 0 while the memory is being filled. */
     static inline int txnkafka_hold(Py_ssize_t *users) {
         Py_ssize_t now = __atomic_load_n(users, __ATOMIC_SEQ_CST);
         while (now >= 0)
@@ -22,6 +23,6 @@ cdef extern from *:
     bint add_user "txnkafka_hold"(Py_ssize_t* users) noexcept nogil
     bint take "txnkafka_take"(Py_ssize_t* users) noexcept nogil
     void drop "txnkafka_drop"(Py_ssize_t* users) noexcept nogil
-    # The end of filling, which ``take`` began; from now on there are so many readers.
+    # Ends the filling that ``take`` began; ``holders`` is the number of readers from now on.
     void filled "txnkafka_filled"(Py_ssize_t* users, Py_ssize_t holders) noexcept nogil
     Py_ssize_t users_of "txnkafka_users"(Py_ssize_t* users) noexcept nogil

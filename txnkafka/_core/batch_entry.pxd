@@ -1,4 +1,5 @@
-# What the header of one batch says, and how it is read. Who calls this initializes CRCs when it is loaded.
+# The header of one batch, and functions that read it. A module that uses these calls crc_initialize() when it
+# is loaded.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from txnkafka._core.batch_header cimport (
@@ -39,15 +40,15 @@ from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_v
 from txnkafka._core.crc32c cimport crc32c_of
 
 cdef enum:
-    MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD    # of the length field, so that a size is an int32 too
+    MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD    # of the length field: the size must be an int32, too
 
 cdef extern from * nogil:
     """
-    #define MAX_OFFSET INT64_C(0x7FFFFFFFFFFFFFFE)  /* so that the next offset is a number too */
+    #define MAX_OFFSET INT64_C(0x7FFFFFFFFFFFFFFE)  /* the next offset must be a number, too */
     """
     int64_t MAX_OFFSET
 
-cdef enum Stop:                 # why the walk over batches ended
+cdef enum Stop:                 # where the walk over batches ended
     AT_END
     TORN
     ZEROS
@@ -56,7 +57,7 @@ cdef enum Stop:                 # why the walk over batches ended
 
 cdef struct BatchEntry:
     int64_t position            # of the batch's first byte in the file
-    int64_t base_offset         # magic 0 and 1: of the wrapper, that is, of its last record
+    int64_t base_offset         # magic 0 and 1: of the wrapper, which is that of its last record
     int64_t last_offset
     int64_t base_timestamp      # with the delete horizon bit: the horizon
     int64_t max_timestamp
@@ -100,7 +101,7 @@ cdef inline Stop read_legacy(const uint8_t* p, int64_t size, BatchEntry* e) noex
     e.control_type = NO_CONTROL_TYPE
     e.coordinator_epoch = -1
     e.crc_wrong = 0
-    # These two bits mean something in magic 2 only.
+    # Only magic 2 has the other bits.
     e.attributes &= ATTRIBUTE_CODEC | ATTRIBUTE_LOG_APPEND_TIME
     return AT_END
 

@@ -21,14 +21,14 @@ cdef enum:
 
 cdef enum:
     # of every magic
-    LOG_OVERHEAD = 12               # base offset and length: the length counts the bytes behind these
+    LOG_OVERHEAD = 12               # base offset and length: the length counts the bytes after these
     MIN_FRAME = 17                  # up to and with the magic byte: enough to recognize the format
     MIN_SIZE_0 = 14                 # length field of the smallest magic 0 and 1 entries and magic 2 batch
     MIN_SIZE_1 = 22
     MIN_SIZE_2 = 49
 
 cdef enum:
-    # first byte of each field of an entry of magic 0 or 1, where it is another one than in magic 2
+    # first byte of each field of an entry of magic 0 or 1, if it differs from magic 2
     LEGACY_CRC = 12                 # CRC-32 of everything from the magic byte on
     LEGACY_ATTRIBUTES = 17
     LEGACY_TIMESTAMP = 18           # magic 1

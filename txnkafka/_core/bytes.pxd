@@ -1,5 +1,5 @@
-# Loads, stores and varints. Nothing here reads without knowing where the readable bytes end:
-# fixed-width loads are only called behind a size check, varint readers take the end pointer.
+# Loads, stores and varints. No function reads past the readable bytes: fixed-width loads are called only
+# after a size check, varint readers take the end pointer.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -56,7 +56,7 @@ cdef inline void store_i64(uint8_t* p, int64_t value) noexcept nogil:
 
 
 cdef extern from "varint.h" nogil:
-    # Both return the byte behind the varint, or NULL when it is cut off by `end` or too long
-    # (more than 5 or 10 bytes, org.apache.kafka.common.utils.ByteUtils).
+    # Both return the position after the varint, or NULL when it is cut off by `end` or too long (more than 5
+    # or 10 bytes, org.apache.kafka.common.utils.ByteUtils).
     const uint8_t* read_varint(const uint8_t* p, const uint8_t* end, int32_t* value)
     const uint8_t* read_varlong(const uint8_t* p, const uint8_t* end, int64_t* value)

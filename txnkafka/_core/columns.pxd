@@ -1,8 +1,8 @@
-# The arena that decoding fills; see columns.pyx for what the columns mean.
+# The arena that decoding fills; see columns.pyx for the columns.
 #
-# All arrays live in one C struct, so that the walk in record.h fills them directly:
-# `columns.sink.offsets[i]`, `columns.sink.count` records, `columns.sink.key_nulls` and so on; what is
-# known per batch is in `columns.runs`.
+# All arrays are in one C struct, so that the walk in record.h fills them directly:
+# `columns.sink.offsets[i]`, `columns.sink.count` records, `columns.sink.key_nulls` and so on; values per
+# batch are in `columns.runs`.
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 cdef extern from "record.h" nogil:
@@ -17,10 +17,10 @@ cdef extern from "record.h" nogil:
         int32_t* value_offsets
         uint8_t* key_data
         uint8_t* value_data
-        # bitmaps, least significant bit first; only meaningful while the count of nulls is not 0
+        # bitmaps, least significant bit first; valid only if the count of nulls is not 0
         uint8_t* key_validity
         uint8_t* value_validity
-        # view form: into the bytes that were decoded, length -1 for null
+        # view form: positions in the decoded bytes, length -1 for null
         uint32_t* key_positions
         uint32_t* value_positions
         int32_t* key_lengths
@@ -41,7 +41,7 @@ cdef extern from "record.h" nogil:
         size_t value_nulls
         size_t header_value_nulls
 
-    # Marks entry i of a validity bitmap as null and counts it.
+    # Mark entry i of a validity bitmap as null and count it.
     void clear_validity(uint8_t* validity, size_t capacity, size_t* nulls, size_t i)
 
 cdef struct RunColumns:             # one entry per batch that gave records
@@ -58,17 +58,17 @@ cdef class RecordColumns:
     cdef readonly bint with_headers
     cdef readonly bint views
     cdef Py_ssize_t users           # see atomic.pxd
-    cdef Py_ssize_t fillings        # how often the arena was filled or reset
+    cdef Py_ssize_t fillings        # number of fillings and resets
 
-    # Room for that many more records, bytes (keys, values and headers together) and batches.
+    # Reserve room for more records, bytes (keys, values and headers together) and batches.
     cdef int reserve(self, Py_ssize_t records, Py_ssize_t data_bytes, Py_ssize_t batches) except -1
-    # Begin and end of a call that fills the arena; acquire raises BufferError while the arena has readers or
-    # is being filled.
+    # Begin and end a call that fills the arena; acquire raises BufferError while the arena has readers or is
+    # being filled.
     cdef int acquire(self) except -1
     cdef void release(self) noexcept
-    # Keeps the arena unchanged until drop(&users); raises BufferError while another thread fills it.
+    # Keep the arena unchanged until drop(&users); raises BufferError while another thread fills it.
     cdef int hold(self) except -1
-    # Closes the run of a batch, if records were added since the last one.
+    # Close the run of a batch, if records were added since the last one.
     cdef void end_run(self, int32_t leader_epoch, int8_t timestamp_type) noexcept nogil
 
     cdef int grow_records(self, Py_ssize_t capacity) except -1

@@ -204,11 +204,11 @@ cdef class Survivors:
             times = zigzag_of(<int64_t>(<uint64_t>self.batch.timestamp(&r) - <uint64_t>base_timestamp))
             offsets = zigzag_of(self.batch.base_offset + r.offset_delta - base_offset)
             key = zigzag_of(max(r.key_length, -1))
-            rest = <size_t>(p - r.key)          # the key, and everything behind it as it was
+            rest = <size_t>(p - r.key)          # the key, and everything after it, unchanged
             to = put_varint(to, zigzag_of(<int64_t>(
                 1 + varint_size(times) + varint_size(offsets) + varint_size(key) + rest
             )))
-            to[0] = 0                           # attributes have no meaning
+            to[0] = 0                           # attributes are unused
             to = put_varint(put_varint(put_varint(to + 1, times), offsets), key)
             memcpy(to, r.key, rest)
             to += rest

@@ -40,9 +40,9 @@ typedef uint32_t (*crc32c_function)(uint32_t value, const uint8_t *p, size_t n);
 
 static uint32_t crc_table[8][256];
 /* Polynomials are stored bit-reflected: bit 31 is x^0. */
-static uint32_t crc_lane_shift[2][4][256]; /* a CRC moved on by one and by two lanes of zero bytes */
+static uint32_t crc_lane_shift[2][4][256]; /* a CRC after one and after two lanes of zero bytes */
 static uint64_t crc_lane_factor[2];        /* the same as factors for carry-less multiplication */
-static uint64_t crc_fold[8][2]; /* factors that move 128 bits on by i + 1 times 128 bits; [7] by 2048 */
+static uint64_t crc_fold[8][2]; /* factors that shift 128 bits by i + 1 times 128 bits; [7] by 2048 */
 
 static uint32_t crc_multiply(uint32_t a, uint32_t b) {
     uint32_t product = 0;
@@ -123,7 +123,7 @@ CRC_SSE static uint32_t crc32c_sse42(uint32_t value, const uint8_t *p, size_t n)
 }
 
 #define CRC_LOAD(p) _mm512_loadu_si512((const void *)(p))
-/* a moved on by the factor's distance, added to x */
+/* a shifted by the factor's distance, added to x */
 #define CRC_FOLD(a, factor, x)                                                                               \
     _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(a, factor, 0x00),                                     \
                               _mm512_clmulepi64_epi128(a, factor, 0x11), x, 0x96)

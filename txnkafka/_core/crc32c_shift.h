@@ -1,8 +1,8 @@
-/* What a change of bytes does to a CRC-32C, from the change and the number of bytes behind it alone.
+/* Computes the effect of changed bytes on a CRC-32C, from the change and the number of bytes after it alone.
  *
  * Without its inversions a CRC is linear over GF(2): that of (old xor change) is that of old xor that of
- * change. Zero bytes behind the change move its remainder on by x^8 each, so it is multiplied by x^(8 n);
- * tables hold that power for each byte of a 32 bit n. */
+ * change. Each zero byte after the change multiplies its remainder by x^8, so the remainder is multiplied
+ * by x^(8 n); tables contain that power for each byte of a 32-bit n. */
 #ifndef TXNKAFKA_CRC32C_SHIFT_H
 #define TXNKAFKA_CRC32C_SHIFT_H
 
@@ -19,8 +19,8 @@ static void crc_fill_shifts(void) {
     }
 }
 
-/* To be added (xor) to the CRC of bytes that were changed by `change` (old xor new, `size` bytes), with
- * `behind` bytes between the change and the end of what the CRC covers. */
+/* The number to add (xor) to the CRC of bytes that were changed by `change` (old xor new, `size` bytes),
+ * with `behind` bytes between the change and the end of what the CRC covers. */
 static inline uint32_t crc_of_change(const uint8_t *change, size_t size, uint32_t behind) {
     uint32_t crc = ~crc_chosen(0xffffffffu, change, size); /* begins and ends without inversion */
     for (int k = 0; k < 4; k++) {

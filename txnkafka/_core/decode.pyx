@@ -70,11 +70,11 @@ cdef extern from "record.h" nogil:
 crc_initialize()
 
 cdef enum:
-    LARGE_BATCH = 32 << 10          # from here on a batch is fetched in pieces ahead of the walk
-    PIECE = 4 << 10                 # and not while the one before it is decoded
+    LARGE_BATCH = 32 << 10          # larger batches are prefetched in pieces during their walk
+    PIECE = 4 << 10                 # instead of during the decoding of the previous one
 
 cdef enum:
-    # reasons of our own, next to those of record.h
+    # additional reasons besides those of record.h
     BAD_CRC = 100
     WRONG_MAGIC = 101
     OUTSIDE = 102
@@ -97,7 +97,7 @@ _REASONS = {
 
 
 cdef struct Chunk:
-    # what one call works on
+    # the state of one call
     const uint8_t* source
     int64_t length
     int64_t position                # of source[0] in the file
@@ -229,7 +229,7 @@ def divide_batch(
     if error != RECORD_OK:
         raise corrupt(error, e)
     if e.count == 0:
-        return pieces, array("q")   # as in Kafka: an empty batch is never looked into
+        return pieces, array("q")   # as in Kafka: the records of an empty batch are not read
     return pieces, cut_batch(&chunk, e, begin, end, max(piece_bytes, 1), max_headers, pieces)
 
 
@@ -392,7 +392,7 @@ cdef int decode_one(
     cdef record_batch batch
     cdef int error
     if e.count == 0:
-        return RECORD_OK            # as in Kafka: an empty batch is never looked into
+        return RECORD_OK            # as in Kafka: the records of an empty batch are not read
     if e.count < 0 or e.count > (end - records) // MIN_RECORD_SIZE:
         return RECORD_COUNT
     batch.records = records

@@ -4,15 +4,15 @@
  *   keyLength varint, key | valueLength varint, value | headersCount varint |
  *   headers: keyLength varint, key, valueLength varint, value
  *
- * Two passes: the first computes how many bytes the records take, exactly, so that they are allocated once;
+ * Two passes: the first computes the exact size of the records, so that they are allocated once;
  * the second writes. Columns are memory of the caller, which may change between the two, so the second checks
- * again whatever it reads, and ends with ENCODE_CHANGED where the sums differ. */
+ * all that it reads again, and returns ENCODE_CHANGED if the sizes differ. */
 #ifndef TXNKAFKA_ENCODE_H
 #define TXNKAFKA_ENCODE_H
 
 #include "encode_blocks.h"
 
-#define MAX_BATCH_SIZE 0x7fffffffll /* Kafka's buffers have no more */
+#define MAX_BATCH_SIZE 0x7fffffffll /* the size limit of Kafka's buffers */
 
 struct encode_result {
     int64_t size, max_timestamp, last_offset_delta, failed; /* `failed`: the record with the error */
@@ -23,17 +23,17 @@ struct encode_record {
     struct encode_field key, value;
     uint64_t timestamp_delta, offset_delta; /* zigzag */
     int64_t first_header, end_header;
-    uint64_t body; /* what the length says */
+    uint64_t body; /* the value of the length field */
 };
 
-/* A varint of one or two bytes as they lie in memory, little end first. */
+/* A varint of one or two bytes as bytes in memory, in little-endian order. */
 TXNKAFKA_INLINE uint64_t small_varint(uint64_t z, unsigned *bits) {
     uint64_t two = z >= 0x80;
     *bits = 8u << two;
     return (z & 0x7f) | (two << 7) | ((z >> 7) << 8);
 }
 
-/* Eight bytes are writable at p. */
+/* Eight bytes must be writable at p. */
 TXNKAFKA_INLINE uint8_t *put_length(uint8_t *p, uint64_t z) {
     if (TXNKAFKA_UNLIKELY(z >= 1 << 14)) return put_varint(p, z);
     unsigned bits;
@@ -63,7 +63,7 @@ TXNKAFKA_INLINE uint64_t field_size(const struct encode_field *field) {
     return field->length < 0 ? 1 : varint_size((uint64_t)field->length << 1) + (uint64_t)field->length;
 }
 
-/* How many bytes the headers of a record take, their count included. */
+/* Compute the size of a record's headers with their count. */
 static inline int headers_size(const struct encode_input *input, const struct encode_record *record,
                         uint64_t *size) {
     uint64_t total = varint_size((uint64_t)(record->end_header - record->first_header) << 1);
@@ -78,7 +78,7 @@ static inline int headers_size(const struct encode_input *input, const struct en
     return ENCODE_OK;
 }
 
-/* Everything that is written of record number n from the start on, and how long it becomes. */
+/* Read record number n from the start, and compute its size. */
 TXNKAFKA_INLINE int take_record(const struct encode_input *input, int64_t n, int64_t *last_delta,
                                 int64_t *timestamp, struct encode_record *record) {
     const int64_t i = input->start + n;
@@ -114,13 +114,13 @@ TXNKAFKA_INLINE int take_record(const struct encode_input *input, int64_t n, int
     return ENCODE_OK;
 }
 
-/* How far a column's data can be read from a field's first byte on. */
+/* Whether a fast copy may read past a field's end in the column's data. */
 TXNKAFKA_INLINE int is_roomy(const struct encode_column *column, const struct encode_field *field) {
     return !column->fields &&
            column->data + column->size - field->data >= field->length + (int64_t)COLUMN_SLACK;
 }
 
-/* Length and bytes of a field that fits; where there is slack behind it, in blocks. */
+/* Write length and bytes of a field that fits; in blocks if there is slack after it. */
 TXNKAFKA_INLINE uint8_t *put_field(uint8_t *p, const struct encode_column *column,
                                    const struct encode_field *field) {
     if (field->length < 0) {
@@ -143,7 +143,7 @@ TXNKAFKA_INLINE uint8_t *put_field_exactly(uint8_t *p, const struct encode_field
     return p + field->length;
 }
 
-/* The record's bytes when ENCODE_SLACK bytes behind it may be scribbled on: what comes before the key is one
+/* Write a record; up to ENCODE_SLACK bytes after it may be overwritten. The fields before the key are one
  * word. */
 TXNKAFKA_INLINE uint8_t *put_record_fast(uint8_t *p, const struct encode_input *input,
                                          const struct encode_record *record) {
@@ -176,7 +176,7 @@ static inline uint8_t *put_record_exactly(uint8_t *p, const struct encode_record
     return put_field_exactly(p, &record->value);
 }
 
-/* NULL when the headers are no longer those that were measured. */
+/* Return NULL when the headers have changed since they were measured. */
 static inline uint8_t *put_headers(uint8_t *p, const uint8_t *end, const struct encode_input *input,
                             const struct encode_record *record) {
     p = put_varint(p, (uint64_t)(record->end_header - record->first_header) << 1);
@@ -191,7 +191,7 @@ static inline uint8_t *put_headers(uint8_t *p, const uint8_t *end, const struct 
     return p == end ? p : NULL;
 }
 
-/* The first pass: the bytes of all records. */
+/* The first pass: compute the size of all records. */
 static int records_size(const struct encode_input *input, struct encode_result *result) {
     const int plain = is_plain(input);
     const int64_t count = input->stop - input->start;
@@ -218,7 +218,7 @@ static int records_size(const struct encode_input *input, struct encode_result *
     return ENCODE_OK;
 }
 
-/* Writes one record; NULL when it is none any more, or does not fit. */
+/* Write one record; return NULL when it became invalid, or does not fit. */
 static inline uint8_t *put_record(uint8_t *p, const uint8_t *end, const struct encode_input *input,
                                   const struct encode_record *record) {
     uint64_t room = (uint64_t)(end - p), size = varint_size(record->body << 1) + record->body;
@@ -232,8 +232,8 @@ static inline uint8_t *put_record(uint8_t *p, const uint8_t *end, const struct e
     return p + 1;
 }
 
-/* The second pass: result->size bytes at p, behind which `slack` bytes, at most ENCODE_SLACK, may be
- * scribbled on. */
+/* The second pass: write result->size bytes at p; up to `slack` bytes after them, at most ENCODE_SLACK,
+ * may be overwritten. */
 static int put_records(uint8_t *p, const struct encode_input *input, struct encode_result *result,
                        int64_t slack) {
     const int plain = is_plain(input);

@@ -199,7 +199,7 @@ cdef bytearray batch_of(
     if error != ENCODE_OK:
         raise ValueError(source.explain(error, result.failed))
     cdef int32_t size = <int32_t>result.size + HEADER_SIZE
-    # a little more, so that the last records are written in the fast way as well
+    # a little more, so that the fast path writes the last records, too
     cdef int64_t slack = ENCODE_SLACK if 8 * ENCODE_SLACK < size < MAX_BATCH_SIZE - ENCODE_SLACK else 0
     cdef bytearray batch = PyByteArray_FromStringAndSize(NULL, size + slack)
     cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(batch)

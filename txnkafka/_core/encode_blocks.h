@@ -1,22 +1,22 @@
-/* Many small records at once, the fast way of encode.h.
+/* Writes many small records at once, the fast path of encode.h.
  *
- * Bulk writers mostly have int32 offsets, columns without nulls (or of nothing else), no headers, no gaps
- * between offsets. Of such plain columns, records whose lengths and timestamp delta fit into two bytes and
- * whose offset delta fits into three are small. They are taken in blocks, by loops without a branch, so that
- * the compiler works at several records at once; then one word holds everything before a key. */
+ * Bulk writers mostly have int32 offsets, columns without nulls (or with nothing else), no headers, no
+ * gaps between offsets. In such plain columns, a record is small if its lengths and timestamp delta fit
+ * into two bytes and its offset delta into three. Small records are processed in blocks, by loops without
+ * branches, which the compiler vectorizes; one word contains everything before a key. */
 #ifndef TXNKAFKA_ENCODE_BLOCKS_H
 #define TXNKAFKA_ENCODE_BLOCKS_H
 
 #include "encode_input.h"
 #include "record.h"
 
-#define ENCODE_SLACK  160 /* bytes behind a record that the fast way may scribble on */
+#define ENCODE_SLACK  160 /* bytes after a record that the fast path may overwrite */
 #define SMALL_FIELD   2048
 #define SMALL_DELTA   (1 << 14)
 #define SMALL_RECORDS (1 << 20)
 #define SMALL_BLOCK   64
 
-struct small_block { /* of each record: where key and value begin, lengths, varints as they lie in memory */
+struct small_block { /* of each record: positions and lengths of key and value, varints as bytes in memory */
     uint32_t key_at[SMALL_BLOCK], value_at[SMALL_BLOCK], key[SMALL_BLOCK], value[SMALL_BLOCK];
     uint32_t length_varint[SMALL_BLOCK], timestamp_varint[SMALL_BLOCK];
     uint32_t key_varint[SMALL_BLOCK], value_varint[SMALL_BLOCK], size[SMALL_BLOCK];
@@ -25,14 +25,14 @@ struct small_block { /* of each record: where key and value begin, lengths, vari
     int32_t latest; /* largest timestamp delta */
 };
 
-/* The first blocks as they were measured, so that batches of usual size are read once. */
+/* The first blocks of the measuring pass, so that batches of usual size are read once. */
 #define KEPT_BLOCKS 4
 struct kept_blocks {
     struct small_block blocks[KEPT_BLOCKS];
     int64_t count;
 };
 
-/* Exactly n bytes; short ones without a call. */
+/* Copy exactly n bytes; a short copy needs no call. */
 TXNKAFKA_INLINE void copy_exactly(uint8_t *to, const uint8_t *from, size_t n) {
     if (n > 32 || n < 4) {
         memcpy(to, from, n);
@@ -56,7 +56,7 @@ TXNKAFKA_INLINE int64_t offset_at(const void *offsets, int wide, int64_t i) {
     return wide ? ((const int64_t *)offsets)[i] : ((const int32_t *)offsets)[i];
 }
 
-/* Offsets and bytes of a column that is null throughout. */
+/* Offsets and bytes of a column of nulls. */
 static const uint32_t no_offsets[SMALL_BLOCK + 1];
 static const uint8_t no_bytes[COLUMN_SLACK];
 
@@ -72,12 +72,12 @@ static inline int is_plain(const struct encode_input *input) {
            !input->header_offsets;
 }
 
-/* A number below SMALL_DELTA as the varint of one or two bytes that is it, little end first. */
+/* Encode a number below SMALL_DELTA as a varint of one or two bytes, in little-endian order. */
 TXNKAFKA_INLINE uint32_t two_bytes(uint32_t z) {
     return z + (z & ~0x7fu) + ((int32_t)z > 0x7f ? 0x80u : 0);
 }
 
-/* The records from number n on, up to the next block or the next length of offset deltas. */
+/* Measure the records from number n on, up to the next block or the next size of offset deltas. */
 TXNKAFKA_INLINE void take_block(const struct encode_input *input, int64_t n, struct small_block *block) {
     const uint32_t *keys = (const uint32_t *)input->keys.offsets;
     const uint32_t *values = (const uint32_t *)input->values.offsets;
@@ -119,7 +119,7 @@ TXNKAFKA_INLINE void take_block(const struct encode_input *input, int64_t n, str
     block->latest = latest;
 }
 
-/* Adds up small records from number n on; returns the number of the first of a block that has another. */
+/* Add up the sizes of small records from number n on; return the first record of a block with others. */
 TXNKAFKA_INLINE int64_t measure_blocks(const struct encode_input *input, int64_t n, uint64_t *total,
                                        struct kept_blocks *kept) {
     struct small_block passing;
@@ -137,10 +137,10 @@ TXNKAFKA_INLINE int64_t measure_blocks(const struct encode_input *input, int64_t
     return n;
 }
 
-/* How many bytes a varint of one or two has, less one. */
+/* Return the size of a varint of one or two bytes, minus one. */
 TXNKAFKA_INLINE uint32_t second_byte(uint32_t varint) { return varint >> 7 & 1; }
 
-/* Length and bytes of a small field: n bytes from `at` on; NULL where the data ends before. */
+/* Write length and bytes of a small field: n bytes from `at` on; NULL if the data ends before. */
 TXNKAFKA_INLINE uint8_t *put_small_field(uint8_t *p, const uint8_t *data, int64_t size, uint32_t varint,
                                          uint32_t at, uint32_t n) {
     memcpy(p, &varint, 2);
@@ -154,7 +154,7 @@ TXNKAFKA_INLINE uint8_t *put_small_field(uint8_t *p, const uint8_t *data, int64_
     return p + n;
 }
 
-/* The offset delta n as it lies in memory, little end first. */
+/* Encode the offset delta n as bytes in memory, in little-endian order. */
 TXNKAFKA_INLINE uint64_t offset_varint(uint64_t n, const uint32_t bytes) {
     uint64_t z = n << 1;
     if (bytes == 1) return z;
@@ -162,8 +162,8 @@ TXNKAFKA_INLINE uint64_t offset_varint(uint64_t n, const uint32_t bytes) {
     return (z & 0x7f) | 0x8080 | (z >> 7 & 0x7f) << 8 | z >> 14 << 16;
 }
 
-/* Writes records of a block, the first of which has number n, as long as there are ENCODE_SLACK bytes between
- * each and `end`; returns how many. */
+/* Write records of a block, the first of which has number n, as long as there are ENCODE_SLACK bytes
+ * between each and `end`; return their number. */
 TXNKAFKA_INLINE int64_t put_block(uint8_t **at, const uint8_t *end, const struct encode_input *input,
                                   const struct small_block *block, int64_t n, const uint32_t offset_bytes) {
     const uint8_t *keys = input->keys.offsets ? input->keys.data : no_bytes;
@@ -194,7 +194,7 @@ TXNKAFKA_INLINE int64_t put_block(uint8_t **at, const uint8_t *end, const struct
     return i;
 }
 
-/* As many small records as there are from number n on; returns the number of the next. */
+/* Write all small records from number n on; return the number of the next record. */
 TXNKAFKA_INLINE int64_t put_blocks(uint8_t **p, const uint8_t *end, const struct encode_input *input,
                                    int64_t n, int64_t *max_timestamp, const struct kept_blocks *kept) {
     struct small_block taken;
@@ -216,7 +216,7 @@ TXNKAFKA_INLINE int64_t put_blocks(uint8_t **p, const uint8_t *end, const struct
     return n;
 }
 
-/* The blocks compiled once more for what newer processors can do; chosen when the module is loaded. */
+/* The same code compiled for newer processors; chosen when the module is loaded. */
 typedef int64_t (*measure_function)(const struct encode_input *, int64_t, uint64_t *, struct kept_blocks *);
 typedef int64_t (*put_function)(uint8_t **, const uint8_t *, const struct encode_input *, int64_t, int64_t *,
                                 const struct kept_blocks *);

@@ -1,4 +1,4 @@
-/* What encoding reads, and why it may refuse it. Nothing here owns memory. */
+/* The input of encoding, and the reasons to refuse it. No struct here owns memory. */
 #ifndef TXNKAFKA_ENCODE_INPUT_H
 #define TXNKAFKA_ENCODE_INPUT_H
 
@@ -6,12 +6,12 @@
 
 enum encode_error {
     ENCODE_OK = 0,
-    ENCODE_COLUMN,    /* the offsets of a binary column go back or past its data */
+    ENCODE_COLUMN,    /* the offsets of a binary column decrease or exceed its data */
     ENCODE_HEADERS,   /* the same of header_offsets */
     ENCODE_TIMESTAMP, /* below -1 */
-    ENCODE_OFFSET,    /* not above the one before, below the base offset, or too far from it */
-    ENCODE_SIZE,      /* more than a batch can hold */
-    ENCODE_CHANGED,   /* between the two passes */
+    ENCODE_OFFSET,    /* not above the previous one, below the base offset, or too far from it */
+    ENCODE_SIZE,      /* larger than a batch can be */
+    ENCODE_CHANGED,   /* the input changed between the two passes */
 };
 
 struct encode_field {
@@ -19,9 +19,9 @@ struct encode_field {
     int64_t length; /* -1: null */
 };
 
-/* Byte strings: as Arrow has them, or where `fields` is set, one by one. */
+/* Byte strings: in Arrow's layout, or if `fields` is set, one by one. */
 struct encode_column {
-    const void *offsets; /* NULL: everything is null */
+    const void *offsets; /* NULL: all values are null */
     const uint8_t *data, *validity;
     int64_t size;
     int wide; /* offsets are int64, else int32 */
@@ -31,7 +31,7 @@ struct encode_column {
 struct encode_input {
     struct encode_column keys, values, header_keys, header_values;
     const int64_t *timestamps;
-    const int64_t *offsets;     /* NULL: one after the other from the base offset on */
+    const int64_t *offsets;     /* NULL: consecutive from the base offset on */
     const void *header_offsets; /* NULL: no headers */
     int wide_header_offsets;
     int64_t header_count;

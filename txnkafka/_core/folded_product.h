@@ -1,5 +1,5 @@
-/* A multiplication whose upper and lower halves both count: every bit of the factors reaches every bit of the
- * result. With a secret factor, an attacker cannot choose numbers whose hashes collide. */
+/* A multiplication that combines both halves of the product: every bit of the factors affects every bit of
+ * the result. With a secret factor, an attacker cannot choose numbers whose hashes collide. */
 #ifndef TXNKAFKA_FOLDED_PRODUCT_H
 #define TXNKAFKA_FOLDED_PRODUCT_H
 

@@ -1,7 +1,7 @@
-# Changes to the header of a finished batch. Base offset and leader epoch lie outside the CRC; for fields
-# under it the CRC is corrected from the change alone, because a CRC is linear: the payload is neither read
-# nor trusted, and a damaged batch stays one whose CRC is wrong.
-# A module that uses this calls crc_initialize() and crc_fill_shifts() when it is loaded.
+# Changes to the header of a finished batch. The CRC does not cover base offset and leader epoch; for the
+# other fields it is corrected from the change alone, because a CRC is linear: the payload is neither read nor
+# trusted, and the CRC of a damaged batch stays wrong. A module that uses this calls crc_initialize() and
+# crc_fill_shifts() when it is loaded.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 

@@ -102,11 +102,11 @@ cdef struct Row:                    # of entries inside a wrapper
     Py_ssize_t count
     int64_t base_offset             # to add to the inner offsets
 
-cdef struct Chunk:                  # what one call works on
+cdef struct Chunk:                  # the state of one call
     const uint8_t* source
     int64_t length
     int64_t position                # of source[0] in the file
-    int64_t next_offset             # records below are left out, as by a consumer that has read so far
+    int64_t next_offset             # records below are skipped, as by a consumer at this position
     int64_t end_offset
     bint check_crc
     Py_ssize_t decompressed         # bytes so far

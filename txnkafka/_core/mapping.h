@@ -1,16 +1,15 @@
 /*
- * What happens when mapped bytes are no longer in their file.
+ * Handles mapped bytes that are no longer in their file.
  *
- * Reading a page of a mapping that lies behind the end of its file raises SIGBUS, which ends the process.
- * Every mapped region is therefore written down here, and the handler of SIGBUS puts zero pages over the rest
- * of the region that the access lies in, marks it as lost, and returns: the access is made again and reads
- * zero. A reader of the region checks the mark before it uses the bytes. Any other SIGBUS is passed to the
- * previous handler.
+ * Reading a page of a mapping behind the end of its file raises SIGBUS, which ends the process. Therefore
+ * every mapped region is registered here, and the handler of SIGBUS maps zero pages over the rest of the
+ * accessed region, marks it as lost, and returns: the access is repeated and reads zero. A reader of the
+ * region checks the mark before it uses the bytes. Any other SIGBUS is passed to the previous handler.
  *
- * The handler calls sigaction, fstat, mmap and raise only, takes no lock and no memory. Regions are slots
- * of an append-only list of blocks; a slot has a version that is odd while it is being changed, so the
- * handler never sees half of a change. The slot of the region that is read does not change meanwhile: its
- * reader holds it.
+ * The handler calls only sigaction, fstat, mmap and raise, and takes neither locks nor memory. Regions are
+ * slots of an append-only list of blocks; a slot has a version that is odd while it is being changed, so the
+ * handler never reads half of a change. The slot of a region does not change while it is read, because its
+ * reader owns it.
  */
 #ifndef TXNKAFKA_MAPPING_H
 #define TXNKAFKA_MAPPING_H
@@ -37,7 +36,7 @@ struct mapped_region {
     uintptr_t begin, end; /* whole pages */
     unsigned version;     /* odd while the others are being changed */
     int taken;
-    int lost; /* pages of it were replaced by zeros */
+    int lost; /* some of its pages were replaced by zeros */
     int descriptor;
 };
 
@@ -46,7 +45,7 @@ struct region_block {
     struct region_block *next;
 };
 
-struct known_action { /* what SIGBUS did before; written once */
+struct known_action { /* a previous action of SIGBUS; written once */
     int state;        /* 0 free, 1 being written, 2 written */
     struct sigaction action;
 };
@@ -54,7 +53,7 @@ struct known_action { /* what SIGBUS did before; written once */
 static struct region_block first_block;
 static struct known_action known_actions[KNOWN_ACTIONS];
 static int previous_action;
-static uintptr_t passing_on; /* the thread that is in the previous handler */
+static uintptr_t passing_on; /* the thread that runs the previous handler */
 static uintptr_t page_bytes;
 
 #define get(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
@@ -66,7 +65,7 @@ static inline uintptr_t whole_pages(uintptr_t size) {
     return (size + page_bytes - 1) & ~(page_bytes - 1);
 }
 
-/* Changes a slot that the caller has taken. */
+/* Change a slot that the caller has taken. */
 static void describe(struct mapped_region *region, uintptr_t begin, uintptr_t end, int descriptor) {
     set(&region->version, region->version + 1);
     set(&region->begin, begin);
@@ -76,7 +75,7 @@ static void describe(struct mapped_region *region, uintptr_t begin, uintptr_t en
     set(&region->version, region->version + 1);
 }
 
-/* Reads a slot; 0 when it is free or being changed. */
+/* Read a slot; return 0 when it is free or being changed. */
 static int read_region(struct mapped_region *region, uintptr_t *begin, uintptr_t *end, int *descriptor) {
     unsigned version = get(&region->version);
     *begin = get(&region->begin);
@@ -85,7 +84,7 @@ static int read_region(struct mapped_region *region, uintptr_t *begin, uintptr_t
     return !(version & 1) && *begin != *end && get(&region->version) == version;
 }
 
-/* NULL when there is no memory for another block of slots. */
+/* Take a free slot; return NULL when there is no memory for another block. */
 static struct mapped_region *free_region(void) {
     struct region_block *block = &first_block, *next, *made;
     for (;; block = next) {
@@ -113,7 +112,7 @@ static int put_zeros(struct mapped_region *region, uintptr_t begin, uintptr_t en
     return mmap((void *)begin, end - begin, PROT_READ, how, -1, 0) != MAP_FAILED;
 }
 
-/* Map zeros over the rest of the region that contains ``address``; returns 0 when no region does. */
+/* Map zeros over the rest of the region that contains ``address``; return 0 when no region does. */
 static int cover_address(uintptr_t address) {
     uintptr_t begin, end;
     int descriptor;
@@ -125,7 +124,7 @@ static int cover_address(uintptr_t address) {
     return 0;
 }
 
-/* Zeros over everything behind the ends of files that have become shorter; 0 when none has. */
+/* Map zeros after the ends of all files that became shorter; return 0 when none did. */
 static int cover_short_files(void) {
     uintptr_t begin, end, there;
     int descriptor, found = 0;
@@ -148,7 +147,7 @@ static void end_the_process(int number, int raised) {
     standard.sa_handler = SIG_DFL;
     sigaction(number, &standard, NULL);
     if (raised)
-        raise(number); /* else the access is repeated */
+        raise(number); /* otherwise the access is repeated */
 }
 
 static void pass_on(int number, siginfo_t *info, void *context, int raised) {
@@ -157,7 +156,7 @@ static void pass_on(int number, siginfo_t *info, void *context, int raised) {
     uintptr_t self = (uintptr_t)pthread_self();
     if (!takes_info && previous->sa_handler == SIG_IGN && raised)
         return;
-    /* faulthandler hands on to whom it found, which may be this handler */
+    /* faulthandler calls the handler it replaced, which may be this one */
     if (get(&passing_on) == self ||
         (!takes_info && (previous->sa_handler == SIG_DFL || previous->sa_handler == SIG_IGN))) {
         end_the_process(number, raised);
@@ -174,8 +173,8 @@ static void pass_on(int number, siginfo_t *info, void *context, int raised) {
 static void on_bus_error(int number, siginfo_t *info, void *context) {
     int saved = errno;
     int raised = info->si_code <= 0 || info->si_code == SI_USER;
-    /* A handler that was put in front of this one, as faulthandler is, raises the signal once more and so
-     * hides the address: then the files tell. */
+    /* A handler that was installed over this one, such as faulthandler, raises the signal again and so
+     * hides the address: then all files are checked. */
     int covered = raised ? info->si_pid == getpid() && cover_short_files()
                          : cover_address((uintptr_t)info->si_addr);
     if (!covered)
@@ -183,7 +182,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     errno = saved;
 }
 
-/* The number of an action in the list of those that were there before; -1 when the list is full. */
+/* Return the number of an action in the list of previous ones; -1 when the list is full. */
 static int known_action_of(const struct sigaction *action) {
     for (int i = 0; i < KNOWN_ACTIONS; i++) {
         struct known_action *known = &known_actions[i];
@@ -200,7 +199,7 @@ static int known_action_of(const struct sigaction *action) {
     return -1;
 }
 
-/* Puts the handler in front of whatever handles SIGBUS now; -1 when that cannot be. */
+/* Install the handler over the current one of SIGBUS; return -1 when that is not possible. */
 static int guard_mappings(void) {
     struct sigaction current, ours;
     int previous;
@@ -222,8 +221,8 @@ static int guard_mappings(void) {
     return sigaction(SIGBUS, &ours, NULL);
 }
 
-/* Maps the first ``size`` bytes of a file to read; NULL with errno. ``descriptor`` belongs to the region
- * then. */
+/* Map the first ``size`` bytes of a file for reading; return NULL with errno set on failure.
+ * ``descriptor`` then belongs to the region. */
 static struct mapped_region *map_region(int descriptor, size_t size) {
     struct mapped_region *region;
     void *memory;

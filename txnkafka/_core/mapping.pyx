@@ -58,7 +58,7 @@ cdef class Mapping:
         own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         if own < 0:
             raise failure()
-        # the time of the last change first: what changes later is noticed
+        # the time of the last change first: later changes are detected
         if fstat(own, &status) == 0:
             self.change_time = change_time(&status)
             self.region = map_region(own, <size_t>size)

@@ -7,10 +7,10 @@ cdef struct Slot:
 
 cdef class OffsetMap:
     cdef Slot* slots
-    cdef size_t room            # slots there are
-    cdef size_t most_room       # slots there may be
+    cdef size_t room            # number of slots
+    cdef size_t most_room       # maximum number of slots
     cdef size_t count
-    cdef size_t most            # keys there may be
+    cdef size_t most            # maximum number of keys
     cdef public int64_t latest_offset
     cdef int64_t find(self, const uint8_t* key, int32_t length) except -2
     cdef int put_key(self, const uint8_t* key, int32_t length, int64_t offset) except -1

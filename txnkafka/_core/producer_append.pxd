@@ -91,7 +91,7 @@ cdef inline int apply(
     if e.attributes & ATTRIBUTE_CONTROL and (
         not e.count or (e.control_type != CONTROL_ABORT and e.control_type != CONTROL_COMMIT)
     ):
-        return 0                    # emptied by the cleaner, or nothing that ends a transaction
+        return 0                    # emptied by the cleaner, or no end of a transaction
     if e.attributes & ATTRIBUTE_TRANSACTIONAL and not open_reserve(t, 1):
         return -1
     if place == NO_PLACE:

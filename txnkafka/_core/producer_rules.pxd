@@ -1,4 +1,4 @@
-# What a leading broker takes of a producer: its rules in its order (ProducerAppendInfo, UnifiedLog).
+# The rules of a leading broker for a producer's batches, in its order (ProducerAppendInfo, UnifiedLog).
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t
 
 from txnkafka._core.batch_entry cimport BatchEntry
@@ -46,7 +46,7 @@ cdef struct Request:
     int origin
     int transaction_version
     bint verified
-    bint pending                    # a verification entry stands, with:
+    bint pending                    # a verification is pending, with:
     bint supports_epoch_bump
     int64_t lowest_sequence
 
@@ -94,7 +94,7 @@ cdef inline Verdict judge_sequence(producer* p, const BatchEntry* e, const Reque
         return NO_STATE
     if r.pending and e.base_sequence > r.lowest_sequence:
         return BEHIND_PENDING
-    if no_epoch:                    # of producers whose batches are all gone any sequence is right
+    if no_epoch:                    # without known batches of the producer any sequence is right
         return FINE
     if e.producer_epoch != p.epoch:
         return LATE_IN_EPOCH if e.base_sequence != 0 else FINE
@@ -129,7 +129,7 @@ cdef inline Verdict judge_marker(producer* p, const BatchEntry* e, const Request
     if r.transaction_version < 0:
         return NO_VERSION
     # With transaction version 2 a marker has the epoch after that of the data. The same epoch again is a
-    # retry of one that was written, if no transaction is open; the last epoch there is cannot be followed.
+    # retry of a written marker, if no transaction is open; the largest epoch has no successor.
     if e.producer_epoch < epoch or (
         e.producer_epoch == epoch and r.transaction_version >= 2
         and p != NULL and p.txn_first_offset >= 0 and epoch != LATEST_EPOCH
@@ -191,7 +191,7 @@ cdef inline int find_anomalies(
 ) noexcept nogil:
     """Find the anomalies of a batch in the log; returns their number. A leader refuses such batches, a broker
     that replays its log reports some of them (``ProducerAppendInfo``). ``p`` is NULL for an unknown producer.
-    A sequence may jump if offsets are missing between two batches of the producer, since compaction leaves
+    A sequence may jump where offsets are missing between two batches of the producer, since compaction leaves
     holes: ``hole`` is the first offset after the last hole, -1 for none."""
     cdef int count = 0
     if not e.attributes & ATTRIBUTE_CONTROL:

@@ -23,7 +23,7 @@ CODES = (
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.TRANSACTION_COORDINATOR_FENCED,
 )
-# What is said of each verdict.
+# The text of each verdict.
 _TEXTS = (
     "",
     "",
@@ -137,7 +137,7 @@ cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept:
     if p == NULL or not p.partial or e.producer_epoch != p.epoch or e.base_sequence < 0:
         return -1
     oldest = known_at(p, 0)
-    # Sequences wrap; the half of the circle in front of the last one is behind.
+    # Sequences wrap; the half circle below the last one is older.
     if ((<int64_t>first_sequence_of(oldest) - last_sequence_of(e) - 1) & INT32_MAX) >= INT32_MAX // 2:
         return -1
     return oldest.last_offset - oldest.offset_delta

@@ -1,4 +1,4 @@
-/* All producers at once: in and out of a snapshot, forgotten by age, in the order of a number. */
+/* Operations on all producers: write and load snapshots, expire by age, sort. */
 #ifndef TXNKAFKA_PRODUCER_SNAPSHOT_H
 #define TXNKAFKA_PRODUCER_SNAPSHOT_H
 
@@ -11,8 +11,8 @@ typedef struct {
     uint32_t place;
 } sort_key;
 
-/* Byte by byte, the last first, which keeps what is equal as it lies; bytes that are the same in all keys
- * cost a look only. `keys` has room for twice `count`; returns the half where the order is. */
+/* Radix sort, least significant byte first, which is stable; a byte that is equal in all keys costs only
+ * one comparison. `keys` has room for twice `count`; returns the half with the result. */
 static inline sort_key *sort_keys(sort_key *keys, size_t count) {
     sort_key *from = keys, *to = keys + count;
     uint64_t differ = 0;
@@ -56,7 +56,7 @@ static inline uint8_t *put_entry(uint8_t *to, const producer *p) {
     return put_i64(to, p->txn_first_offset);
 }
 
-/* All entries by producer id; `keys` has room for twice the producers. */
+/* Write all entries sorted by producer id; `keys` has room for twice the producers. */
 static inline void put_entries(const producer_table *t, sort_key *keys, uint8_t *to) {
     for (uint32_t place = 0; place < t->count; place++)
         keys[place] = (sort_key){(uint64_t)table_at(t, place)->producer_id, place};
@@ -82,7 +82,7 @@ static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
     if (table_find(t, producer_id)) return TWICE;
     producer *p = table_add(t, producer_id, epoch);
     if (!p) return NO_MEMORY_FOR_IT;
-    p->anew = 1; /* a broker that loaded an entry without a batch insists on sequence 0 */
+    p->anew = 1; /* a broker that loaded an entry without a batch requires sequence 0 */
     if (last.last_offset >= 0) {
         know_batch(p, last);
         p->partial = 1;
@@ -93,7 +93,7 @@ static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
     return TAKEN;
 }
 
-/* What take_entry() left open: the heap of open transactions. Returns 0 without memory. */
+/* Build the heap of open transactions after take_entry(). Returns 0 if memory is missing. */
 static inline int open_transactions(producer_table *t) {
     uint32_t count = 0;
     for (uint32_t place = 0; place < t->count; place++) count += table_at(t, place)->txn_first_offset >= 0;
@@ -104,25 +104,25 @@ static inline int open_transactions(producer_table *t) {
     return 1;
 }
 
-/* A producer with an open transaction is never forgotten. */
+/* A producer with an open transaction is never removed. */
 
 static inline int is_expired(const producer *p, int64_t now_ms, int64_t expiration_ms) {
     int64_t idle_ms;
     if (p->txn_first_offset >= 0) return 0;
-    /* beyond 64 bits there is no doubt about the side */
+    /* a difference beyond 64 bits is decided by its sign */
     if (__builtin_sub_overflow(now_ms, p->last_timestamp, &idle_ms)) return now_ms > p->last_timestamp;
     return idle_ms >= expiration_ms;
 }
 
 static inline void remove_expired(producer_table *t, int64_t now_ms, int64_t expiration_ms) {
     uint32_t before = t->count;
-    /* from the last on, since the last takes the place of one that is removed */
+    /* backwards, since the last one moves to the place of a removed one */
     for (uint32_t place = t->count; place-- > 0;)
         if (is_expired(table_at(t, place), now_ms, expiration_ms)) table_remove(t, place);
     t->expired += before - t->count;
 }
 
-/* Of equal timestamps the smaller producer ids go first: the order in which they came does not show. */
+/* Among equal timestamps smaller producer ids are removed first, whatever the order of insertion. */
 static inline void remove_oldest(producer_table *t, sort_key *keys, uint32_t number) {
     size_t idle = 0;
     for (uint32_t place = 0; place < t->count; place++)
@@ -133,7 +133,7 @@ static inline void remove_oldest(producer_table *t, sort_key *keys, uint32_t num
     for (size_t i = 0; i < idle; i++)
         keys[i].key = (uint64_t)table_at(t, keys[i].place)->last_timestamp ^ (UINT64_C(1) << 63);
     order = sort_keys(keys, idle);
-    /* places change while producers are removed, ids do not */
+    /* removals change places, but not ids */
     for (uint32_t i = 0; i < number; i++) order[i].key = (uint64_t)table_at(t, order[i].place)->producer_id;
     for (uint32_t i = 0; i < number; i++) table_remove(t, table_place(t, (int64_t)order[i].key));
     t->evicted += number;

@@ -1,16 +1,17 @@
-/* The producers of one partition: the state of each, the open transactions, and those that ended lately.
+/* The producers of one partition: the state of each, open transactions, and recently ended ones.
  *
- * Producers lie without gaps in chunks that never move; the first chunk alone grows, so that a partition
- * with one producer costs a kilobyte. An open-addressed index of eight bytes a cell finds them: half a hash,
- * whose first bits are the cell where the search begins, and the place of the producer. Where a producer is
- * removed the last one moves in. A producer costs 168 bytes and 11 to 21 bytes of index.
+ * Producers are stored without gaps in chunks that never move; only the first chunk grows, so that a
+ * partition with one producer needs a kilobyte. An open-addressed index with cells of eight bytes finds them:
+ * half a hash, whose first bits are the number of the cell where the search begins, and the place of the
+ * producer. The last producer moves to the place of a removed one. A producer needs 168 bytes and 11 to 21
+ * bytes of index.
  *
- * Open transactions are a heap whose front has the smallest first offset. They come in the order of their
- * offsets, at its end and in one step; in a damaged log they may come in any order.
- * Of transactions that ended only those matter for the first unstable offset that began before all that
- * ended after them: `ended` keeps these, and its front has the smallest first offset whatever their number.
+ * Open transactions are a heap whose front has the smallest first offset. They arrive in the order of their
+ * offsets, at its end and in one step; in a damaged log they may arrive in any order. Of the ended
+ * transactions only those matter for the first unstable offset that began before all that ended after them:
+ * `ended` contains these, and its front has the smallest first offset whatever their number.
  *
- * Functions that take memory return 0 when there is none, and have changed nothing then. */
+ * Functions that allocate return 0 when memory is missing, and have then changed nothing. */
 #ifndef TXNKAFKA_PRODUCER_TABLE_H
 #define TXNKAFKA_PRODUCER_TABLE_H
 
@@ -21,13 +22,13 @@
 
 #include "folded_product.h"
 
-#define KNOWN_BATCHES 5 /* what Kafka remembers of a producer (ProducerStateEntry) */
+#define KNOWN_BATCHES 5 /* as many as Kafka keeps per producer (ProducerStateEntry) */
 #define NO_PLACE      UINT32_MAX
 #define CHUNK_BITS    8
 #define CHUNK         (1u << CHUNK_BITS)
 #define FIRST_CHUNK   4
 #define FEWEST_CELLS  8
-#define MOST_PLACES   INT32_MAX /* as many as a snapshot can count */
+#define MOST_PLACES   INT32_MAX /* the limit of a snapshot's count */
 
 typedef struct {
     int32_t last_sequence;
@@ -36,8 +37,8 @@ typedef struct {
     int64_t timestamp;
 } known_batch;
 
-/* What every batch needs comes first, in one or two cache lines. The batches known are a ring, which begins
- * at its first slot until it is full. */
+/* Fields that every batch needs come first, in one or two cache lines. The known batches are a ring, which
+ * begins at its first slot until it is full. */
 typedef struct {
     int64_t producer_id;
     int16_t epoch;
@@ -52,14 +53,14 @@ typedef struct {
     int32_t offset_delta[KNOWN_BATCHES];
     struct {
         int64_t last_offset, timestamp;
-    } ends[KNOWN_BATCHES]; /* these two are needed together, of one batch */
-    uint32_t open_at;             /* where its open transaction is in the heap */
-    int64_t emptied_first_offset; /* of batches that the cleaner emptied, until their marker */
+    } ends[KNOWN_BATCHES]; /* the two fields of a batch are used together */
+    uint32_t open_at;             /* the place of its open transaction in the heap */
+    int64_t emptied_first_offset; /* of batches without records after cleaning, until their marker */
 } producer;
 
 typedef struct {
     uint32_t hash;
-    uint32_t place; /* one more than the producer's; 0: no producer */
+    uint32_t place; /* the producer's plus one; 0: no producer */
 } index_cell;
 
 typedef struct {
@@ -74,10 +75,10 @@ typedef struct {
 
 typedef struct {
     producer **chunks;
-    size_t chunk_count, chunk_room; /* chunks, and pointers to them that have memory */
+    size_t chunk_count, chunk_room; /* chunks, and allocated pointers to them */
     uint32_t count, room;
     index_cell *cells;
-    uint32_t mask, shift; /* cells - 1; bits of a hash that are no cell number */
+    uint32_t mask, shift; /* cells - 1; bits of a hash besides the cell number */
     uint64_t seed[2];
     open_txn *open; /* a binary heap */
     uint32_t open_count, open_room;
@@ -90,9 +91,9 @@ static inline producer *table_at(const producer_table *t, uint32_t place) {
     return &t->chunks[place >> CHUNK_BITS][place & (CHUNK - 1)];
 }
 
-/* Clients choose producer ids, and snapshots come from anywhere: without the seeds, which are random, nobody
- * can choose ids that fall into neighbouring cells. Ids that follow each other, as brokers hand them out, are
- * spread more evenly than chance. */
+/* Clients choose producer ids, and snapshots come from anywhere: without the random seeds, nobody can
+ * choose ids that fall into neighbouring cells. Consecutive ids, as brokers assign them, are spread more
+ * evenly than random ones. */
 static inline uint32_t table_hash(const producer_table *t, int64_t producer_id) {
     return (uint32_t)(folded_product((uint64_t)producer_id ^ t->seed[0], t->seed[1]) >> 32);
 }
@@ -120,8 +121,8 @@ static inline producer *table_find(const producer_table *t, int64_t producer_id)
     return place == NO_PLACE ? NULL : table_at(t, place);
 }
 
-/* For a loop that knows which producers come next: first the cells of some, then the producers. GCC drops the
- * call of a function that only prefetches, but not of one with an instruction, be it an empty one. */
+/* For a loop that knows its next producers: prefetches first their cells, then the producers. GCC removes
+ * the call of a function that only prefetches, but not of one with an asm statement, even an empty one. */
 #define KEEP_PREFETCH() __asm__ volatile("")
 
 static inline void expect_cell(const producer_table *t, uint32_t hash) {
@@ -159,7 +160,7 @@ static inline size_t table_bytes(const producer_table *t) {
            t->open_room * sizeof(open_txn) + t->ended_room * sizeof(ended_txn);
 }
 
-/* Room: for one more producer, one more open transaction, one more ended one. */
+/* Reserve room for one more producer, open transaction, or ended one. */
 
 static inline int grow_first_chunk(producer_table *t) {
     uint32_t room = t->room ? 2 * t->room : FIRST_CHUNK;
@@ -246,7 +247,7 @@ static inline int ended_reserve(producer_table *t, size_t transactions) {
     return 1;
 }
 
-/* Producers come and go. */
+/* Adding and removing producers. */
 
 static inline producer *table_add(producer_table *t, int64_t producer_id, int16_t epoch) {
     if (!table_reserve(t, 1)) return NULL;
@@ -267,7 +268,7 @@ static inline uint32_t index_find(const producer_table *t, uint32_t place) {
     return i;
 }
 
-/* Cells behind the hole move up, those that may: no search may meet an empty cell on its way. */
+/* Move cells after the hole up where allowed: a search must not find an empty cell on its way. */
 static inline void index_remove(producer_table *t, uint32_t hole) {
     for (uint32_t i = (hole + 1) & t->mask; t->cells[i].place; i = (i + 1) & t->mask) {
         uint32_t way = (i - cell_of(t, t->cells[i].hash)) & t->mask;
@@ -279,7 +280,7 @@ static inline void index_remove(producer_table *t, uint32_t hole) {
     t->cells[hole].place = 0;
 }
 
-/* Removes a producer without an open transaction; the last one takes its place. */
+/* Remove a producer without an open transaction; the last one moves to its place. */
 static inline void table_remove(producer_table *t, uint32_t place) {
     uint32_t last = t->count - 1;
     index_remove(t, index_find(t, place));
@@ -296,7 +297,7 @@ static inline void table_remove(producer_table *t, uint32_t place) {
     }
 }
 
-/* Transactions begin and end. */
+/* Beginning and ending transactions. */
 
 static inline void open_put(producer_table *t, uint32_t at, open_txn txn) {
     t->open[at] = txn;
@@ -322,12 +323,12 @@ static inline void open_put_down(producer_table *t, uint32_t at, open_txn txn) {
     open_put(t, at, txn);
 }
 
-/* The producer whose open transaction is the oldest; NULL: none is open. */
+/* Return the producer with the oldest open transaction; NULL: none is open. */
 static inline producer *oldest_open(const producer_table *t) {
     return t->open_count ? table_at(t, t->open[0].place) : NULL;
 }
 
-/* There is room: open_reserve() said so. */
+/* open_reserve() must have reserved room. */
 static inline void txn_open(producer_table *t, uint32_t place, int64_t first_offset) {
     table_at(t, place)->txn_first_offset = first_offset;
     open_put_up(t, t->open_count++, (open_txn){first_offset, place});
@@ -348,7 +349,7 @@ static inline ended_txn *ended_at(const producer_table *t, size_t i) {
     return &t->ended[(t->ended_first + i) & (t->ended_room - 1)];
 }
 
-/* There is room: ended_reserve() said so. */
+/* ended_reserve() must have reserved room. */
 static inline void ended_put(producer_table *t, int64_t first_offset, int64_t last_offset) {
     while (t->ended_count && ended_at(t, t->ended_count - 1)->first_offset >= first_offset)
         t->ended_count--;
@@ -362,7 +363,7 @@ static inline void ended_drop(producer_table *t, int64_t high_watermark) {
     }
 }
 
-/* Batches of one producer. */
+/* The known batches of one producer. */
 
 static inline known_batch known_in(const producer *p, unsigned slot) {
     return (known_batch){p->last_sequence[slot], p->offset_delta[slot], p->ends[slot].last_offset,
@@ -406,7 +407,7 @@ static inline void forget_batches(producer *p) {
     p->partial = 0;
 }
 
-/* Which of those known, the oldest first, has these sequences; -1: none. */
+/* Return the number of the known batch with these sequences, counted from the oldest; -1: none. */
 static inline int find_batch(const producer *p, int32_t last_sequence, int32_t offset_delta) {
     int equal = 0;
     for (int slot = 0; slot < KNOWN_BATCHES; slot++) equal |= p->last_sequence[slot] == last_sequence;

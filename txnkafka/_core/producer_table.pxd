@@ -1,4 +1,4 @@
-# The structures of producer_table.h, and what is done with all producers at once.
+# The structures of producer_table.h, and the operations on all producers.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "producer_table.h" nogil:

@@ -19,7 +19,7 @@ Files:
     producer_table.h       its memory: ProducerStateEntry, open and ended transactions (unreplicatedTxns)
     producer_snapshot.h    read and write snapshots, expire and evict producers
     producer_rules.pxd     ProducerAppendInfo's checks: those of a leader, and the anomalies of a replay
-    producer_rules.pyx     their codes and words; Checked, the answer of ``check``
+    producer_rules.pyx     their codes and texts; Checked, the answer of ``check``
     producer_append.pxd    ProducerAppendInfo.append and appendEndTxnMarker: what a batch in the log changes
     producer_table.pxd     declares the two headers to Cython
 """
@@ -97,8 +97,8 @@ cdef class ProducerTable:
     """The producers of one partition; ``len(table)`` is their number. The module describes their use."""
 
     cdef producer_table t
-    cdef int64_t end_offset         # of replay_checked: where the log goes on,
-    cdef int64_t hole               # and the first offset behind the last hole in it
+    cdef int64_t end_offset         # of replay_checked: the end of the log so far,
+    cdef int64_t hole               # and the first offset after its last gap
 
     def __cinit__(self):
         table_start(&self.t, SEED)

@@ -1,5 +1,5 @@
-# What a selection says of a batch; ``select`` writes these, and Python finds them in the module.
+# The values of a selection for each batch; ``select`` writes them, and the module exports them to Python.
 cpdef enum:
     SKIP = 0
     WHOLE = 1
-    BOUNDED = 2                     # of its records only those with offsets inside of the bounds
+    BOUNDED = 2                     # only its records with offsets inside the bounds

@@ -5,19 +5,19 @@
  *   headers: keyLength varint, key, valueLength varint, value
  *
  * The rules are those of the full reader, org.apache.kafka.common.record.internal.DefaultRecord.readFrom: a
- * record must be exactly as long as it says, a negative key, value or header value length is null, a header
- * key is never null.
+ * record must be exactly as long as its length field, a negative key, value or header value length is null, a
+ * header key is never null.
  *
- * Three ends are kept apart: a record's own end and the end of its batch decide what is valid; `limit`, the
- * end of the readable bytes, decides whether the unchecked fast path may look ahead. */
+ * There are three ends: the end of a record and of its batch decide what is valid; `limit`, the end of the
+ * readable bytes, decides whether the unchecked fast path may look ahead. */
 #ifndef TXNKAFKA_RECORD_H
 #define TXNKAFKA_RECORD_H
 
 #include "varint.h"
 #include <string.h>
 
-#define RECORD_LOOKAHEAD 64 /* readable bytes that the fast path wants behind a record's first byte */
-#define COLUMN_SLACK    128 /* bytes behind the end of every data column that a copy may scribble on */
+#define RECORD_LOOKAHEAD 64 /* readable bytes that the fast path needs after a record's first byte */
+#define COLUMN_SLACK    128 /* bytes after the end of every data column that a copy may overwrite */
 #define MIN_RECORD_SIZE 7   /* length, attributes, two deltas, two null lengths, no headers: a byte each */
 
 enum record_error {
@@ -26,13 +26,13 @@ enum record_error {
     RECORD_FIELD,      /* a varint or a field does not fit into its record */
     RECORD_HEADERS,    /* header count negative or larger than the record */
     RECORD_HEADER_KEY, /* negative header key length */
-    RECORD_SIZE,       /* fields end before or behind the declared length */
+    RECORD_SIZE,       /* fields end before or after the declared length */
     RECORD_COUNT,      /* fewer records than the batch header says */
-    RECORD_TRAILING,   /* bytes left behind the last record */
-    RECORD_MANY_HEADERS, /* more headers than are decoded of one record */
+    RECORD_TRAILING,   /* bytes left after the last record */
+    RECORD_MANY_HEADERS, /* more headers than the limit per record */
 };
 
-struct record_sink { /* where records go: the arrays of a RecordColumns, and how far they are filled */
+struct record_sink { /* the output: arrays of a RecordColumns, and their fill counts */
     int64_t *offsets, *timestamps;
     int32_t *key_offsets, *value_offsets;
     uint8_t *key_data, *value_data, *key_validity, *value_validity;
@@ -47,24 +47,24 @@ struct record_sink { /* where records go: the arrays of a RecordColumns, and how
 
 struct record_batch {
     const uint8_t *records, *end;  /* the records, decompressed */
-    const uint8_t *source, *limit; /* the readable bytes around them; views count from `source` */
+    const uint8_t *source, *limit; /* the readable bytes around them; views are relative to `source` */
     int64_t base_offset, base_timestamp;
-    int64_t append_time; /* LogAppendTime of all records ... */
-    int has_append_time; /* ... where this is set */
+    int64_t append_time; /* the time of all records with LogAppendTime ... */
+    int has_append_time; /* ... if this is set */
     int32_t count;
-    ptrdiff_t ahead; /* how far from here the batch begins that is decoded next: it is fetched meanwhile */
-    int64_t start_offset, end_offset; /* records outside [start, end) are left out of a bounded walk */
+    ptrdiff_t ahead; /* distance to the batch that is decoded next, for prefetching */
+    int64_t start_offset, end_offset; /* a bounded walk skips records outside [start, end) */
 };
 
 struct record_fields {
     int64_t timestamp_delta;
     int32_t offset_delta, key_length, value_length, header_count;
-    int roomy; /* COLUMN_SLACK bytes are readable behind the record */
+    int roomy; /* COLUMN_SLACK bytes are readable after the record */
     const uint8_t *key, *value;
 };
 
-/* Copies n bytes in blocks where the source is roomy: COLUMN_SLACK bytes are readable behind it. Either way,
- * up to COLUMN_SLACK bytes behind the copy may be written. */
+/* Copy n bytes; in blocks if the source is roomy: COLUMN_SLACK bytes are readable after it. In both cases
+ * up to COLUMN_SLACK bytes after the copy may be overwritten. */
 TXNKAFKA_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t n, int roomy) {
     if (TXNKAFKA_UNLIKELY(!roomy || n > 2048)) {
         memcpy(to, from, n);
@@ -81,14 +81,14 @@ TXNKAFKA_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t n, int 
     } while (done < n);
 }
 
-/* Bits are set once for the whole capacity when the first null is seen, so that rows without nulls cost
- * nothing. */
+/* When the first null is found, bits are set once for the whole capacity, so that columns without nulls
+ * cost nothing. */
 TXNKAFKA_INLINE void clear_validity(uint8_t *validity, size_t capacity, size_t *nulls, size_t i) {
     if ((*nulls)++ == 0) memset(validity, 0xff, (capacity + 7) / 8);
     validity[i >> 3] &= (uint8_t)~(1u << (i & 7));
 }
 
-/* A varint with a quick way for one and two bytes; at least two bytes must be readable at p. */
+/* Read a varint, fast if it has one or two bytes; at least two bytes must be readable at p. */
 TXNKAFKA_INLINE const uint8_t *fast_varint(const uint8_t *p, const uint8_t *end, int32_t *value) {
     uint32_t first = p[0], second = p[1];
     if (TXNKAFKA_LIKELY(first < 0x80u)) {
@@ -102,8 +102,8 @@ TXNKAFKA_INLINE const uint8_t *fast_varint(const uint8_t *p, const uint8_t *end,
     return read_varint(p, end, value);
 }
 
-/* Everything up to the value length, when at least RECORD_LOOKAHEAD bytes are readable at p (5 + 1 + 10 + 5 +
- * 5 at most). */
+/* Read all fields up to the value length; at least RECORD_LOOKAHEAD bytes must be readable at p (5 + 1 +
+ * 10 + 5 + 5 at most). */
 TXNKAFKA_INLINE const uint8_t *fields_fast(const uint8_t *p, const uint8_t *limit, int32_t *length,
                                            const uint8_t **start, struct record_fields *r) {
     if (!(p = fast_varint(p, limit, length))) return NULL;
@@ -143,8 +143,8 @@ TXNKAFKA_INLINE void add_header(struct record_sink *sink, const uint8_t *key, in
     sink->header_value_offsets[h + 1] = value_at + value_length;
 }
 
-/* Reads the headers of one record, into the sink if there is one. Checked and copied in one pass: the bytes
- * may be a mapped file, which may change between two reads. */
+/* Read the headers of one record, into the sink if there is one. They are checked and copied in one pass:
+ * the bytes may be a mapped file, which may change between two reads. */
 static inline const uint8_t *read_headers(const uint8_t *p, const uint8_t *stop, int32_t count,
                                           struct record_sink *sink, int *error) {
     for (int32_t i = 0; i < count; i++) {
@@ -164,7 +164,7 @@ static inline const uint8_t *read_headers(const uint8_t *p, const uint8_t *stop,
     return p;
 }
 
-/* Reads one record, its headers into `headers` if that is given; returns the byte behind it, or NULL with
+/* Read one record, its headers into `headers` if that is given; return the position after it, or NULL with
  * *error set. */
 TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
                                            struct record_fields *r, struct record_sink *headers, int *error) {
@@ -184,7 +184,7 @@ TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end,
     r->roomy = limit - stop >= COLUMN_SLACK;
     r->key = p;
     int32_t key_bytes = r->key_length > 0 ? r->key_length : 0;
-    /* value length and header count: a byte each at least */
+    /* value length and header count: at least one byte each */
     if (TXNKAFKA_UNLIKELY(left < key_bytes + (ptrdiff_t)2)) return NULL;
     p += key_bytes;
     if (!(p = fast_varint(p, stop, &r->value_length))) return NULL;
@@ -207,7 +207,7 @@ TXNKAFKA_INLINE const uint8_t *read_record(const uint8_t *p, const uint8_t *end,
     return p == stop ? stop : NULL;
 }
 
-/* Forgets the headers from number `count` on, and that some of their values were null. */
+/* Remove the headers from number `count` on, with their nulls. */
 static inline void drop_headers(struct record_sink *sink, size_t count) {
     for (size_t h = count; h < sink->header_count && sink->header_value_nulls; h++) {
         uint8_t bit = (uint8_t)(1u << (h & 7));
@@ -217,7 +217,7 @@ static inline void drop_headers(struct record_sink *sink, size_t count) {
     sink->header_count = count;
 }
 
-/* On an error the sink keeps the counts it came with: no record of a bad batch is delivered. */
+/* On an error the counts of the sink do not change: no record of a bad batch is delivered. */
 TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record_sink *sink, const int views,
                                  const int headers, const int bounded) {
     const uint8_t *p = batch->records, *end = batch->end, *limit = batch->limit;
@@ -281,7 +281,7 @@ TXNKAFKA_INLINE int walk_records(const struct record_batch *batch, struct record
     sink->value_nulls = value_nulls;
     return RECORD_OK;
 failed:
-    /* Validity bits of records behind `count` may be cleared: restore them for the next batch. */
+    /* Validity bits of records after `count` may be cleared: restore them for the next batch. */
     if (!views) {
         for (size_t i = sink->count; i <= n && i < sink->record_capacity; i++) {
             if (key_nulls) sink->key_validity[i >> 3] |= (uint8_t)(1u << (i & 7));
@@ -292,12 +292,12 @@ failed:
     return error;
 }
 
-struct record_cut { /* where a piece of a batch ends: behind that many bytes and records of the batch */
+struct record_cut { /* the end of a piece of a batch: bytes and records of the batch up to it */
     ptrdiff_t size;
     int32_t count;
 };
 
-/* Checks every record of a batch and delivers none. `cuts` gets the end of each piece of at least `piece`
+/* Check every record of a batch and deliver none. `cuts` gets the end of each piece of at least `piece`
  * bytes; it has room for (end - records) / piece + 1 of them. */
 static inline int cut_records(const struct record_batch *batch, ptrdiff_t piece, int32_t max_headers,
                               struct record_cut *cuts, size_t *cut_count) {

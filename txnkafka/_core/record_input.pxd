@@ -1,4 +1,4 @@
-# What encoding reads: records as columns, or as Python tuples; see record_input.pyx.
+# The input of encoding: records as columns, or as Python tuples; see record_input.pyx.
 from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "encode_input.h" nogil:
@@ -32,7 +32,7 @@ cdef extern from "encode_input.h" nogil:
 cdef class RecordInput:
     cdef encode_input input
     cdef Py_ssize_t count
-    cdef list kept                  # what the pointers point into
+    cdef list kept                  # owners of the memory of the pointers
     cdef str explain(self, int error, Py_ssize_t record)
 
 cdef class InputColumns(RecordInput):
@@ -41,7 +41,7 @@ cdef class InputColumns(RecordInput):
 cdef class InputRecords(RecordInput):
     cdef tuple records
     cdef encode_field* fields       # keys of all records, then their values
-    cdef int64_t* numbers           # timestamps, then where the headers of each record begin
+    cdef int64_t* numbers           # timestamps, then the first header of each record
     cdef encode_field* header_keys
     cdef encode_field* header_values
     cdef Py_ssize_t header_capacity

@@ -7,7 +7,7 @@ from txnkafka._core.read_committed cimport SKIP
 from txnkafka._core.scan cimport BatchIndex, IndexHold
 
 cdef enum:
-    EXPANSION = 4                   # a compressed byte counts as that many: about what it becomes
+    EXPANSION = 4                   # a compressed byte counts as this many, about its decompressed size
 
 
 def next_run(

@@ -1,7 +1,7 @@
 # The batches of a segment; see scan.pyx.
 from txnkafka._core.batch_entry cimport BatchEntry
 
-cdef class IndexHold:               # an index stays as it is until this is forgotten
+cdef class IndexHold:               # an index does not change until this is deleted
     cdef BatchIndex owner
 
 cdef class BatchIndex:
@@ -14,6 +14,6 @@ cdef class BatchIndex:
     cdef readonly str stop_reason
     # For readers of ``entries``; raises BufferError while another thread adds batches.
     cdef IndexHold hold(self)
-    # Begin of a change, which filled(&users, 0) ends; raises BufferError while the index has readers.
+    # Begin a change, which filled(&users, 0) ends; raises BufferError while the index has readers.
     cdef int acquire(self) except -1
     cdef int room_for(self, Py_ssize_t more) except -1

@@ -1,8 +1,8 @@
 /* Text of single values: decimal numbers, base64, JSON and CSV strings.
  *
- * Every put_... function writes at `out` and returns the byte behind what it wrote. A value becomes at most
- * text_bound(size) bytes and its quotes; up to TEXT_SLACK bytes more may be written behind them, which the
- * next one overwrites. Values lie in a data column: TEXT_SLACK bytes behind them may be read (see
+ * Every put_... function writes at `out` and returns the position after its output. The output of a value
+ * has at most text_bound(size) bytes plus quotes; up to TEXT_SLACK bytes after it may be overwritten, and the
+ * next call overwrites these. Values are in a data column: TEXT_SLACK bytes after them may be read (see
  * COLUMN_SLACK), but have no influence. */
 #ifndef TXNKAFKA_TEXT_H
 #define TXNKAFKA_TEXT_H
@@ -14,7 +14,7 @@
 
 static uint16_t base64_pairs[4096]; /* twelve bits -> two characters */
 static uint16_t decimal_pairs[100];
-static uint8_t escape_length[256];  /* most bytes of a JSON string that this byte can become */
+static uint8_t escape_length[256];  /* maximum size of the JSON text for this byte */
 static char escape_text[128][8];
 
 static void fill_text_tables(void) {
@@ -29,7 +29,7 @@ static void fill_text_tables(void) {
         escape_length[i] = i < 0x20 ? 6 : 1;
         if (i >= 0x20) escape_text[i][0] = (char)i;
     }
-    for (int i = 128; i < 256; i++) escape_length[i] = 3; /* U+FFFD in its place */
+    for (int i = 128; i < 256; i++) escape_length[i] = 3; /* replaced by U+FFFD */
     for (int i = 0; letters[i]; i += 2) {
         const int byte = letters[i];
         escape_length[byte] = 2;
@@ -42,12 +42,12 @@ static inline size_t base64_size(size_t size) {
     return (size + 2) / 3 * 4;
 }
 
-/* The most that a value can become in any of the forms below, whatever it contains. */
+/* The maximum size of a value's text in any of the forms below. */
 static inline size_t text_bound(size_t size) {
     return 6 * size;
 }
 
-/* The same, nearer to the truth: worth a pass over a value for which six times its size is much. */
+/* The same, more exact: needs a pass over the value, which pays for large values. */
 static size_t close_text_bound(const uint8_t *data, size_t size) {
     size_t escaped = 0, encoded = base64_size(size);
     for (size_t i = 0; i < size; i++) escaped += escape_length[data[i]];
@@ -59,7 +59,7 @@ static inline uint8_t *put_bytes(uint8_t *out, const void *data, size_t size) {
     return out + size;
 }
 
-/* Meant for literals: their length is known to the compiler. */
+/* For literals, whose length the compiler knows. */
 static inline uint8_t *put_text(uint8_t *out, const char *text) {
     return put_bytes(out, text, strlen(text));
 }
@@ -79,7 +79,7 @@ static inline uint8_t *put_decimal(uint8_t *out, int64_t value) {
     return out + (20 - first);
 }
 
-/* Six bytes (the high ones of `bits`) as eight characters. */
+/* Encode six bytes (the high ones of `bits`) as eight characters. */
 static inline uint64_t base64_text(uint64_t bits) {
     return base64_pairs[bits >> 52] | (uint64_t)base64_pairs[bits >> 40 & 4095] << 16 |
            (uint64_t)base64_pairs[bits >> 28 & 4095] << 32 | (uint64_t)base64_pairs[bits >> 16 & 4095] << 48;
@@ -106,9 +106,9 @@ static inline int is_continuation(uint8_t byte) {
     return (byte & 0xc0) == 0x80;
 }
 
-/* Length of the character at `data` whose first byte is not ASCII, or minus the number of bytes that Java's
- * decoder replaces by one U+FFFD. Java takes an encoded surrogate together, where Python and the WHATWG
- * replace each of its bytes. */
+/* Return the length of the character at `data`, whose first byte is not ASCII, or minus the number of
+ * bytes that Java's decoder replaces by one U+FFFD. Java replaces an encoded surrogate as a whole, Python
+ * and the WHATWG each of its bytes. */
 static inline int utf8_step(const uint8_t *data, size_t size) {
     const uint8_t lead = data[0];
     const uint8_t lowest = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -120,9 +120,9 @@ static inline int utf8_step(const uint8_t *data, size_t size) {
     return size < 4 || !is_continuation(data[3]) ? -3 : 4;
 }
 
-/* The code point of a character that is no text but controls a terminal, else 0: controls of the second half
- * of Latin-1 (C1), line and paragraph separators, and what changes the direction of writing. `length` is that
- * of the character, which is not ASCII. */
+/* Return the code point of a character that controls a terminal, else 0: controls of the second half of
+ * Latin-1 (C1), line and paragraph separators, and changes of the writing direction. `length` is that of
+ * the character, which is not ASCII. */
 static inline unsigned hidden_command(const uint8_t *data, int length) {
     if (length == 2) {
         const unsigned point = (data[0] & 0x1fu) << 6 | (data[1] & 0x3fu);
@@ -135,7 +135,7 @@ static inline unsigned hidden_command(const uint8_t *data, int length) {
     return is_command ? point : 0;
 }
 
-/* \u and four digits: six bytes. */
+/* Write \u and four digits: six bytes. */
 static inline uint8_t *put_code_point(uint8_t *out, unsigned point) {
     static const char hex[] = "0123456789abcdef";
     const char text[6] = {'\\', 'u',
@@ -143,18 +143,18 @@ static inline uint8_t *put_code_point(uint8_t *out, unsigned point) {
     return put_bytes(out, text, 6);
 }
 
-/* The number of bytes before the first that is a control, '"', '\\' or not ASCII; 8 when there is none. */
+/* Count the bytes before the first that is a control, '"', '\\' or not ASCII; 8 when there is none. */
 static inline size_t plain_bytes(uint64_t eight) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     const uint64_t quote = eight ^ ones * '"', backslash = eight ^ ones * '\\';
-    /* A borrow reaches only bytes behind (above) one that is marked rightly, so the first mark is right. */
+    /* A borrow only affects bytes after (above) a correctly marked one, so the first mark is correct. */
     const uint64_t below = eight - ones * 0x20;
     const uint64_t marks = (eight | below | (quote - ones) | (backslash - ones)) & ones * 0x80;
     return marks ? (size_t)__builtin_ctzll(marks) >> 3 : 8;
 }
 
-/* A JSON string in its quotes. What is no UTF-8 becomes U+FFFD with `replace`, else the result is NULL.
- * Hidden commands are escaped. */
+/* Write a JSON string in quotes. Bytes that are not UTF-8 become U+FFFD with `replace`, otherwise the
+ * result is NULL. Hidden commands are escaped. */
 static inline uint8_t *put_json_string(uint8_t *out, const uint8_t *data, size_t size, int replace) {
     const uint8_t *end = data + size;
     *out++ = '"';
@@ -193,7 +193,7 @@ static inline uint8_t *put_json_string(uint8_t *out, const uint8_t *data, size_t
     return out;
 }
 
-/* A CSV field in quotes (RFC 4180): '"' is doubled, all else stays. NULL when the bytes are no UTF-8. */
+/* Write a CSV field in quotes (RFC 4180), with '"' doubled. NULL when the bytes are not UTF-8. */
 static inline uint8_t *put_csv_string(uint8_t *out, const uint8_t *data, size_t size) {
     const uint8_t *end = data + size;
     *out++ = '"';
@@ -226,7 +226,7 @@ static inline uint8_t *put_csv_string(uint8_t *out, const uint8_t *data, size_t 
     return out;
 }
 
-/* The same for a terminal: controls but tab and line feed, and hidden commands, become \u and four digits. */
+/* The same for a terminal: controls except tab and line feed, and hidden commands, become \u and digits. */
 static inline uint8_t *put_csv_shown(uint8_t *out, const uint8_t *data, size_t size) {
     const uint8_t *end = data + size;
     *out++ = '"';
@@ -247,7 +247,7 @@ static inline uint8_t *put_csv_shown(uint8_t *out, const uint8_t *data, size_t s
     return out;
 }
 
-/* Doubles every '"' of the text start .. end in place; it needs as much room again behind it. */
+/* Double every '"' of the text start .. end in place; the text needs its size again as room after it. */
 static inline uint8_t *double_quotes(uint8_t *start, uint8_t *end) {
     size_t quotes = 0;
     for (const uint8_t *p = start; p < end; p++) quotes += *p == '"';

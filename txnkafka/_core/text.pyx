@@ -53,13 +53,13 @@ cdef struct Field:
     const uint8_t* data
     Py_ssize_t size             # -1: null
 
-cdef struct Line:               # what lines have in common
+cdef struct Line:               # common parts of all lines
     const uint8_t* prefix
     Py_ssize_t prefix_size
     bint utf8
     bint terminal
 
-cdef struct Run:                # what lines of one batch have in common
+cdef struct Run:                # common parts of the lines of one batch
     Py_ssize_t index
     Py_ssize_t end
     int32_t leader_epoch

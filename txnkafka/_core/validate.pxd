@@ -1,4 +1,4 @@
-# A batch on its way into a log; see validate.pyx.
+# A batch before its append to a log; see validate.pyx.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 from txnkafka._core.batch_entry cimport BatchEntry
@@ -10,11 +10,11 @@ cdef enum:
     FROM_CLIENT = 2
 
 cdef class IncomingBatch:
-    cdef BatchEntry entry           # the header as it will be in the log
+    cdef BatchEntry entry           # the header for the log
     cdef uint8_t[HEADER_SIZE] header
-    cdef object records             # a buffer that has the records from byte records_at on
+    cdef object records             # a buffer with the records from byte records_at on
     cdef Py_ssize_t records_at
-    cdef bint is_readable           # whether a scan of the log would find a batch: ``entry`` is filled
+    cdef bint is_readable           # whether a scan of the log finds a batch: ``entry`` is valid
     cdef int frame_fault            # a BatchFault
     cdef int record_error           # of record.h
     cdef readonly int64_t base_offset, earliest_timestamp, latest_timestamp, log_append_time

@@ -1,7 +1,7 @@
 /* Zigzag varints as org.apache.kafka.common.utils.ByteUtils reads and writes them.
  *
  * A varint has at most 5 bytes, a varlong at most 10; non-minimal encodings are accepted, bits beyond
- * 32 or 64 are shifted out. Every reader knows where the readable bytes end. */
+ * 32 or 64 are shifted out. Every reader gets the end of the readable bytes. */
 #ifndef TXNKAFKA_VARINT_H
 #define TXNKAFKA_VARINT_H
 
@@ -43,10 +43,10 @@ TXNKAFKA_INLINE const uint8_t *read_varlong(const uint8_t *p, const uint8_t *end
     return NULL;
 }
 
-/* Writing: of a number that is zigzag already. */
+/* Writing, of numbers in zigzag form. */
 TXNKAFKA_INLINE uint64_t zigzag_of(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
 
-/* Nine sixty-fourths of the bits, rounded up: exact from 1 to 64 bits. */
+/* The size is nine sixty-fourths of the bits, rounded up: exact from 1 to 64 bits. */
 TXNKAFKA_INLINE uint64_t varint_size(uint64_t z) {
     return ((uint64_t)(64 - __builtin_clzll(z | 1)) * 9 + 64) >> 6;
 }

@@ -11,7 +11,7 @@ import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
  * Runs Kafka's own classes for the benchmarks, driven over a pipe so that rounds of both sides alternate:
- * one command a line on stdin, one JSON object a line on stdout. CPU time is that of the working thread;
+ * one command per line on stdin, one JSON object per line on stdout. CPU time is that of the working thread;
  * the JVM's compiler and collector threads are not counted, in Java's favour.
  *
  * <pre>
@@ -19,8 +19,8 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * open workload=… file=… repeat=N        one workload over one file
  * warm seconds=S passes=N                runs it until both are reached
  * run                                    one timed round
- * digest                                 the untimed checksum of what the workload sees
- * batches file=…                         what to append
+ * digest                                 the untimed checksum of the records of the workload
+ * batches file=…                         the batches to append
  * append directory=… partitions=N group=G  one timed round, see {@link Appends}
  * load directory=…                       one timed round, see {@link Loads}
  * unload                                 ends it

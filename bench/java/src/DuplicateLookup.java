@@ -2,7 +2,7 @@ package org.apache.kafka.storage.internals.log;
 
 import org.apache.kafka.common.record.internal.RecordBatch;
 
-/** In Kafka's package, for the two things of an entry that only its log may ask. */
+/** In Kafka's package, for two package-private members of an entry. */
 public final class DuplicateLookup {
     private DuplicateLookup() {
     }

@@ -17,7 +17,7 @@ import org.apache.kafka.storage.internals.log.UnifiedLog;
 
 /**
  * Writes a partition directory through Kafka's own UnifiedLog: segment, indexes, transaction index and
- * producer snapshot are as the broker writes them. The same options give the same bytes.
+ * producer snapshot are those of a broker. The same options give the same bytes.
  *
  * Options: directory (…/topic-N), bytes, shape (10, 100, 1024 or mixed), codec, batch (bytes of records a
  * batch before compression), producers (0: not transactional), aborted (percent of the transactions), seed.

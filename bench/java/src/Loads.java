@@ -15,7 +15,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
  * Opens a log directory as a broker does when it starts, with the broker's LogManager and its two loading
- * threads. CPU time is that of the whole JVM meanwhile: loaders, compiler, collector.
+ * threads. CPU time is that of the whole JVM: loaders, compiler, collector.
  */
 final class Loads {
     private static final OperatingSystemMXBean PROCESS =
@@ -46,7 +46,7 @@ final class Loads {
             + ",\"cpu_ns\":" + cpu + ",\"wall_ns\":" + wall;
     }
 
-    /** Closes the logs as a broker does when it stops in order. */
+    /** Closes the logs as a broker does at a clean stop. */
     String unload() throws InterruptedException {
         manager.shutdown(-1);
         scheduler.shutdown();

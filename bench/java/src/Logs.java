@@ -14,7 +14,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /** Kafka's log of one partition, outside of a broker. */
 final class Logs {
-    /** Topic settings: Kafka's defaults, but that old timestamps are kept. */
+    /** Topic settings: Kafka's defaults, except that records with old timestamps are kept. */
     static final Map<String, Object> KEPT = Map.of("retention.ms", -1L);
 
     private Logs() {

@@ -23,15 +23,15 @@ import org.apache.kafka.storage.internals.log.ProducerStateManager;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 
 /**
- * ProducerStateManager on headers of client batches, used as UnifiedLog does: look for a duplicate, prepare,
+ * ProducerStateManager on headers of client batches, called as in UnifiedLog: find a duplicate, prepare,
  * append, update.
  *
  * <pre>
- * producers before=FILE batches=FILE    which batches; those before are never timed
- * ask-producers for=append              one round over the batches, from a state that knows those before
+ * producers before=FILE batches=FILE    the batches; those of before are never timed
+ * ask-producers for=append              one round over the batches, from the state after those of before
  * ask-producers for=write               one snapshot of the state of the last round, not forced to the disk
  * ask-producers for=load                one reload of that snapshot
- * ask-producers for=state               what the last round left; bytes of heap that it takes
+ * ask-producers for=state               the state after the last round, and its bytes of heap
  * </pre>
  */
 final class Producers {
@@ -103,7 +103,7 @@ final class Producers {
         return new ProducerStateManager(PARTITION, directory, 900_000, config, Time.SYSTEM);
     }
 
-    /** Each batch in records of its own, since a client's append has no other. */
+    /** Each batch in separate records, since an append of a client has only one batch. */
     private void appendAll(ByteBuffer bytes) {
         int size;
         for (int position = 0; position < bytes.limit(); position += size) {

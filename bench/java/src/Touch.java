@@ -1,7 +1,7 @@
 import java.nio.ByteBuffer;
 import org.apache.kafka.common.record.internal.Record;
 
-/** The timed visitor: takes offset, timestamp, key and value of each record and keeps one sum of them. */
+/** The timed visitor: reads offset, timestamp, key and value of each record and sums them up. */
 final class Touch implements Visitor {
     private long records;
     private long sum;

@@ -52,7 +52,7 @@ final class Workloads {
         }
     }
 
-    /** FileRecords, a channel read per batch: what the broker and its tools do. */
+    /** FileRecords, one read of the channel per batch, as in the broker and its tools. */
     static final class FromFile implements Workload {
         private final FileRecords file;
         private final BufferSupplier buffers = BufferSupplier.create();
@@ -71,7 +71,7 @@ final class Workloads {
         }
     }
 
-    /** MemoryRecords over a buffer on the heap: what a consumer does with a fetch response. */
+    /** MemoryRecords over a buffer on the heap, as a consumer reads a fetch response. */
     static final class FromMemory implements Workload {
         private final ByteBuffer bytes;
         private final BufferSupplier buffers = BufferSupplier.create();
@@ -128,7 +128,7 @@ final class Workloads {
         }
     }
 
-    /** Batch headers only, from the file. The visitor sees nothing; the totals are its own. */
+    /** Batch headers only, from the file. The visitor is not called; the totals are computed here. */
     static final class Headers implements Workload {
         private final FileRecords file;
         long batches;

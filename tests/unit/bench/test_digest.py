@@ -1,4 +1,4 @@
-"""The digest that decides whether two sides saw the same records."""
+"""The digest that decides whether two sides read the same records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORDS: list[Pair] = [(b"key", b"value"), (None, b""), (b"", None), (b"k" * 40,
 
 
 def varint(n: int) -> bytes:
-    """Zigzag of a small number: one or two bytes."""
+    """Encode a small number in zigzag: one or two bytes."""
     twice = 2 * n
     return bytes([twice]) if twice < 0x80 else bytes([twice & 0x7F | 0x80, twice >> 7])
 

@@ -1,4 +1,5 @@
-"""The harness: sides take turns, ratios are taken within a round, and sides that differ fail the run."""
+"""The harness: sides run in turn, ratios are computed within a round, and sides with different digests fail
+the run."""
 
 from __future__ import annotations
 
@@ -105,7 +106,7 @@ def test_a_limit_is_nanoseconds_a_unit(limit: float, verdict: str) -> None:
     assert outcome.missed == (verdict == "MISSED")
 
 
-def test_a_side_whose_data_nobody_compares_says_so() -> None:
+def test_a_side_whose_data_is_not_compared_says_so() -> None:
     sides = [
         FakeSide("ours", [1, 1, 1], []),
         FakeSide("theirs", [1, 1, 1], []),

@@ -1,7 +1,8 @@
 """A small log directory, and the command line run on it.
 
-``orders-0`` holds two plain records (offsets 0, 1), a committed transaction (2, marker 3), an aborted one (4,
-marker 5) and an open one (6). ``orders-1`` holds one plain record that is no text.
+``orders-0`` has two records without a transaction (offsets 0, 1), a committed transaction (2, marker 3), an
+aborted one (4, marker 5) and an open one (6). ``orders-1`` has one record without a transaction that is no
+text.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FIRST_SEGMENT = "00000000000000000000.log"
 
 
 class Answer(NamedTuple):
-    """How a run of the command line ended."""
+    """The result of a run of the command line."""
 
     status: int
     stdout: str

@@ -1,4 +1,4 @@
-"""The command line on addresses: the same answers, and errors of one line."""
+"""The command line on addresses: the same answers as on paths, and errors of one line."""
 
 from __future__ import annotations
 

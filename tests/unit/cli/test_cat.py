@@ -1,4 +1,4 @@
-"""``txnkafka cat``: what is printed, where it begins and ends, what is said beside it."""
+"""``txnkafka cat``: the records it prints, where it begins and ends, and its messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_shape_that_scripts_rely_on(run: Run, log_dir: Path) -> None:
     assert [json.loads(line)["value"] for line in answer.lines] == ["Y2Fmw6k=", None, "Y29tbWl0dGVk"]
 
 
-def test_text_is_the_default_encoding_and_marks_what_is_none(run: Run, log_dir: Path) -> None:
+def test_the_default_encoding_is_text_and_marks_base64(run: Run, log_dir: Path) -> None:
     first, *_, last = map(json.loads, run("cat", log_dir).lines)
     assert (first["key"], first["value"]) == ("k", "caf\N{LATIN SMALL LETTER E WITH ACUTE}")
     assert (last["value"], last["value_encoding"]) == ("AP8=", "base64")
@@ -161,7 +161,7 @@ def test_damage_ends_its_partition_only(run: Run, log_dir: Path) -> None:
     assert line.endswith("--on-corrupt skip reads on behind it")
 
 
-def test_damage_where_a_time_is_looked_for(run: Run, log_dir: Path) -> None:
+def test_damage_during_a_lookup_by_timestamp(run: Run, log_dir: Path) -> None:
     damage(log_dir, 90)
     stopped = run("-q", "cat", log_dir, *PARTITION, "--start-time", TIME)
     assert (stopped.status, stopped.stdout) == (1, "")
@@ -212,7 +212,7 @@ def test_a_malformed_checkpoint_is_a_warning(run: Run, log_dir: Path) -> None:
     assert answer.stderr.startswith(f"txnkafka: warning: {path}: not readable: ")
 
 
-def test_more_is_said_on_request(run: Run, log_dir: Path) -> None:
+def test_verbose_output_has_counts_of_partitions(run: Run, log_dir: Path) -> None:
     lines = run("-v", "cat", log_dir).stderr.splitlines()
     assert lines[0] == "txnkafka: note: isolation level read_committed"
     assert lines[2:] == ["txnkafka: note: orders-0: 3 records", "txnkafka: note: orders-1: 1 record"]

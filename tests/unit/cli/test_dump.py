@@ -1,4 +1,4 @@
-"""``txnkafka dump``: every kind of file, every format, damage, and what it does not know."""
+"""``txnkafka dump``: every kind of file, every format, damage, and unknown values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ NAME = "00000000000000000100"
 
 @pytest.fixture
 def dumped(run: Run, tmp_path: Path) -> Dump:
-    """Rows of a file with that content, without its path; checks that findings and exit status agree."""
+    """Return the rows of a file with this content, without its path; checks that findings and exit status
+    agree."""
 
     def dump(name: str, content: bytes, *options: str) -> list[Row]:
         path = tmp_path / name
@@ -149,7 +150,7 @@ def test_records_that_cannot_be_read_are_a_finding(dumped: Dump) -> None:
     assert (rows[0]["is_valid"], rows[1]["code"]) == (True, "corrupt-batch")
 
 
-def test_an_unknown_magic_is_shown_as_it_is(dumped: Dump) -> None:
+def test_an_unknown_magic_is_printed_as_a_number(dumped: Dump) -> None:
     rows = dumped(f"{NAME}.log", Batch(records=[PlainRecord(None, b"v")], magic=9).encode(), "--records")
     assert [(row["type"], row.get("magic"), row.get("is_valid"), row.get("code")) for row in rows] == [
         ("batch", 9, True, None),
@@ -157,7 +158,7 @@ def test_an_unknown_magic_is_shown_as_it_is(dumped: Dump) -> None:
     ]
 
 
-def test_an_unknown_codec_is_shown_as_it_is(dumped: Dump) -> None:
+def test_an_unknown_codec_is_printed_as_a_number(dumped: Dump) -> None:
     rows = dumped(f"{NAME}.log", Batch(payload=b"", count=0, more_attributes=6).encode())
     assert rows[0]["compression"] == "UNKNOWN(6)"
 
@@ -297,7 +298,7 @@ def test_what_is_wrong_with_a_file_is_a_finding(dumped: Dump, name: str, content
     assert all(row["message"] and row["remedy"] for row in found)
 
 
-def test_what_cannot_be_read_is_said_and_the_others_are_dumped(run: Run, log_dir: Path) -> None:
+def test_unreadable_files_are_reported_and_the_others_dumped(run: Run, log_dir: Path) -> None:
     fifo = log_dir / f"{NAME}.log"
     os.mkfifo(fifo)
     names = [log_dir / "gone.log", log_dir / "orders-0", log_dir / "notes.md", log_dir / "x.index", fifo]

@@ -1,4 +1,4 @@
-"""``txnkafka export``: the files it leaves, what it refuses, what it says."""
+"""``txnkafka export``: the files it writes, what it refuses, and its messages."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_directory_with_other_things_is_refused(run: Run, log_dir: Path, tmp_p
         ("--to parquet --start-offset 1 --start-time 1", "exclude each other"),
     ],
 )
-def test_what_makes_no_sense(run: Run, log_dir: Path, tmp_path: Path, options: str, message: str) -> None:
+def test_invalid_arguments(run: Run, log_dir: Path, tmp_path: Path, options: str, message: str) -> None:
     answer = run("export", log_dir, "--output", tmp_path / "out", *options.split())
     assert (answer.status, answer.stdout) == (2, "")
     assert message in answer.stderr

@@ -110,7 +110,7 @@ def test_one_topic_of_several_directories(run: Run, log_dir: Path, tmp_path: Pat
     ]
 
 
-def test_what_cannot_be_read_is_said_and_the_others_are_listed(run: Run, log_dir: Path) -> None:
+def test_unreadable_partitions_are_reported_and_the_others_listed(run: Run, log_dir: Path) -> None:
     path = log_dir / "orders-0" / FIRST_SEGMENT
     path.unlink()
     os.mkfifo(path)
@@ -119,7 +119,7 @@ def test_what_cannot_be_read_is_said_and_the_others_are_listed(run: Run, log_dir
     assert answer.stderr == f"txnkafka: error: orders-0: cannot read {path}: not a regular file\n"
 
 
-def test_a_tail_that_was_cut_off_is_said(run: Run, log_dir: Path) -> None:
+def test_a_truncated_tail_is_reported(run: Run, log_dir: Path) -> None:
     path = log_dir / "orders-1" / FIRST_SEGMENT
     path.write_bytes(path.read_bytes() + b"\1" * 20)
     answer = run("ls", log_dir)

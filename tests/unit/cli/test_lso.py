@@ -1,4 +1,4 @@
-"""``txnkafka lso`` run as a command: streams, exit statuses, what it says when something cannot be read."""
+"""``txnkafka lso`` run as a command: streams, exit statuses, and messages about what cannot be read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
     assert "Permission denied" in result.stderr
 
 
-def test_damage_in_the_coordinators_log_is_told(tmp_path: Path, run: Run) -> None:
+def test_damage_in_the_coordinators_log_is_reported(tmp_path: Path, run: Run) -> None:
     write_log(tmp_path, "a-0", {0: [batch(0, producer_id=7, producer_epoch=0, transactional=True)]})
     record = PlainRecord(transaction_key("shop"), b"\0\x63")
     write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})
@@ -85,7 +85,7 @@ def test_how_old_a_hanging_transaction_must_be(tmp_path: Path, run: Run) -> None
     write_log(tmp_path, "a-0", {0: [batch(0, 1, producer_id=7, producer_epoch=0, transactional=True)]})
     record = PlainRecord(transaction_key("shop"), transaction_value(7))
     write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})
-    for minutes, status in ((2, 0), (1, 1)):  # the record is of 1000 ms
+    for minutes, status in ((2, 0), (1, 1)):  # the timestamp of the record is 1000
         arguments = ["--now", 1000 + 2 * 60_000, "--max-transaction-timeout", minutes]
         assert run("lso", tmp_path, *arguments).status == status
 
@@ -94,7 +94,8 @@ START, TIMEOUT = 1_700_000_000_000, 60_000
 
 
 def open_for(root: Path, age_ms: int) -> None:
-    """A transaction of a-0 that was open for so long when another one was begun, the last thing to happen."""
+    """Write a transaction of a-0 that was open for ``age_ms`` when another one began, the last event in the
+    directory."""
     write_log(root, "a-0", {0: [batch(0, producer_id=7, producer_epoch=0, transactional=True)]})
     states = {
         "shop": transaction_value(7, state=1, topics={"a": [0]}, start_ms=START, update_ms=START),
@@ -118,7 +119,7 @@ def test_what_is_overdue_by_the_directorys_own_clock(tmp_path: Path, run: Run) -
     assert run("lso", tmp_path, "--topic", "a").lines[0] == "a-0  OPEN_OVERDUE"
 
 
-def test_a_command_stands_last_and_behind_its_condition(tmp_path: Path, run: Run) -> None:
+def test_the_command_is_last_and_after_its_condition(tmp_path: Path, run: Run) -> None:
     open_for(tmp_path, TIMEOUT + 1)
     lines = run("lso", tmp_path, "--topic", "a").lines
     assert [line.split(":")[0].split(" at ")[0].strip() for line in lines[3:]] == [

@@ -1,4 +1,4 @@
-"""The frame of the command line: help, exit statuses, one line for every error, what is loaded."""
+"""The frame of the command line: help, exit statuses, one line per error, imported modules."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_directory_that_is_no_log_directory(run: Run, tmp_path: Path) -> None:
     )
 
 
-def test_a_bug_says_how_to_report_it(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_report_is_requested(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cat, "chosen_partitions", lambda *_: 1 // 0)
     answer = run("cat", log_dir)
     assert answer.status == 2
@@ -97,7 +97,7 @@ def test_errors_of_the_system_are_one_line(
     monkeypatch.setattr(cat, "chosen_partitions", fail)
     answer = run("cat", log_dir)
     assert (answer.status, answer.stdout) == (2, "")
-    assert answer.stderr.lstrip("\n") == f"txnkafka: error: {text}\n"  # click leaves the line with ^C in it
+    assert answer.stderr.lstrip("\n") == f"txnkafka: error: {text}\n"  # click ends the line of ^C
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -34,7 +34,7 @@ def test_a_terminal_gets_a_table_of_rich(monkeypatch: pytest.MonkeyPatch) -> Non
     terminal.flush()
     text = terminal.buffer.getvalue().decode()  # type: ignore[attr-defined]
     assert "\N{BOX DRAWINGS LIGHT HORIZONTAL}" in text
-    assert "[bold]" in text, "cells are no markup"
+    assert "[bold]" in text, "markup in cells is not interpreted"
 
 
 @given(st.text())
@@ -45,8 +45,8 @@ def test_nothing_printable_moves_the_cursor(text: str) -> None:
 
 
 @given(st.text(st.characters()))
-def test_json_is_valid_whatever_the_name(text: str) -> None:
-    encoded = json_text([text]).encode()  # strictly: without a surrogate
+def test_json_is_valid_for_any_name(text: str) -> None:
+    encoded = json_text([text]).encode()  # raises for a surrogate
     assert "\\ud" not in json_text([text]).replace("\\\\", "")
     assert json.loads(encoded) == [plain_name(text)]
     assert is_command("\x9b")

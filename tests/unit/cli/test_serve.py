@@ -1,4 +1,4 @@
-"""What ``txnkafka serve`` refuses before it listens; tests/unit/server has it with clients."""
+"""What ``txnkafka serve`` refuses before it listens; tests/unit/server has tests with clients."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_refused(run: Run, tmp_path: Path, options: list[str], reason: str) -> N
     assert reason in result.stderr
 
 
-def test_an_address_that_is_taken(run: Run, tmp_path: Path) -> None:
+def test_an_address_in_use(run: Run, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = run("serve", "--data", tmp_path / "data", "--listen", f"127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""``txnkafka spark-bundle``: the archive, options for spark-submit on stdout, what is needed on stderr."""
+"""``txnkafka spark-bundle``: the archive, options for spark-submit on stdout, instructions on stderr."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_name_that_spark_would_not_unpack(run: Run, tmp_path: Path) -> None:
     assert "only when its name ends in .tar.gz or .tgz" in answer.stderr
 
 
-def test_where_it_cannot_be_written(run: Run, tmp_path: Path) -> None:
+def test_an_unwritable_output(run: Run, tmp_path: Path) -> None:
     answer = run("spark-bundle", "-o", tmp_path / "gone" / "a.tgz")
     assert (answer.status, answer.stdout) == (2, "")
     assert answer.stderr.startswith(f"txnkafka: error: {tmp_path}/gone/")

@@ -1,4 +1,4 @@
-"""However a path is spelled, the answer is the same: the topic, the checkpoints beside it, every message."""
+"""Every spelling of a path gives the same answer: the topic, the checkpoints beside it, every message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.unit.cli.conftest import FIRST_SEGMENT, Run
 from txnkafka import LogDir, LogDirError
 
 COMMANDS = ("ls", "ls --segments", "cat", "verify", "lso --now 0", "stats", "cat --up-to high-watermark")
-# directory to stand in, the path of orders-0 from there
+# the working directory, the path of orders-0 from there
 SPELLINGS = (
     ("orders-0", "."),
     ("orders-0", "./"),
@@ -66,8 +66,9 @@ def test_a_log_directory(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatc
         assert run(name, path, *options) == run(name, log_dir, *options)
 
 
-def test_a_link_keeps_its_name(run: Run, log_dir: Path, tmp_path: Path) -> None:
-    """A broker's disk may hold a partition as a link; ``..`` behind a link leads to where the link leads."""
+def test_a_partition_keeps_the_name_of_its_link(run: Run, log_dir: Path, tmp_path: Path) -> None:
+    """A broker's disk may contain a partition as a symbolic link; ``..`` after it is the parent of its
+    target."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (log_dir / "orders-0").rename(elsewhere / "moved")

@@ -1,4 +1,4 @@
-"""``txnkafka stats``: what its rows are about and how they look."""
+"""``txnkafka stats``: the content and the format of its rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_whose_producer_it_is(run: Run, log_dir: Path) -> None:
     assert {row["transactional_id"] for row in rows} == {None}
 
 
-def test_damage_is_not_counted_and_said(run: Run, tmp_path: Path) -> None:
+def test_damage_is_reported_and_not_counted(run: Run, tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", {0: [batch(0), b"\xff" * 80], 2: [batch(2)]})
     answer = run("stats", tmp_path, "--format", "json")
     assert (answer.status, json.loads(answer.stdout)[0]["records"]) == (1, 4)

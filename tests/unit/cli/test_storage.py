@@ -1,4 +1,4 @@
-"""Every command on a bucket behind plain HTTP, which needs an option; what a storage package says is one
+"""Every command on a bucket behind plain HTTP, which needs an option; errors of storage packages become one
 line."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def bucket(endpoint: str, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The directory in a bucket. Nothing of the machine's own settings reaches it."""
+    """Return a bucket with the directory, isolated from the settings of this machine."""
     for name in os.environ:
         if name.startswith(("AWS_", "FSSPEC_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
@@ -132,7 +132,7 @@ def test_plain_http_must_be_allowed_and_the_error_says_how(run: Run, bucket: str
         {"allow_http": True, "connect_timeout": 2.5, "virtual_hosted_style_request": False},
     ],
 )
-def test_options_where_people_put_them(bucket: str, more: dict[str, Any]) -> None:
+def test_storage_options_in_each_usual_form(bucket: str, more: dict[str, Any]) -> None:
     store = {"endpoint": bucket, "access_key_id": "me", "secret_access_key": SECRET, "region": "us-east-1"}
     fsspec_store = {
         "client_kwargs": {"endpoint_url": bucket, "region_name": "us-east-1"},
@@ -152,7 +152,7 @@ def test_options_where_people_put_them(bucket: str, more: dict[str, Any]) -> Non
         ({"client_options": 5}, "client_options"),
     ],
 )
-def test_options_that_make_no_sense_are_one_line(bucket: str, more: dict[str, Any], cause: str) -> None:
+def test_invalid_options_are_an_error_of_one_line(bucket: str, more: dict[str, Any], cause: str) -> None:
     store = {"endpoint": bucket, "access_key_id": "me", "secret_access_key": SECRET, "allow_http": True}
     with pytest.raises(LogDirError) as caught:
         LogDir(ADDRESS, storage_options=store | more)
@@ -178,7 +178,7 @@ def test_options_are_for_addresses(run: Run, log_dir: Path) -> None:
 
 
 def test_a_panic_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Rust throws when it gives up is no Exception, and would pass by everybody who looks for one."""
+    """A panic of Rust is no subclass of Exception, so handlers for Exception miss it."""
 
     class PanicException(BaseException):
         pass
@@ -193,7 +193,7 @@ def test_a_panic_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         LogDir("memory://x")
 
 
-def test_what_runs_on_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_error_messages_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     memory: Any = fsspec.filesystem("memory")
 
     def fail(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""Which partitions --topic and --partition choose, and what is said of a word that names none."""
+"""Which partitions --topic and --partition choose, and the errors for names without a partition."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_repair_takes_several(run: Run, root: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_option_drops_what_was_said_before(run: Run, root: Path, name: str) -> None:
-    """What takes one value refuses a second one; click would keep the last without a word."""
+    """An option with one value refuses a second one; click would silently keep the last."""
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     single = [

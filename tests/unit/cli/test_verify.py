@@ -25,7 +25,7 @@ def sound(tmp_path: Path) -> LogDirectory:
 
 @pytest.fixture
 def broken(tmp_path: Path) -> LogDirectory:
-    """An error, and before it a note."""
+    """Write a directory with an error, and before it a note."""
     directory = LogDirectory(tmp_path / "broken").write()
     directory.file(0, "timeindex").unlink()
     directory.patch(directory.file(8), 70, b"\xff")
@@ -101,7 +101,7 @@ def test_no_directory(run: Run, tmp_path: Path) -> None:
     assert "does not exist" in answer.stderr
 
 
-def test_a_broken_checkpoint_is_said_once(run: Run, sound: LogDirectory) -> None:
+def test_a_broken_checkpoint_is_reported_once(run: Run, sound: LogDirectory) -> None:
     (sound.root / "replication-offset-checkpoint").write_text("x")
     answer = run("verify", sound.root)
     assert (answer.status, answer.stderr) == (1, "")
@@ -133,7 +133,7 @@ def test_a_partition_that_cannot_be_read_is_status_2(sound: LogDirectory, run: R
 def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
     run: Run, broken: LogDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The directory may not be listed, or its log may not be opened."""
+    """Either listing the directory or opening its log fails."""
     whole_list, whole_open = LocalFileSystem.list, LocalFileSystem.open
     for name in ("a-0", "b-0"):
         shutil.copytree(broken.root / "t-0", broken.root / name)

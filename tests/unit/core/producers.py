@@ -1,4 +1,4 @@
-"""A partition as small as can be: what is appended is headers, and the producer table follows."""
+"""A minimal partition: it appends headers and updates the producer table."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from txnkafka.model import CompletedTxn, ProducerStateEntry
 __all__ = ["NEVER", "TIME", "Partition", "Replayed"]
 
 NEVER = 2**62
-TIME = 1000  # of every batch that does not say another
+TIME = 1000  # default for all batches
 
 
 class Partition:
-    """A log of headers, and the table that belongs to it."""
+    """A log of headers, and its producer table."""
 
     def __init__(self) -> None:
         self.table = ProducerTable()
@@ -26,11 +26,11 @@ class Partition:
         self.end_offset = 0
 
     def check(self, header: BatchHeader, origin: int = CLIENT, **more: int) -> Checked:
-        """What the table says of a batch."""
+        """Return the table's answer for a batch."""
         return self.table.check(read_batch(encode([header])), origin, **more)  # type: ignore[arg-type]
 
     def append(self, header: BatchHeader, origin: int = CLIENT, **more: int) -> CompletedTxn | None:
-        """The batch must be fine."""
+        """Append a batch, which the table must accept."""
         checked = self.check(header, origin, **more)
         assert (checked.code, checked.is_duplicate) == (0, False), checked
         batch = encode([header])
@@ -41,19 +41,19 @@ class Partition:
     def data(
         self, sequence: int, *, epoch: int = 0, records: int = 1, producer_id: int = 1, **fields: int
     ) -> BatchHeader:
-        """The next batch, plain."""
+        """Return the next batch, not transactional."""
         last_offset = self.end_offset + records - 1
         fields = {"transactional": 0, "last_offset": last_offset} | fields
         return data(producer_id, epoch, self.end_offset, sequence=sequence, **fields)
 
     def txn(self, sequence: int, **fields: int) -> BatchHeader:
-        """As data, in a transaction."""
+        """Return the next batch, transactional."""
         return self.data(sequence, transactional=1, **fields)
 
     def marker(
         self, kind: int = COMMIT, *, epoch: int = 0, producer_id: int = 1, **fields: int
     ) -> BatchHeader:
-        """The next batch, an end marker."""
+        """Return the next batch, an end marker."""
         return marker(producer_id, epoch, self.end_offset, kind, **fields)
 
     def end(self, kind: int = COMMIT, *, version: int = 1, **fields: int) -> CompletedTxn | None:
@@ -61,18 +61,18 @@ class Partition:
         return self.append(self.marker(kind, **fields), COORDINATOR, transaction_version=version)
 
     def reload(self) -> None:
-        """Go on from a snapshot alone."""
+        """Replace the table by one loaded from a snapshot."""
         self.table.load(self.table.snapshot(), now_ms=TIME, expiration_ms=NEVER)
 
     def entry(self, producer_id: int = 1) -> ProducerStateEntry:
-        """What is known of a producer."""
+        """Return the state of a producer."""
         entry = self.table.entry(producer_id)
         assert entry is not None
         return entry
 
 
 class Replayed:
-    """A table that headers are replayed into, and the transactions that ended."""
+    """A table into which headers are replayed, and the completed transactions."""
 
     def __init__(self, *batches: BatchHeader, start_offset: int = 0) -> None:
         self.table = ProducerTable()
@@ -80,14 +80,14 @@ class Replayed:
         self.replay(batches, start_offset)
 
     def replay(self, batches: Iterable[BatchHeader], start_offset: int = 0) -> None:
-        """The next batches of the log."""
+        """Replay the next batches of the log."""
         self.table.replay(scan(encode(batches)), start_offset, self.completed)
 
     def entries(self) -> list[ProducerStateEntry]:
-        """Every producer."""
+        """Return all producers."""
         return self.table.entries()
 
     @property
     def opened(self) -> list[tuple[int, int]]:
-        """Producers and first offsets of the open transactions."""
+        """Return the producers and first offsets of the open transactions."""
         return [(each.producer_id, each.current_txn_first_offset) for each in self.table.open_transactions()]

@@ -1,4 +1,4 @@
-"""The arena: its buffers, and that nobody's bytes are overwritten."""
+"""The arena: its buffers, and that no buffer in use is overwritten."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_views_point_into_the_bytes() -> None:
     assert data[values(columns.key_positions)[0] :].startswith(b"key")
 
 
-def test_memory_somebody_looks_at_is_left_alone() -> None:
+def test_memory_with_readers_is_not_overwritten() -> None:
     columns = RecordColumns()
     fill(columns)
     view = memoryview(columns.value_data)
@@ -162,7 +162,7 @@ VIEWS = ["key_positions", "key_lengths", "value_positions", "value_lengths"]
 
 @pytest.mark.parametrize("name", [*COPIES, *VIEWS])
 def test_no_way_leads_to_memory_that_was_filled_again(name: str) -> None:
-    """``memoryview.obj`` is still there when the memoryview has been released."""
+    """``memoryview.obj`` still exists after the memoryview was released."""
     columns = RecordColumns(headers=True, views=name in VIEWS)
     fill(columns)
     view = getattr(columns, name)
@@ -181,7 +181,7 @@ def test_no_way_leads_to_memory_that_was_filled_again(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*COPIES, *VIEWS])
 def test_no_column_is_handed_out_while_the_arena_is_filled(name: str) -> None:
-    """Decompressing a wrapper runs code of others, or lets another thread run."""
+    """Decompressing a wrapper runs foreign code, or lets another thread run."""
     log = b"".join(wrapper(i) for i in range(40))
     index = scan(log)
     columns = RecordColumns(headers=True, views=name in VIEWS)
@@ -210,7 +210,7 @@ def wrapper(offset: int) -> bytes:
 
 
 def test_threads_that_look_while_others_fill() -> None:
-    """Either the columns can be filled, or a thread sees what a filling left; nothing in between."""
+    """Either the columns can be filled, or a thread reads the result of one filling; never a mixture."""
     columns = RecordColumns()
     letters = b"abcdefgh"
     batches = [Batch(records=[PlainRecord(b"", bytes([letter]) * 5000)] * 300).encode() for letter in letters]

@@ -1,4 +1,4 @@
-"""The compiled part of compaction, held against the model's reader and an obvious dictionary."""
+"""The compiled part of compaction, compared with the model's reader and a plain dictionary."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_what_all_survive_is_what_the_encoder_writes() -> None:
 
 
 def test_a_batch_may_begin_and_end_elsewhere() -> None:
-    """As one of magic 2 that was one of magic 1."""
+    """A magic 2 batch that replaces one of magic 1 has its offsets."""
     batch = encode_batch([(b"a", b"x", NOW), (b"b", b"x", NOW), (b"a", b"y", NOW)], base_offset=9)
     found = OffsetMap(1000)
     found.put(b"a", 99)

@@ -1,4 +1,4 @@
-"""CRC-32C: every implementation this machine can run gives what the bit-by-bit model gives."""
+"""CRC-32C: every implementation that this machine can run equals the bit-by-bit model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Magic 2 batches to columns: what is delivered, what is refused; a batch comes whole or not at all."""
+"""Magic 2 batches to columns: which are decoded, which are refused; a batch is decoded whole or not at
+all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches as Kafka's own classes wrote them, what is refused, and changes in place."""
+"""Encoded batches equal those of Kafka's own classes; refused input; changes in place."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_no_records_give_no_bytes() -> None:
 
 
 def small_records(count: int) -> list[PlainRecord]:
-    """Fixed seeds of lengths and times: small ones, now and then one that is not."""
+    """Return records whose lengths and times come from fixed seeds: mostly small ones, some large."""
     lengths = [(i * 37 % 90, i * 53 % 150) for i in range(count)]
     lengths[count // 2] = (3000, 10)
     return [PlainRecord(b"k" * key, b"v" * value, T0 + i * 7 % 300) for i, (key, value) in enumerate(lengths)]
@@ -111,7 +111,7 @@ def small_records(count: int) -> list[PlainRecord]:
 
 @pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 255, 256, 257, 600, 8191, 8192, 8193, 9000])
 def test_many_records_are_written_as_the_model_writes_them(count: int) -> None:
-    """Offset deltas of one, two and three bytes, blocks with a large record and without."""
+    """Offset deltas of one, two and three bytes, blocks with and without a large record."""
     records = small_records(count)
     expected = Batch(records=records).encode()
     assert encode_batch(InputColumns(**columns_of(records))) == expected
@@ -129,7 +129,7 @@ def test_a_column_without_offsets_is_null_throughout(names: list[str]) -> None:
     assert encode_batch(InputColumns(**columns)) == expected.encode()
 
 
-def test_whatever_has_bytes_is_taken_without_a_copy() -> None:
+def test_every_bytes_like_object_is_used_without_a_copy() -> None:
     value = bytearray(b"value")
     records = InputRecords([(memoryview(b"key"), value, 1, ((memoryview(b"n"), array("B", b"w")),))])
     with pytest.raises(BufferError):
@@ -228,8 +228,8 @@ def test_columns_that_do_not_fit_together_are_refused(
         encode_batch(InputColumns(**GOOD | changed))
 
 
-def test_more_than_a_batch_can_hold_is_refused_before_memory_is_taken() -> None:
-    gigabyte = bytes(1 << 30)  # never touched, so it costs nothing
+def test_a_too_large_batch_is_refused_before_memory_is_allocated() -> None:
+    gigabyte = bytes(1 << 30)  # its pages are never touched, so it uses no memory
     with pytest.raises(MessageTooLargeError, match=r"record 1 .* write several batches"):
         encode_batch([(None, gigabyte, 0), (None, gigabyte, 0)])
     with pytest.raises(MessageTooLargeError, match="record 0"):
@@ -275,7 +275,7 @@ def test_columns_that_change_meanwhile_give_an_error_or_a_mixture_never_a_crash(
     assert outcomes <= {bytearray, ValueError}
 
 
-# In place
+# Changes in place
 
 
 def test_base_offset_and_leader_epoch_leave_the_crc_alone() -> None:
@@ -295,7 +295,7 @@ def test_a_transaction_can_be_joined_and_left_in_place() -> None:
     assert batch == before
 
 
-def test_a_producer_stays_transactional_unless_it_is_said() -> None:
+def test_a_producer_stays_transactional_by_default() -> None:
     batch = bytearray(VECTORS["transactional"].log)
     set_producer(batch, producer_id=1, producer_epoch=2, base_sequence=3)
     assert batch[21:23] == b"\0\x10"
@@ -326,7 +326,7 @@ def test_bits_without_a_meaning_go_where_the_timestamp_changes_and_only_there() 
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 65_535, 65_536, 1 << 24, (1 << 24) + 12_345])
-def test_the_crc_is_right_whatever_lies_behind(size: int) -> None:
+def test_the_crc_is_right_for_any_number_of_bytes_after_a_change(size: int) -> None:
     batch = encode_batch([(None, bytes(size), 0)])
     set_producer(batch, base_sequence=9, transactional=True, **PRODUCER)
     assert int.from_bytes(batch[17:21], "big") == crc32c(memoryview(batch)[21:])
@@ -362,14 +362,14 @@ NOT_A_BATCH = [
 
 @pytest.mark.parametrize(("change", "fields"), CHANGES)
 @pytest.mark.parametrize(("content", "position"), NOT_A_BATCH)
-def test_what_is_no_batch_is_refused_and_left_alone(
+def test_bytes_that_are_no_batch_are_refused_and_not_changed(
     change: Any, fields: dict[str, int], content: bytes, position: int
 ) -> None:
     buffer = bytearray(content)
     with pytest.raises(InvalidRecordError, match=f"at byte {position} of {len(content)}"):
         change(buffer, position, **fields)
     assert buffer == content
-    buffer.clear()  # nobody holds it any more
+    buffer.clear()  # the encoder released it
 
 
 @pytest.mark.parametrize(("change", "fields"), CHANGES)

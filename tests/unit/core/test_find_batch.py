@@ -1,4 +1,4 @@
-"""The walk over headers to the batch of an offset, against a scan of whole batches."""
+"""The walk over headers to the batch of an offset, compared with a scan of whole batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOWHERE = (0, 0, 0)
 
 
 def log_of(counts: list[tuple[int, int]]) -> bytes:
-    """Batches of so many records, with so many offsets missing in front of each."""
+    """Encode batches with these numbers of records, each after this number of missing offsets."""
     content, offset = b"", BASE
     for count, gap in counts:
         content += data(count=count, base_offset=offset + gap)
@@ -46,7 +46,8 @@ def found(content: bytes, offset: int, *, length: int | None = None, position: i
 def test_the_first_batch_that_ends_at_an_offset_or_behind(
     counts: list[tuple[int, int]], distance: int, length: int, position: int
 ) -> None:
-    """With all headers before it in the buffer; else the walk says where to go on."""
+    """The batch is found if all headers before it are in the buffer; else the walk returns where to
+    continue."""
     content, offset = log_of(counts), BASE + distance
     headers, _, _ = scan_log(content)
     answer = found(content, offset, length=min(length, len(content)), position=position)
@@ -101,6 +102,6 @@ def test_zeros_of_a_preallocated_file_are_no_batch() -> None:
         assert stopped == (size, *NOWHERE)
 
 
-def test_no_more_is_looked_at_than_there_is() -> None:
+def test_no_byte_after_the_buffer_is_read() -> None:
     content = bytearray(data())
     assert find_batch(content, length=10**6, position=0, end=10**6, offset=9)[0] == len(content)

@@ -1,4 +1,4 @@
-"""Index entries of many batches at once are those that the batches get one by one."""
+"""Index entries for many batches at once equal those for single batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""decode_legacy against the vectors of the format, the model, and everything that can be damaged."""
+"""decode_legacy, compared with the vectors of the format and the model, and with every kind of damage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = [name for name in VECTORS if name.startswith("magic")]
 def decode(
     log: bytes, *, start_offset: int = 0, end_offset: int = ALL, check_crc: bool = True
 ) -> list[Record]:
-    """All records, as a reader gets them that calls until the end; raises what the last call raises."""
+    """Return the records of all calls up to the end; raises the error of the last call."""
     index = scan(log)
     selection = select(index, start_offset=start_offset, end_offset=end_offset)
     columns, decompressor = RecordColumns(headers=True), Decompressor()
@@ -53,7 +53,7 @@ def entries_of(log: bytes) -> list[bytes]:
 
 
 def model(log: bytes, start_offset: int = 0, end_offset: int = ALL) -> list[Record]:
-    """Entry after entry; what lies below a record that was returned is not returned, as by the consumer."""
+    """Decode entry by entry; like the consumer, skip records below an offset that was already returned."""
     records: list[Record] = []
     next_offset = start_offset
     for entry in entries_of(log):
@@ -68,7 +68,7 @@ def model(log: bytes, start_offset: int = 0, end_offset: int = ALL) -> list[Reco
 
 
 def resealed(entry: bytes) -> bytes:
-    """With the CRC that its bytes should have."""
+    """Set the CRC of the entry to that of its bytes."""
     return entry[:12] + struct.pack(">I", zlib.crc32(entry[16:])) + entry[16:]
 
 
@@ -84,7 +84,7 @@ plain = st.lists(st.tuples(contents, contents, st.integers(-1, 2**62)), min_size
 
 @st.composite
 def logs(draw: st.DrawFn) -> bytes:
-    """Plain entries and wrappers of both formats with gaps between their offsets."""
+    """Generate plain entries and wrappers of both formats with gaps between their offsets."""
     log, offset = b"", draw(st.integers(0, 5))
     for _ in range(draw(st.integers(1, 5))):
         magic, codec = draw(st.integers(0, 1)), draw(st.integers(0, 3))
@@ -199,7 +199,7 @@ def test_overlap_with_the_call_before() -> None:
 
 # Damage
 
-# Where Kafka's iterator goes on without a word.
+# Where Kafka's iterator continues silently.
 STRICTER = "break off|reaches past the end|another magic"
 DAMAGE = {
     "a null value": (legacy_entry(4, None, None, attributes=LZ4), "null value"),
@@ -264,7 +264,7 @@ def test_bytes_behind_the_value_are_ignored_as_by_kafka() -> None:
     assert decode(resealed(bytes(entry)))[0].value == b"va"
 
 
-def test_bytes_that_are_not_there() -> None:
+def test_missing_bytes_are_an_error() -> None:
     log = legacy_entry(0, b"k", b"v") + legacy_entry(1, b"k", b"v")
     index = scan(log)
     for source, position in ((log[:-1], 0), (log, 1), (log, -1), (b"", 0)):

@@ -1,6 +1,6 @@
-"""Mappings of files that become shorter: reading them never ends the process, and is noticed.
+"""Mappings of files that become shorter: a read never ends the process, and the change is detected.
 
-What ends a process is tried in processes of its own.
+Tests that could end the process run in other processes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ os.truncate(path + "-other", 0)
 """
 
 
-# under an emulator only its wrapper can be executed; ci/pytest names it
+# an emulator can only be executed by its wrapper, which ci/pytest names
 PYTHON = os.environ.get("PYTEST_PYTHON", sys.executable)
 
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_mapped_is_an_oserror(tmp_path: Path) -> None:
 
 
 def test_threads_that_read_while_the_file_is_truncated(tmp_path: Path) -> None:
-    """Every reader sees the file's bytes or zeros, each time; nobody dies."""
+    """Every reader gets the file's bytes or zeros, each time; the process survives."""
     size, wrong = 64 * PAGE, []
     for _ in range(30):
         mapping = made(tmp_path / "f", size)
@@ -191,12 +191,12 @@ def test_any_other_bus_error_ends_the_process(tmp_path: Path, first: str, then: 
     assert ("Fatal Python error: Bus error" in found.stderr) == (ENABLE in (first, then[: len(ENABLE)]))
 
 
-def test_a_handler_that_was_there_before_still_hears_of_others(tmp_path: Path) -> None:
+def test_a_previous_handler_gets_other_signals(tmp_path: Path) -> None:
     program = "signal.signal(signal.SIGBUS, lambda *_: print('heard'))\n" + OPEN + TRUNCATE + READ
     found = run(tmp_path / "f", program + "signal.raise_signal(signal.SIGBUS)\n")
     assert (found.returncode, found.stdout) == (0, "True True\nheard\n")
 
 
 def test_this_run_would_show_a_fault() -> None:
-    """pytest has faulthandler on, so the tests above that run in this process have it too."""
+    """pytest enables faulthandler, so it is also active in the tests above that run in this process."""
     assert faulthandler.is_enabled()

@@ -1,4 +1,4 @@
-"""Anomalies that a replay of the producers tells of, and what it does not."""
+"""Which anomalies a replay of producers reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Told = list[tuple[str, int, str]]
 
 
 def told(*segments: list[BatchHeader], loaded: ProducerStateEntry | None = None) -> Told:
-    """Name, base offset and text of each anomaly. They change nothing."""
+    """Return name, base offset and text of each anomaly. Reporting them does not change the state."""
     found: Told = []
     table, silent = ProducerTable(), ProducerTable()
     completed, silently = list[CompletedTxn](), list[CompletedTxn]()
@@ -36,7 +36,7 @@ def test_a_sequence_gap() -> None:
 
 
 @pytest.mark.parametrize("sequence", [0, 1, 2, 2**31 - 5])
-def test_a_sequence_that_goes_back(sequence: int) -> None:
+def test_a_decreasing_sequence(sequence: int) -> None:
     found = told([data(5, 0, 0, last_offset=2), data(5, 0, 3, sequence=sequence)])
     assert found == [("sequence_back", 3, f"producer 5: base sequence {sequence} where 3 is next")]
 
@@ -125,7 +125,8 @@ def test_a_control_batch_of_another_type() -> None:
 
 
 def test_a_part_of_an_index() -> None:
-    """What is left out changes no producer and is no part of the log; the number is that in the index."""
+    """Batches outside of the part do not change producers and are not in the log; anomalies have the batch's
+    number in the whole index."""
     batches = [data(5, 0, 0), data(5, 0, 1, sequence=7), data(5, 0, 2, sequence=1), data(5, 0, 3, sequence=5)]
     index, table, found = scan(encode(batches)), ProducerTable(), list[tuple[str, int, str]]()
     table.replay_checked(index, 0, 1, [], found)

@@ -1,4 +1,4 @@
-"""Producer tables of hostile input: ids that are chosen, offsets that go back."""
+"""Producer tables with hostile input: chosen ids, decreasing offsets."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def snapshot(producer_ids: list[int]) -> bytes:
 
 
 def neighbours(count: int) -> list[int]:
-    """Small ids whose multiples of the golden ratio lie in one 32nd of the circle: where the upper half of a
-    multiplier is known, they come to lie side by side whatever its lower half is."""
+    """Return small ids whose multiples of the golden ratio are in one 32nd of the circle: if the upper half
+    of a multiplier is known, they become neighbours whatever its lower half is."""
     found = (each for each in range(100 * count) if each * GOLDEN_RATIO % 2**32 < 2**27)
     return [next(found) for _ in range(count)]
 
@@ -40,21 +40,22 @@ def load_seconds(producer_ids: list[int], *, rounds: int = 1) -> float:
 
 
 def test_chosen_producer_ids_are_found_as_quickly_as_random_ones() -> None:
-    """Where they collide, they take hundreds of times as long."""
+    """If they collide, loading takes hundreds of times as long."""
     at_random = load_seconds(random.Random(1).sample(range(2**40), MANY), rounds=5)
     for chosen in (neighbours(MANY), [each << 32 for each in range(MANY)], list(range(MANY))):
         assert load_seconds(chosen) < 20 * at_random + 0.1
 
 
 def test_transactions_that_begin_in_no_order_are_all_known() -> None:
-    """A damaged log may have offsets that go back; the oldest is known after each batch all the same."""
+    """The oldest transaction is known after each batch, although the offsets of a damaged log may
+    decrease."""
     count = 3000
     offsets = random.Random(2).sample(range(count), count)
     table, opened = ProducerTable(), dict[int, int]()
     for producer_id, offset in enumerate(offsets):
         table.replay(scan(encode([data(producer_id, 0, offset)])), 0, [])
         opened[producer_id] = offset
-        if producer_id % 3 == 2:  # one of those that are open ends, not always the oldest
+        if producer_id % 3 == 2:  # one of the open ones ends, not always the oldest
             ended = producer_id - 1 if producer_id % 2 else min(opened, key=opened.__getitem__)
             table.replay(scan(encode([marker(ended, 0, count + producer_id, COMMIT)])), 0, [])
             del opened[ended]
@@ -65,7 +66,7 @@ def test_transactions_that_begin_in_no_order_are_all_known() -> None:
 
 
 def test_open_transactions_whose_offsets_go_back_cost_no_more_than_others() -> None:
-    """One after the other in a list they would need the square of their number."""
+    """Searching a list for each of them would take quadratic time."""
     forward = [data(each, 0, each) for each in range(MANY)]
     seconds = []
     for headers in (forward, list(reversed(forward))):

@@ -1,4 +1,4 @@
-"""Replays into the producer table: one rule after the other."""
+"""Replays into the producer table, rule by rule."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_control_batch_of_another_type_says_nothing(control_type: int) -> None
 
 
 class TestEmptiedByTheCleaner:
-    """A batch without records was below the last stable offset once, so its transaction was decided."""
+    """A batch without records was below the last stable offset before, so its transaction was decided."""
 
     def test_it_opens_no_transaction(self) -> None:
         state = Replayed(data(5, 0, 10, last_offset=14, count=0))

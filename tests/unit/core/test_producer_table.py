@@ -1,7 +1,7 @@
 """The producer table, line by line of what Kafka's ProducerStateManagerTest expects.
 
-The numbers are those of the conformance checklist. Lines 29 and 31 (which snapshot files are deleted), and of
-line 27 that an older snapshot is taken instead, are about files and belong to the log that has them.
+The numbers are those of the conformance checklist. Lines 29 and 31 (which snapshot files are deleted), and
+the part of line 27 about using an older snapshot, concern files and belong to the log.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def test_psm_23_unstable_until_the_high_watermark_passes_the_marker(partition: P
 
 
 def test_psm_24_last_timestamp_of_the_oldest_transaction(partition: Partition) -> None:
-    """A transaction hangs when the clock is more than its timeout and five minutes beyond this."""
+    """A transaction hangs when the clock is more than its timeout plus five minutes after this timestamp."""
     table = partition.table
     assert table.oldest_transaction_timestamp == -1
     partition.append(partition.txn(0, max_timestamp=500))

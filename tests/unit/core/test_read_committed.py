@@ -1,4 +1,4 @@
-"""Transactions on headers, and the selection of what a reader sees, against the consumer's own rules."""
+"""Transactions on headers, and the selection of visible batches, compared with the consumer's own rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from txnkafka.logdir import HiddenRange
 
 
 class Step(NamedTuple):
-    """Something a producer writes: data (with or without a transaction) or an end marker."""
+    """What a producer writes: data (with or without a transaction) or an end marker."""
 
     producer_id: int
     kind: str
@@ -33,7 +33,7 @@ STEPS = st.builds(
 
 
 def write(steps: list[Step]) -> bytes:
-    """The log of these steps, as transaction.version 0 would write it."""
+    """Encode the log of these steps, as transaction.version 0 would write it."""
     log, offset = b"", 0
     for producer_id, kind, records in steps:
         common = {"base_offset": offset, "producer_id": producer_id, "producer_epoch": 0}
@@ -120,7 +120,8 @@ def test_a_repeated_batch_is_passed_over() -> None:
 
 
 def emptied(base_offset: int) -> bytes:
-    """What the cleaner leaves of a batch of three records: its offsets and sequences, and no record."""
+    """Encode what the cleaner leaves of a batch of three records: its offsets and sequences, without
+    records."""
     return Batch(
         records=[], base_offset=base_offset, last_offset_delta=2, base_sequence=base_offset,
         transactional=True, producer_id=1, producer_epoch=0,
@@ -128,7 +129,8 @@ def emptied(base_offset: int) -> bytes:
 
 
 def test_a_batch_that_the_cleaner_emptied_opens_no_transaction() -> None:
-    """Its marker may be gone too. Behind data it belongs to the transaction that is open."""
+    """The marker of an emptied batch may be removed, too. After data the batch belongs to the open
+    transaction."""
     transactions = TransactionScan()
     transactions.feed(scan(emptied(0)))
     assert (transactions.open_transactions(), transactions.next_offset) == ([], 3)

@@ -1,4 +1,4 @@
-"""The header pass: what it says of whole batches, and where it stops."""
+"""The header pass: the fields of whole batches, and where it stops."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_find_truncate_extend_and_disorder() -> None:
 
 
 def test_no_way_leads_to_entries_that_were_moved() -> None:
-    """``memoryview.obj`` is still there when the memoryview was released; it shows the index as it is."""
+    """``memoryview.obj`` still exists after the memoryview was released; it shows the current index."""
     data = two_batches()
     index = scan(data)
     view = index.position

@@ -1,4 +1,4 @@
-"""Text of some of the records in columns: the lines are those of the whole."""
+"""Text of some of the records in columns: the lines equal those of the whole."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_is_not_there(start: int, stop: int | None) -> None:
         TextWriter("t", 0).csv_rows(columns_of(*BATCHES), start, stop)
 
 
-def test_columns_that_hold_less_when_the_lines_are_made() -> None:
+def test_columns_reset_before_the_lines_are_written() -> None:
     columns = columns_of(*BATCHES)
     lines = TextWriter("t", 0).json_lines(columns, 2, 9)
     columns.reset()

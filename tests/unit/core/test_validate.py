@@ -1,4 +1,4 @@
-"""What ``validate`` finds in a batch, below the size at which the lock is released and above it."""
+"""The results of ``validate`` for a batch, below and above the size at which the lock is released."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZES = (1, 1000)  # bytes of each value: a few KB, and more than RELEASED_FROM
 
 
 def fault(batch: IncomingBatch) -> str:
-    """What a log that takes batches of any size finds wrong with this one as a whole."""
+    """Return what a log without size limits refuses about this batch as a whole."""
     rules = BatchRules(
         max_message_bytes=1 << 40, log_append_time=False, compact=False, before_max_ms=1, after_max_ms=1
     )

@@ -1,4 +1,4 @@
-"""A bucket in memory that notes every request, and fails where a test wants it to."""
+"""A bucket in memory that records every request, and fails where a test requests it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Bucket"]
 
 
 class Bucket(MemoryFileSystem):
-    """``bucket://…``: names without directories. ``answer`` may be set to change what a read returns."""
+    """``bucket://…``: names without directories. ``answer`` may be set to replace what a read returns."""
 
     protocol = "bucket"
     store: ClassVar[dict[str, Any]] = {}
@@ -27,7 +27,7 @@ class Bucket(MemoryFileSystem):
 
     @classmethod
     def install(cls, folder: Path | None = None) -> None:
-        """Make addresses of it known, and fill it with the files below a folder, as ``bucket://logs``."""
+        """Register its addresses, and fill it with the files below a folder, as ``bucket://logs``."""
         fsspec.register_implementation("bucket", cls, clobber=True)
         cls.store.clear()
         if folder is not None:
@@ -38,7 +38,7 @@ class Bucket(MemoryFileSystem):
 
     @classmethod
     def counted(cls) -> dict[str, int]:
-        """How many requests of which kind there were, and forget them."""
+        """Return the number of requests of each kind, and reset them."""
         counts = dict(Counter(kind for kind, *_ in cls.requests))
         cls.requests.clear()
         return counts

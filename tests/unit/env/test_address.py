@@ -1,4 +1,4 @@
-"""Paths and addresses: which file system is meant, and what is said when it is not to be had."""
+"""Paths and addresses: which file system they select, and the errors when it is not available."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_obstore_takes_the_place_of_s3fs(monkeypatch: pytest.MonkeyPatch) -> Non
     fsspec_registry().pop("s3")
 
 
-def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_not_in_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"config": {"secret_access_key": "open sesame"}, "region": "nowhere"}
     file_system = RemoteFileSystem("memory://", options)
     assert "sesame" not in repr(file_system)
@@ -122,7 +122,7 @@ def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fsspec_registry() -> dict[str, Any]:
-    """What was imported so far; it decides before any package is looked for."""
+    """Return the registry of imported file systems; it is used before packages are searched."""
     found: dict[str, Any] = import_module("fsspec.registry")._registry
     return found
 

@@ -1,4 +1,4 @@
-"""Files that are written: the machine's own and those in memory do the same."""
+"""Files opened for writing: local files and those in memory behave the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from txnkafka.env import DataFile, DataFiles, DirectoryEntry, LocalDataFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
-PARTS_LIMIT = 1024  # of one system call, on Linux and macOS
+PARTS_LIMIT = 1024  # buffers per system call, on Linux and macOS
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
@@ -187,7 +187,7 @@ def test_removing(files: DataFiles, top: str) -> None:
     files.remove(f"{top}/d/a")
     files.remove(f"{top}/d")
     assert names(files, top) == []
-    file.write(1, [b"y"])  # it has no name, but it is there as long as it is open
+    file.write(1, [b"y"])  # it has no name, but exists as long as it is open
     assert file.size() == 2
     file.close()
 

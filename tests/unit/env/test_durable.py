@@ -1,4 +1,5 @@
-"""Small files whole or not there, directories from above: in an order that a power cut cannot spoil."""
+"""Small files are whole or missing, and directories are created from the top: in an order that no power cut
+can break."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def test_a_file_in_the_current_directory(tmp_path: Path, monkeypatch: pytest.Mon
     assert sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")) == ["a", "a/b", "note"]
 
 
-def test_when_it_fails_the_old_file_is_there_and_nothing_else() -> None:
+def test_a_failed_replacement_leaves_the_old_file_alone() -> None:
     for number in range(1, 5):  # create, write, sync, rename
         memory = MemoryFiles()
         write_durably(memory, "/note", b"old")
@@ -57,7 +58,7 @@ def test_when_it_fails_the_old_file_is_there_and_nothing_else() -> None:
         assert memory.read("/note", 9) == b"old"
 
 
-def test_the_first_error_is_told_when_nothing_works_any_more() -> None:
+def test_the_first_error_is_raised_when_all_later_calls_fail() -> None:
     files = FaultyFiles(MemoryFiles(), FaultPlan(2, errno.ENOSPC, for_ever=True))
     with pytest.raises(OSError, match=r"planned.*/note\.tmp") as caught:
         write_durably(files, "/note", b"new")
@@ -85,7 +86,7 @@ def test_a_file_in_the_place_of_a_directory() -> None:
         make_directories(files, "/a")
 
 
-def test_a_directory_that_somebody_else_makes_meanwhile() -> None:
+def test_a_directory_that_another_process_creates_first() -> None:
     class Busy(MemoryFiles):
         def make_directory(self, path: str) -> None:
             super().make_directory(path)

@@ -1,4 +1,4 @@
-"""Links and special files: nothing is written through a link, and nothing waits for a FIFO."""
+"""Links and special files: no write follows a link, and no call waits for a FIFO."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_a_file_takes_the_place_of_a_link(tmp_path: Path, victim: Path) -> None:
     assert victim.read_bytes() == CONTENT
 
 
-def test_what_a_listing_says_of_links(tmp_path: Path, victim: Path) -> None:
+def test_links_in_a_listing(tmp_path: Path, victim: Path) -> None:
     for name, target in (("dangling", "nowhere"), ("folder", tmp_path), ("link", victim), ("loop", "loop")):
         (tmp_path / name).symlink_to(target)
-    found = {each.name: each for each in FILES.list(str(tmp_path))}
+    found = {entry.name: entry for entry in FILES.list(str(tmp_path))}
     assert [each.name for each in found.values() if each.is_link] == ["dangling", "folder", "link", "loop"]
     assert (found["link"].size, found["folder"].is_directory) == (len(CONTENT), True)
     assert found["loop"].fault == os.strerror(errno.ELOOP)
@@ -78,8 +78,8 @@ def test_no_special_file_is_opened(tmp_path: Path, call: Callable[[str], object]
             call(name)
 
 
-def test_a_fifo_called_lock_holds_nobody_up(tmp_path: Path) -> None:
-    """Asked in another thread, so that this test ends, whatever happens."""
+def test_a_fifo_called_lock_does_not_block(tmp_path: Path) -> None:
+    """Called in another thread, so that this test ends in any case."""
     fifo = str(tmp_path / ".lock")
     os.mkfifo(fifo)
     answers: list[object] = []
@@ -93,10 +93,10 @@ def test_a_fifo_called_lock_holds_nobody_up(tmp_path: Path) -> None:
     lock.close()
 
 
-def test_a_fifo_that_takes_the_place_of_a_file_holds_nobody_up(
+def test_a_fifo_that_replaces_a_file_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the look and the opening."""
+    """The FIFO replaces the file between the check and the opening."""
     fifo = str(tmp_path / ".lock")
     os.mkfifo(fifo)
     monkeypatch.setattr("txnkafka.env.file_lock.os.path.isfile", lambda path: True)

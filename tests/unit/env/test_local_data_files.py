@@ -1,4 +1,4 @@
-"""What only the machine's own files can do: take part of what they are given, be locked by others, fork."""
+"""What only local files can do: write a part of the data, be locked by other processes, survive a fork."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = LocalDataFiles()
 
 
 def other_process(path: Path) -> subprocess.Popen[str]:
-    """Another process that wants the lock; its first line says that it has it."""
+    """Start another process that locks the file; its first line says that it has the lock."""
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)], stdin=pipe, stdout=pipe, stderr=pipe, text=True
@@ -48,7 +48,7 @@ def in_a_child(check: Callable[[], bool]) -> bool:
 def test_a_short_write_is_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: list[int]
 ) -> None:
-    """The system takes a few bytes, then all; where it stops is in and between parts."""
+    """The system writes a few bytes, then all; the write stops within and between parts."""
     counts, pwritev = iter(taken), os.pwritev
 
     def short(descriptor: int, parts: list[memoryview], position: int) -> int:
@@ -87,9 +87,9 @@ def test_another_process_is_kept_out(tmp_path: Path) -> None:
     assert lock is not None
     assert not others_may_lock(path)
     assert FILES.is_locked(str(path))
-    assert not others_may_lock(path)  # looking at it did not give it up
+    assert not others_may_lock(path)  # checking it did not release it
     assert FILES.lock(str(path)) is None
-    assert not others_may_lock(path)  # nor did a second try
+    assert not others_may_lock(path)  # a second try did not, either
     lock.close()
     assert others_may_lock(path)
 

@@ -1,4 +1,4 @@
-"""Changes in memory over files that are only looked at."""
+"""Changes in memory over files that are only read."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_errors_are_those_of_files(tmp_path: Path) -> None:
         files.remove(f"{root}/made")
 
 
-def test_a_lock_that_somebody_holds(tmp_path: Path) -> None:
+def test_a_lock_of_another_owner(tmp_path: Path) -> None:
     path = str(tmp_path / ".lock")
     held = LocalDataFiles().lock(path)
     assert held is not None
@@ -75,7 +75,7 @@ def test_a_lock_that_somebody_holds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_file_is_what_a_file_would_be(tmp_path: Path, seed: int) -> None:
-    """Random writes and cuts, here and on a real file."""
+    """Random writes and truncations, on the overlay and on a real file."""
     chosen = random.Random(seed)
     path, twin = tmp_path / "file", tmp_path / "twin"
     for each in (path, twin):

@@ -1,4 +1,4 @@
-"""Remote files: as few requests as possible, and clear errors whatever comes back."""
+"""Remote files: as few requests as possible, and clear errors for any answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ADDRESS = "bucket://logs"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A log directory with three partitions of two segments."""
+    """Write a log directory with three partitions of two segments."""
     for number in range(3):
         path = write_log(tmp_path / "data", f"t-{number}", SEGMENTS)
         (path / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAEAAAAAAAAAAg")
@@ -47,7 +47,7 @@ def test_a_log_directory_opens_with_three_requests(log_dir: LogDir) -> None:
     assert Bucket.counted() == {"ls": 1, "find": 1, "cat_ranges": 1}
     assert log_dir.topics["t"].topic_id == "AAAAAAAAAAEAAAAAAAAAAg"
     assert [each.log_start_offset for each in log_dir.partitions()] == [0, 3, 0]
-    assert Bucket.counted() == {"cat_file": 3}  # the last segments, to see where the logs end
+    assert Bucket.counted() == {"cat_file": 3}  # the last segments, to find the log ends
 
 
 def test_segments_are_read_once_for_the_plan_and_once_for_the_records(log_dir: LogDir) -> None:
@@ -87,7 +87,7 @@ def test_an_unreadable_parent_is_a_finding(folder: Path, monkeypatch: pytest.Mon
         LogDir(ADDRESS)
 
 
-def test_a_directory_stays_as_it_was_when_it_was_listed(log_dir: LogDir) -> None:
+def test_a_directory_is_listed_once(log_dir: LogDir) -> None:
     Bucket().pipe("/logs/t-0/00000000000000000006.log", batch(6))
     Bucket().pipe("/logs/t-3/00000000000000000000.log", batch(0))
     assert offsets(log_dir) == [0, 1, 2, 3, 4, 5]
@@ -113,7 +113,7 @@ def test_files_are_not_mapped(log_dir: LogDir) -> None:
 
 
 class Requests:
-    """Answers each request when it is asked for the content, and notes what was asked for in which order."""
+    """Answers each request when its content is used, and records the requested ranges in order."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -137,7 +137,7 @@ def test_each_byte_is_fetched_once_and_ahead() -> None:
         read_before = requests.ranges[-1][1]
         file.read_ahead(position + found, min(100, len(content) - position - found))
         if position + found < len(content):
-            assert requests.ranges[-1][1] > read_before  # the next window is on its way
+            assert requests.ranges[-1][1] > read_before  # the next window is already requested
         position += found if position + found == len(content) else found - 7  # windows overlap
     assert [start for start, _ in requests.ranges] == [0, *(end for _, end in requests.ranges[:-1])]
     assert len(requests.ranges) == 11
@@ -156,7 +156,7 @@ def test_a_window_may_be_larger_and_anywhere() -> None:
 
 
 def test_a_segment_is_a_request_for_each_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow a request is: there are no more than these, and one of them is always under way."""
+    """A scan makes one request per window, and one request is always in flight, however slow they are."""
     batches = [batch(2 * i) for i in range(100)]
     write_log(tmp_path, "t-0", {0: batches})
     Bucket.install(tmp_path)
@@ -178,12 +178,12 @@ def test_the_next_window_is_asked_for_before_one_is_looked_at(
     segment = log_dir.partition("t", 0).files.segments[0]
     Bucket.counted()
     next(segment.windows())
-    log_dir.file_system.is_directory(f"{ADDRESS}/elsewhere")  # behind all other requests in the thread
+    log_dir.file_system.is_directory(f"{ADDRESS}/elsewhere")  # after all other requests in the thread
     assert Bucket.counted() == {"cat_file": 2, "ls": 1}
 
 
 def test_memory_is_that_of_two_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many segments may be open at once; what is kept of each is the index of its batches."""
+    """Many segments may be open at once; only the index of each stays in memory."""
     large = {1000 * i: [batch(1000 * i, 1000)] for i in range(40)}
     write_log(tmp_path, "t-0", large)
     Bucket.install(tmp_path)
@@ -201,11 +201,11 @@ def test_memory_is_that_of_two_windows(tmp_path: Path, monkeypatch: pytest.Monke
         tracemalloc.stop()
 
 
-# What can go wrong
+# Failures
 
 
 def fail_at(file: str, position: int) -> object:
-    """An answer that breaks off in the middle of one file."""
+    """Return an answer that breaks off in the middle of one file."""
 
     def answer(path: str, start: int, content: bytes) -> bytes:
         if path.endswith(file) and start <= position < start + len(content):
@@ -257,7 +257,7 @@ def test_a_file_that_became_shorter_since_it_was_planned(log_dir: LogDir) -> Non
         list(read_unit(segment, unit, ChunkDecoder()))
 
 
-def test_whatever_a_backend_raises_is_an_error_of_the_library(
+def test_every_error_of_a_backend_becomes_an_error_of_the_library(
     log_dir: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **__: object) -> None:
@@ -274,10 +274,10 @@ def test_whatever_a_backend_raises_is_an_error_of_the_library(
         LogDir(ADDRESS)
 
 
-# Elsewhere
+# Other processes and threads
 
 
-def test_it_connects_again_where_it_is_unpickled(log_dir: LogDir) -> None:
+def test_an_unpickled_file_system_connects_again(log_dir: LogDir) -> None:
     again = pickle.loads(pickle.dumps(log_dir.file_system))
     path = f"{ADDRESS}/t-0/{0:020}.log"
     assert again.read(path, 1 << 20) == log_dir.file_system.read(path, 1 << 20)
@@ -288,7 +288,7 @@ def test_it_connects_again_where_it_is_unpickled(log_dir: LogDir) -> None:
 def test_it_connects_again_after_a_fork(log_dir: LogDir) -> None:
     expected = offsets(log_dir)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork with threads
         child = os.fork()
     if not child:
         os._exit(0 if offsets(log_dir) == expected else 1)

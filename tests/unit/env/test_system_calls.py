@@ -1,4 +1,4 @@
-"""What the file layer counts is what the system is asked for: nothing is written past it."""
+"""The calls that the file layer counts are the calls that the system gets: no write bypasses it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_calls_that_are_counted_are_the_calls_of_the_system(
 
 
 def system_calls(trace: Path, top: str) -> Counter[str]:
-    """Calls that concern what is below ``top`` and are more than a look."""
+    """Count the calls on paths below ``top`` that do more than read metadata."""
     found: Counter[str] = Counter()
     for line in trace.read_text().splitlines():
         if top in line and (call := re.match(r"(?:\d+ +)?(\w+)\(", line)) and "execve(" not in line:
@@ -93,7 +93,7 @@ def system_calls(trace: Path, top: str) -> Counter[str]:
 
 
 def expected(calls: Counter[str]) -> Counter[str]:
-    """What the system must have been asked for when the layer counted these calls."""
+    """Return the system calls that follow from the calls that the layer counted."""
     found: Counter[str] = Counter()
     for call, count in calls.items():
         if call != "remove":

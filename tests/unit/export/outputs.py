@@ -1,4 +1,5 @@
-"""Exports for tests: what lies in an output directory, and a disk that fails when it is told to."""
+"""Exports for tests: the content of an output directory, and a disk that stops the process at a planned
+change."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ __all__ = ["Stop", "StoppingOutput", "everything", "run_export", "visible"]
 
 
 class Stop(BaseException):
-    """The process ends here."""
+    """The process is stopped here."""
 
 
 class StoppingOutput(LocalDataFiles):
-    """Stops in front of change number ``limit`` to the disk; a write is half done when it stops."""
+    """Stops before change number ``limit`` to the disk; if this is a write, half of it is done."""
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit = limit
@@ -44,7 +45,7 @@ class StoppingOutput(LocalDataFiles):
         super().make_directory(path)
 
     def sync_directory(self, path: str) -> None:
-        self.change()  # and no more: the machine goes on, only the process ends
+        self.change()  # no sync: only the process ends, not the machine
 
     def rename(self, source: str, target: str) -> None:
         self.change()
@@ -55,7 +56,7 @@ class StoppingOutput(LocalDataFiles):
         super().remove(path)
 
     def synced(self, path: str) -> None:
-        """A file was."""
+        """Called when a file was synced."""
 
 
 class StoppingFile(LocalDataFile):
@@ -78,7 +79,7 @@ class StoppingFile(LocalDataFile):
 
 
 def everything(view: object) -> ReadRequest:
-    """What to read of a partition: from the beginning to the end."""
+    """Return a request for the whole partition."""
     return ReadRequest()
 
 
@@ -99,7 +100,8 @@ def run_export(log_dir: Path, output: Path, to: str = "jsonl", **given: Any) -> 
 
 
 def visible(output: Path) -> dict[str, bytes]:
-    """What readers see: the content of every file none of whose names begins with ``_`` or ``.``."""
+    """Return what readers see: the content of every file without a part of its path that begins with ``_`` or
+    ``.``."""
     found = {path.relative_to(output): path for path in output.rglob("*") if path.is_file()}
     return {
         str(name): path.read_bytes()

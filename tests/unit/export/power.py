@@ -1,4 +1,4 @@
-"""A disk whose power is cut: what was not synced may be gone, in part or as a whole."""
+"""A disk with power cuts, which lose some or all of the unsynced data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["PowerCut"]
 
 
 class PowerCut(StoppingOutput):
-    """Remembers what was not synced; ``cut`` takes some of it away.
+    """Records what was not synced; ``cut`` removes some of it.
 
-    Names in a directory are lost last first, as a journal loses them; the content of a file that was not
-    synced ends anywhere.
+    Names in a directory are lost in reverse order, as with a journal; the content of an unsynced file is
+    truncated anywhere.
     """
 
     def __init__(self, limit: int) -> None:
@@ -46,7 +46,7 @@ class PowerCut(StoppingOutput):
         self._synced.add(Path(path).stat().st_ino)
 
     def cut(self, root: Path, chance: random.Random) -> None:
-        """What a machine finds under ``root`` when it starts again."""
+        """Change the files under ``root`` to a state that may be found after a power cut."""
         for names in self._names.values():
             for take_back in reversed(names[chance.randint(0, len(names)) :]):
                 take_back()

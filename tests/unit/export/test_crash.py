@@ -1,5 +1,5 @@
-"""An export that is stopped anywhere and run again: nothing twice, nothing missing, and in between readers
-see whole files only."""
+"""An export that is stopped anywhere and run again: no row twice, none missing, and in between readers see
+whole files only."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_power_cut_before_every_change_to_the_disk(logs: Path, tmp_path: Path, t
             run_export(logs, output, to, file_bytes=150, files=disk)
             stopped = False
         except Stop:
-            pass  # and now the power goes
+            pass  # now the power is cut
         disk.cut(output, chance)
         seen = visible(output)
         assert seen == {name: expected[name] for name in seen}, limit

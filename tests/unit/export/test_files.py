@@ -29,7 +29,7 @@ def log_of(root: Path, timestamps: list[int], name: str = "t-0") -> Path:
 
 
 def rows_of(output: Path, to: str) -> dict[str, list[tuple[int, int]]]:
-    """Offset and timestamp of each row by date, in the order of the files' names."""
+    """Return offset and timestamp of each row by date, in the order of the file names."""
     found: dict[str, list[tuple[int, int]]] = {}
     for name, content in visible(output).items():
         day = Path(name).parts[1].removeprefix("date=")

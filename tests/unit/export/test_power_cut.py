@@ -1,4 +1,4 @@
-"""The books of an export after a power cut: every order of lost and kept writes, behind every change."""
+"""The records of an export after a power cut: lost and kept writes in every order, after every change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from txnkafka.testing.memory_files import MemoryFiles
 OUTPUT = "/out"
 PRODUCER = {"transactional": True, "producer_id": 1, "producer_epoch": 0}
 FIRST = {0: [batch(0, 5), batch(5, 2, **PRODUCER), marker(7, "commit", 1)], 8: [batch(8, 3)]}
-# What comes after the first round. The batch at 16 is damaged.
+# The log of the second round. The batch at 16 is damaged.
 BAD = bytearray(batch(16, 2))
 BAD[-1] ^= 1
 SECOND = {11: [batch(11, 5), bytes(BAD)], 18: [batch(18, 2)]}
 
 
 def disk_of(segments: dict[int, list[bytes]], base: MemoryFiles | None = None) -> Disk:
-    """A log directory with partition t-0, durably there, in front of what ``base`` has."""
+    """Return the disk of ``base`` with a log directory of partition t-0, durable."""
     files = MemoryFiles() if base is None else MemoryFiles(None, base.disk())
     for folder in ("/data", "/data/t-0"):
         if not files.exists(folder):
@@ -45,7 +45,7 @@ def run(files: MemoryFiles, *, incremental: bool) -> ExportReport:
 
 
 def visible(files: MemoryFiles, folder: str = OUTPUT) -> dict[str, bytes]:
-    """What readers of data see."""
+    """Return the files that readers of the data see."""
     found: dict[str, bytes] = {}
     for each in files.list(folder) if files.exists(folder) else ():
         path = f"{folder}/{each.name}"
@@ -57,7 +57,7 @@ def visible(files: MemoryFiles, folder: str = OUTPUT) -> dict[str, bytes]:
 
 
 def in_the_books(files: MemoryFiles) -> set[str]:
-    """The files of the units that count."""
+    """Return the files of the units that count."""
     found: set[str] = set()
     top = f"{OUTPUT}/_txnkafka"
     for round_ in files.list(top) if files.exists(top) else ():
@@ -71,7 +71,8 @@ def in_the_books(files: MemoryFiles) -> set[str]:
 def check(
     state: CrashState, before: dict[str, bytes], expected: dict[str, bytes], report: ExportReport
 ) -> None:
-    """Whole files only, all of them when the export had ended; then it ends as if nothing had happened."""
+    """Readers see whole files only, and all of them if the export had ended; then another run gives the same
+    result as without the power cut."""
     files = MemoryFiles(None, state.disk)
     seen = visible(files)
     assert seen.items() >= before.items(), state.name
@@ -80,10 +81,10 @@ def check(
     incremental = bool(before)
     again = run(files, incremental=incremental)
     assert visible(files) == expected, state.name
-    # what stopped the second round stops a third one, which has no rows
+    # a third round stops at the same place as the second, and has no rows
     compared = ("stopped", "left_out") if incremental else ("round", "rows", "files", "bytes")
     assert [getattr(again, name) for name in compared] == [getattr(report, name) for name in compared]
-    # all of it is in the books: once more changes nothing
+    # everything counts: another run changes nothing
     assert run(files, incremental=incremental).new_rows == 0, state.name
     assert visible(files) == expected, state.name
 
@@ -97,7 +98,7 @@ def test_books_after_a_power_cut(seed: int) -> None:
     seen = 0
     for state in crash_states(files, limit=None if LONG else 500, seed=seed):
         check(state, {}, expected, report)
-        if state.changes == len(files.journal):  # the caller was told that it is done
+        if state.changes == len(files.journal):  # the export had returned
             assert visible(MemoryFiles(None, state.disk)) == expected, state.name
         seen += 1
     assert seen > 100
@@ -105,7 +106,7 @@ def test_books_after_a_power_cut(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_books_of_a_second_round_after_a_power_cut(seed: int) -> None:
-    """It begins where the first one ended, and is stopped by a damaged batch."""
+    """The second round begins at the end of the first one, and stops at a damaged batch."""
     first = MemoryFiles(None, disk_of(FIRST))
     run(first, incremental=False)
     before = visible(first)

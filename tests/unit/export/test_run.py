@@ -1,4 +1,4 @@
-"""An export over several runs: what it goes on with, what it refuses, in which order units count."""
+"""An export over several runs: where it resumes, what it refuses, in which order units count."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_nothing_behind_damage_counts_whatever_was_staged_first(tmp_path: Path, 
     assert (again.stopped, again.rows) == (report.stopped, 2)
 
 
-def test_damage_that_was_repaired_is_gone_on_with(tmp_path: Path) -> None:
+def test_an_export_continues_after_a_repair(tmp_path: Path) -> None:
     log_dir = damaged_log(tmp_path / "data")
     run_export(log_dir, tmp_path / "out", file_bytes=1)
     still = run_export(log_dir, tmp_path / "out", file_bytes=1, incremental=True)
@@ -127,7 +127,8 @@ def test_a_log_that_changed_below_the_plan_is_refused(tmp_path: Path, change: st
     ("changed", "text"), [("length", "when the read was planned"), ("end", "when the export was planned")]
 )
 def test_a_large_unit_that_changed_is_refused(tmp_path: Path, changed: str, text: str) -> None:
-    """At its end, or where only reading it tells. That is no damaged batch, at which an export may stop."""
+    """The change is at its end, or is detected only by reading. It is no damaged batch, at which an export
+    may stop."""
     data = tmp_path / "data"
     batches = [batch(500 * i, 500) for i in range(5)]
     path = write_log(data, "t-0", {0: batches}) / f"{0:020}.log"

@@ -1,4 +1,4 @@
-"""Delta and Iceberg tables: the same rows, one transaction a round, however often it was tried."""
+"""Delta and Iceberg tables: the same rows, one transaction per round, however often it was tried."""
 
 from __future__ import annotations
 

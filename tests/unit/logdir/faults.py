@@ -1,4 +1,4 @@
-"""Planted faults for verify: each with the finding that it must give. test_verify.py plants them."""
+"""Planted faults for verify, each with its expected finding. test_verify.py runs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLANTED: list[tuple[Expected, Plant]] = []
 
 
 def planted(severity: str, code: str, file: str, position: int | None = None) -> Callable[[Plant], Plant]:
-    """A fault, and the finding that it must give: severity, code, end of the file's name, position."""
+    """Register a fault with its expected finding: severity, code, end of the file's name, position."""
 
     def register(plant: Plant) -> Plant:
         PLANTED.append(((severity, code, file, position), plant))

@@ -1,4 +1,4 @@
-"""Planted faults of what stands beside the log: indexes, snapshots, checkpoints, names."""
+"""Planted faults in the files beside the log: indexes, snapshots, checkpoints, names."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _(it: LogDirectory) -> None:
 
 
 @planted("error", "missing-txnindex", f"{FIRST}.txnindex")
-def after_a_clean_stop_nobody_rebuilds_it(it: LogDirectory) -> None:
+def it_is_not_rebuilt_after_a_clean_stop(it: LogDirectory) -> None:
     it.write().file(0, "txnindex").unlink()
 
 

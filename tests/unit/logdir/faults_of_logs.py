@@ -1,4 +1,4 @@
-"""Planted faults of the log itself: bytes, offsets, producers, leader epochs."""
+"""Planted faults in the log itself: bytes, offsets, producers, leader epochs."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def a_device_where_a_snapshot_should_be(it: LogDirectory) -> None:
     it.file(15, "snapshot").symlink_to("/dev/null")
 
 
-# Producers: each time the second batch of the second segment is the odd one
+# Producers: the faulty batch is always the second one of the second segment
 
 ODD = len(idempotent(8, 9, 0))
 

@@ -12,20 +12,20 @@ __all__ = ["batch", "marker", "partition", "segment", "write_log"]
 
 
 def batch(base_offset: int, count: int = 2, **fields: object) -> bytes:
-    """A batch whose values are their offsets in decimal."""
+    """Encode a batch whose values are their offsets in decimal."""
     records = [PlainRecord(b"k", str(base_offset + i).encode(), 1000 + base_offset + i) for i in range(count)]
     return Batch(records=records, base_offset=base_offset, **fields).encode()  # type: ignore[arg-type]
 
 
 def marker(base_offset: int, kind: str, producer_id: int, producer_epoch: int = 0) -> bytes:
-    """An end marker: ``commit`` or ``abort``."""
+    """Encode an end marker: ``commit`` or ``abort``."""
     return end_marker(
         int(kind == "commit"), base_offset=base_offset, producer_id=producer_id, producer_epoch=producer_epoch
     )
 
 
 def write_log(root: Path, name: str, segments: dict[int, list[bytes]]) -> Path:
-    """A partition directory ``root/name`` with these segments."""
+    """Write a partition directory ``root/name`` with these segments."""
     directory = root / name
     directory.mkdir(parents=True, exist_ok=True)
     for base_offset, batches in segments.items():
@@ -36,7 +36,7 @@ def write_log(root: Path, name: str, segments: dict[int, list[bytes]]) -> Path:
 def partition(
     root: Path, segments: dict[int, list[bytes]], *, clean: bool = True, io: str = "auto"
 ) -> PartitionView:
-    """Partition t-0 of a log directory with these segments."""
+    """Open partition t-0 of a log directory with these segments."""
     write_log(root, "t-0", segments)
     if clean:
         (root / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":1}')
@@ -44,7 +44,7 @@ def partition(
 
 
 def segment(path: Path, data: bytes, *, mapped: bool) -> SegmentReader:
-    """One segment at offset 0."""
+    """Open one segment at offset 0."""
     path.write_bytes(data)
     found = SegmentReader(LocalFileSystem(), 0, {"log": str(path)}, len(data))
     found.mapped = mapped

@@ -1,4 +1,5 @@
-"""The time by which a directory is judged: its own, unless a broker holds it or somebody says another."""
+"""The time by which a directory is judged: that of its files, unless a broker has locked it or --now is
+given."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ from txnkafka.logdir import LogDir
 from txnkafka.logdir.clock import AGREEMENT_MS, DirectoryClock, Moment
 
 HOUR_MS = 3_600_000
-WRITTEN_MS = 1_700_000_000_000  # what the coordinator says
+WRITTEN_MS = 1_700_000_000_000  # the coordinator's last write
 TODAY_MS = WRITTEN_MS + 1000 * HOUR_MS
 CHECKPOINT = "replication-offset-checkpoint"
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A transaction is open in a-0; every file has the time of the copying."""
-    data = batch(0, producer_id=7, producer_epoch=0, transactional=True)  # of the year 1970
+    """A transaction is open in a-0; every file has the time of the copy."""
+    data = batch(0, producer_id=7, producer_epoch=0, transactional=True)  # in 1970
     write_log(tmp_path, "a-0", {0: [data]})
     value = transaction_value(7, state=1, topics={"a": [0]}, start_ms=WRITTEN_MS - 5, update_ms=WRITTEN_MS)
     record = PlainRecord(transaction_key("shop"), value)
@@ -65,13 +66,13 @@ def test_a_producer_may_write_any_time(directory: Path) -> None:
 def test_a_checkpoint_counts_where_files_have_the_times_of_the_broker(
     directory: Path, late_ms: int, believed: bool
 ) -> None:
-    """An idle broker wrote it three hours after the coordinator had something to write."""
+    """An idle broker wrote it three hours after the coordinator's last write."""
     touch(directory / "__transaction_state-0", WRITTEN_MS + late_ms)
     touch(directory / CHECKPOINT, WRITTEN_MS + 3 * HOUR_MS)
     assert at(directory).now_ms == WRITTEN_MS + (3 * HOUR_MS if believed else 0)
 
 
-def test_somebody_knows_better(directory: Path) -> None:
+def test_a_given_time_replaces_the_clock(directory: Path) -> None:
     assert at(directory, 5) == (5, "as --now says")
 
 

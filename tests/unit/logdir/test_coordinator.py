@@ -1,4 +1,4 @@
-"""Replay of the coordinators' logs: who owns a producer id, what is missing, which offsets are committed."""
+"""Replay of the coordinators' logs: the owners of producer ids, missing parts, committed offsets."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_keys_of_an_unknown_version_are_passed_over(tmp_path: Path) -> None:
     assert not coordinator.findings
 
 
-def test_an_unreadable_state_is_told_and_not_replaced_by_an_older_one(tmp_path: Path) -> None:
+def test_an_unreadable_state_is_reported_and_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     transaction_log(tmp_path, 0, [state("a", 1), (transaction_key("a"), b"\0\x63what")])
     coordinator = LogDir(str(tmp_path)).coordinator
     assert not coordinator.transactions
@@ -115,11 +115,11 @@ def test_an_unreadable_state_is_told_and_not_replaced_by_an_older_one(tmp_path: 
     assert not coordinator.is_complete
 
 
-def test_damage_is_left_out_and_told(tmp_path: Path) -> None:
+def test_damage_is_skipped_and_reported(tmp_path: Path) -> None:
     damaged = bytearray(batch(0, [state("a", 1)]))
     damaged[-1] ^= 1
     content = bytes(damaged) + batch(1, [state("b", 2)])
-    # a second segment, so that the damage is not taken for the end of the log
+    # a second segment, so that the damage is not at the log end
     write_log(tmp_path, "__transaction_state-0", {0: [content], 2: [batch(2, [state("c", 3)])]})
     coordinator = LogDir(str(tmp_path)).coordinator
     assert sorted(coordinator.transactions) == ["b", "c"]
@@ -129,7 +129,7 @@ def test_damage_is_left_out_and_told(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
-    """A link to nothing in the place of a segment: what is left of the topic is read."""
+    """A segment is a dangling link: the rest of the topic is read."""
     transaction_log(tmp_path, 0, [state("a", 1)])
     folder = write_log(tmp_path, "__transaction_state-1", {})
     (folder / f"{0:020d}.log").symlink_to(tmp_path / "nothing")
@@ -161,7 +161,7 @@ def test_who_owns_a_producer_id() -> None:
     assert owner(50, rotated, usual) is None
 
 
-# Which partitions there are
+# Existing partitions
 
 
 def coverage(names: list[str], partitions: int, there: list[int]) -> CoordinatorView:
@@ -174,7 +174,7 @@ MANY = [f"service-{i}" for i in range(200)]
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 7, 50, 64])
-def test_a_whole_topic_is_told_from_a_part(partitions: int) -> None:
+def test_a_whole_topic_is_distinguished_from_a_part(partitions: int) -> None:
     assert coverage(MANY, partitions, list(range(partitions))).is_complete
     for there in ([0], list(range(partitions - 1)), list(range(1, partitions))):
         if there != list(range(partitions)):
@@ -196,7 +196,7 @@ def test_missing_partitions() -> None:
 
 
 def test_a_number_of_a_name_bounds_no_loop() -> None:
-    """Anybody may call a directory __transaction_state-2147483647."""
+    """A directory may have any name, such as __transaction_state-2147483647."""
     largest = 2**31 - 1
     view = coverage(MANY, 5, [1, largest])
     assert view.missing_partitions == (0, *range(2, 101))
@@ -246,7 +246,7 @@ def test_records_of_several_producers_keep_their_own(tmp_path: Path) -> None:
     found = {
         (group, each.partition): value.offset for (group, each), value in log_dir.committed_offsets().items()
     }
-    assert found == {("g", 0): 9, ("g", 1): 2}  # the later plain commit of g-0 stays
+    assert found == {("g", 0): 9, ("g", 1): 2}  # the later non-transactional commit of g-0 stays
     undecided = {(group, each.partition): value for (group, each), value in log_dir.pending_offsets().items()}
     assert {
         key: [(each.producer_id, each.record_offset) for each in value] for key, value in undecided.items()
@@ -284,7 +284,7 @@ def test_both_versions_of_a_key_are_one_key(tmp_path: Path) -> None:
     assert LogDir(str(tmp_path)).committed_offsets() == {}
 
 
-def test_an_unreadable_offset_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_offset_is_reported(tmp_path: Path) -> None:
     write_log(tmp_path, "__consumer_offsets-3", {0: [batch(0, [(commit(0, 0)[0], b"\0\x63")])]})
     groups = LogDir(str(tmp_path)).groups
     assert groups.partitions == (3,)

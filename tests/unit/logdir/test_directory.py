@@ -1,4 +1,4 @@
-"""What a path may be, and what is missing or in the way."""
+"""Valid paths of a log directory, and missing or unexpected files."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_parent_of_a_partition_directory_is_asked(tmp_path: Path) -> None:
     assert offsets(LogDir(str(directory))) == [3]
 
 
-def test_other_directories_are_told_apart(tmp_path: Path) -> None:
+def test_other_directories_are_distinguished(tmp_path: Path) -> None:
     unique = "0123456789abcdef0123456789abcdef"
     write_log(tmp_path, "t-0", LOG)
     for state in ("delete", "future", "stray"):
@@ -163,7 +163,7 @@ def test_an_interrupted_swap_is_seen_as_completed(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_swap_of_a_segment_that_was_split_is_seen_as_completed(tmp_path: Path) -> None:
-    """All segments from the first of the new ones to the end of the last are replaced."""
+    """All segments from the first to the last of the new ones are replaced."""
     directory = write_log(tmp_path, "t-0", {2 * i: [batch(2 * i)] for i in range(5)})
     (directory / f"{0:020d}.log.swap").write_bytes(batch(0, 1) + batch(1, 1))
     (directory / f"{4:020d}.log.swap").write_bytes(batch(5, 1) + batch(7, 1))
@@ -171,7 +171,7 @@ def test_an_interrupted_swap_of_a_segment_that_was_split_is_seen_as_completed(tm
 
 
 def test_a_swap_without_batches_is_seen_in_the_place_of_its_own_segment(tmp_path: Path) -> None:
-    """With none of the files that follow from the old one, as its owner will leave it."""
+    """The segment has no derived files of the old one, as after the owner completes the swap."""
     directory = write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)]})
     for base_offset in (0, 2):
         (directory / f"{base_offset:020d}.index").write_bytes(b"")
@@ -234,15 +234,15 @@ def test_another_spelling_of_a_partition_is_left_out(tmp_path: Path) -> None:
     assert (finding.code, Path(finding.file).name) == ("foreign-directory", "t-007")
 
 
-def test_a_segment_beside_partitions_is_nobodys(tmp_path: Path) -> None:
+def test_a_segment_beside_partitions_belongs_to_none(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", {0: [batch(0)]})
     (tmp_path / f"{0:020d}.log").write_bytes(b"")
     log_dir = LogDir(str(tmp_path))
     assert log_dir.topic_partitions == [TopicPartition("t", 0)]
-    assert [each.code for each in log_dir.findings] == ["foreign-file"]
+    assert [finding.code for finding in log_dir.findings] == ["foreign-file"]
 
 
-def test_a_name_that_leads_in_a_circle_stops_nobody_else(tmp_path: Path) -> None:
+def test_a_circular_link_affects_no_other_partition(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", {0: [batch(0)]})
     for name in ("t-1", "anything"):
         (tmp_path / name).symlink_to(name)
@@ -253,7 +253,7 @@ def test_a_name_that_leads_in_a_circle_stops_nobody_else(tmp_path: Path) -> None
     assert [(each.severity, Path(each.file).name) for each in log_dir.findings] == [("note", "anything")]
 
 
-def test_verify_goes_on_behind_a_partition_that_cannot_be_read(tmp_path: Path) -> None:
+def test_verify_continues_after_an_unreadable_partition(tmp_path: Path) -> None:
     for number in range(3):
         write_log(tmp_path, f"t-{number}", {0: [batch(0)]})
     (tmp_path / "t-1" / f"{0:020d}.log").unlink()

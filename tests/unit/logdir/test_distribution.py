@@ -1,4 +1,4 @@
-"""Distributions against the numbers themselves."""
+"""Distributions, compared with the numbers themselves."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Units by enumeration: every offset range, every set of hidden transactions and every size of unit gives the
-records that a filter over all of them gives."""
+"""All units by enumeration: every offset range, every set of hidden transactions and every unit size gives
+the same records as a filter over all records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Written(NamedTuple):
         return self.base + self.count - 1
 
 
-# transactions end in batches of one record: at the end of a segment, of the log, and before a gap
+# transactions end in batches of one record: at the end of a segment, at the log end, and before a gap
 SEGMENTS = [
     [Written(0, 2, 1), Written(2, 1, -1), Written(3, 1, 1)],
     [Written(4, 3, 2), Written(7, 1, 1)],
@@ -40,7 +40,8 @@ END = 13
 
 
 def hidden_sets() -> Iterator[tuple[HiddenRange, ...]]:
-    """None, one or two transactions, each from the first to the last of some batches of a producer."""
+    """Generate none, one or two transactions, each from the first to the last of some batches of a
+    producer."""
     ranges = [
         HiddenRange(producer, first.base, last.last)
         for producer in (1, 2)
@@ -56,7 +57,7 @@ def hidden_sets() -> Iterator[tuple[HiddenRange, ...]]:
 
 
 def seen(hidden: tuple[HiddenRange, ...], start: int, end: int) -> list[int]:
-    """The model: a record is hidden by a range that holds its whole batch."""
+    """The model: a record is hidden by a range that contains its whole batch."""
     return [
         offset
         for each in BATCHES
@@ -73,7 +74,7 @@ def seen(hidden: tuple[HiddenRange, ...], start: int, end: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[SegmentMap]]:
-    """The segments, with a unit for each batch, for two, and for a segment."""
+    """Return the segments, with a unit for each batch, for two batches, and for each segment."""
     folder = tmp_path_factory.mktemp("segments")
     found: dict[int, list[SegmentMap]] = {}
     for size, (number, written) in product((1, 100, 1 << 20), enumerate(SEGMENTS)):
@@ -133,7 +134,7 @@ def test_a_unit_names_its_own_latest_timestamp_and_hides_nothing_beside_it(
 
 
 def test_damage_is_wanted_where_it_may_hold_a_wanted_offset() -> None:
-    """A batch that cannot be read stands at position 100 and may hold the offsets [4, 7)."""
+    """A batch that cannot be read is at position 100 and may have offsets in [4, 7)."""
     damaged = DamagedBatch(100, 50, 4, 7, "no CRC")
     index = scan(batch(0, 4))
     cuts = [*cuts_of(index, 0, 1), *cuts_of(index, 0, 1)[1:]]

@@ -1,4 +1,4 @@
-"""Where a log ends: what recovery would cut off, and what a clean shutdown vouches for."""
+"""Where a log ends: what recovery would truncate, and what is valid after a clean shutdown."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_a_wrong_crc_ends_an_unclean_log(tmp_path: Path) -> None:
 
 
 def test_a_torn_header_before_a_whole_batch_ends_an_unclean_log(tmp_path: Path) -> None:
-    """What a power cut leaves of a batch whose end was never written looks like a batch of magic 0."""
+    """A batch whose end was never written looks like a batch of magic 0 after a power cut."""
     torn = batch(6)[:16].ljust(len(batch(6)), b"\0")
     view = partition(tmp_path, {**SEGMENTS, 4: [batch(4), torn, batch(8)]}, clean=False)
     assert (view.log_end_offset, codes(view)) == (6, ["corrupt-tail"])
     assert [record.offset for record in view.records()] == list(range(6))
 
 
-def test_a_clean_shutdown_vouches_for_the_crc_until_somebody_reads(tmp_path: Path) -> None:
+def test_after_a_clean_shutdown_a_crc_is_checked_when_it_is_read(tmp_path: Path) -> None:
     view = partition(tmp_path, {**SEGMENTS, 4: [batch(4), flipped(batch(6)), batch(8)]})
     assert (view.log_end_offset, codes(view)) == (10, [])
     offsets = []
@@ -109,8 +109,8 @@ def test_a_batch_that_claims_offsets_of_the_next_segment_is_left_out(tmp_path: P
         list(view.records())
 
 
-def test_a_misplaced_batch_may_have_held_what_lies_between_its_neighbours(tmp_path: Path) -> None:
-    """Who wants none of these offsets does not hear of it."""
+def test_a_misplaced_batch_may_have_had_the_offsets_between_its_neighbours(tmp_path: Path) -> None:
+    """A reader that wants none of these offsets gets no error."""
     view = partition(tmp_path, {0: [batch(0), batch(2 + 64), batch(4), batch(6)]})
     (damaged,) = view.plan()[0].damage
     assert (damaged.position, damaged.offset, damaged.next_offset) == (len(batch(0)), 2, 4)
@@ -121,7 +121,7 @@ def test_a_misplaced_batch_may_have_held_what_lies_between_its_neighbours(tmp_pa
 
 
 def test_recovery_goes_on_behind_a_batch_of_an_unknown_magic(tmp_path: Path) -> None:
-    """Such a batch stays in the log, for readers to meet; the first wrong CRC behind it is the cut."""
+    """Recovery keeps such a batch, and readers fail there; it truncates at the first wrong CRC after it."""
     unknown = bytearray(batch(2))
     unknown[16] = 9
     log = [batch(0), bytes(unknown), batch(4), batch(6), flipped(batch(8)), batch(10)]
@@ -132,7 +132,7 @@ def test_recovery_goes_on_behind_a_batch_of_an_unknown_magic(tmp_path: Path) -> 
 
 
 def test_a_batch_from_behind_the_wanted_offsets_does_not_come_in_by_a_wrong_one(tmp_path: Path) -> None:
-    """Found by flipping every bit: the batch of 47 moved to 43, where only a marker had been."""
+    """Found by flipping every bit: the batch of 47 moved to 43, an offset that had only a marker."""
     log = [
         batch(0),
         batch(2, 1, transactional=True, producer_id=1, producer_epoch=0),

@@ -1,8 +1,8 @@
-"""Where a reader and whoever opens the directory to write see the end of the same log, after a crash.
+"""The end of the same log after a crash, for a reader and for the owner of the directory.
 
-They agree but for two kinds of damage above the recovery point, which docs/recovery.md names. The reader's
-answer is that of Kafka's broker, which accepts these batches; the owner cuts the log in front of them,
-because nothing that it appended behind them could be read.
+They agree except for two kinds of damage above the recovery point, which docs/recovery.md names. The reader's
+answer is that of Kafka's broker, which accepts these batches; the owner truncates the log before them,
+because batches appended after them could not be read.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from txnkafka.storage.data_directory import DataDirectory
 
 NOW = 1_700_000_000_000
 SIZE = len(batch(0))
-COUNT, DAMAGED = 6, 3  # batches of two records; the number of the one that is damaged
+COUNT, DAMAGED = 6, 3  # batches of two records; the number of the damaged one
 
 Damage = Callable[[bytearray], object]
 
 
 def put(at: int, content: bytes) -> Damage:
-    """Change bytes of the damaged batch."""
+    """Return a damage that overwrites bytes of the damaged batch."""
 
     def change(log: bytearray) -> None:
         log[DAMAGED * SIZE + at : DAMAGED * SIZE + at + len(content)] = content
@@ -51,7 +51,7 @@ DIFFERENT: dict[str, Damage] = {
 
 
 def crashed(path: Path, damage: Damage) -> None:
-    """A directory of a broker that crashed, in which nothing is known to be durable."""
+    """Write the directory of a crashed broker without a recovery point."""
     log = bytearray().join(batch(2 * number) for number in range(COUNT))
     damage(log)
     (path / "t-0").mkdir()
@@ -60,7 +60,7 @@ def crashed(path: Path, damage: Damage) -> None:
 
 
 def ends(path: Path) -> tuple[int, int]:
-    """The log end for a reader, and then for an owner."""
+    """Return the log end for a reader, and then for an owner."""
     reader = LogDir(str(path)).partition("t", 0).log_end_offset
     owned = DataDirectory(LocalDataFiles(), str(path), lambda _: LogConfig(), now_ms=NOW)
     owner = owned.logs[TopicPartition("t", 0)].log_end_offset
@@ -79,7 +79,7 @@ def test_both_come_to_the_same_end(tmp_path: Path, name: str) -> None:
 def test_the_owner_cuts_what_the_reader_only_stops_at(tmp_path: Path, name: str) -> None:
     crashed(tmp_path, DIFFERENT[name])
     assert ends(tmp_path) == (2 * COUNT, 2 * DAMAGED)
-    view = LogDir(str(tmp_path)).partition("t", 0)  # what the owner has left
+    view = LogDir(str(tmp_path)).partition("t", 0)  # as the owner left it
     assert [record.offset for record in view.records()] == list(range(2 * DAMAGED))
 
 

@@ -1,4 +1,4 @@
-"""Verdicts about open transactions, one rule a test, and what the report says beside them."""
+"""Verdicts about open transactions, one rule per test, and the rest of the report."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def owner(
     )
 
 
-# 50 partitions, the default number: all are there
+# 50 partitions, the default number: all exist
 WHOLE = tuple(range(50))
-HOME = 12  # the partition of "shop" among them
+HOME = 12  # the partition of "shop"
 
 
 def coordinator(
@@ -77,7 +77,7 @@ def verdict(
     return judge(PARTITION, open_transaction or transaction(), view, circumstances)
 
 
-def test_the_id_of_these_tests_belongs_where_it_is() -> None:
+def test_the_id_of_these_tests_is_in_its_own_partition() -> None:
     assert coordinator(owner()).is_complete
 
 
@@ -118,7 +118,7 @@ def test_a_decision_whose_marker_is_on_its_way(state: TransactionState, producer
 # Hanging
 
 
-def test_nobody_has_the_producer_id() -> None:
+def test_the_producer_id_has_no_owner() -> None:
     assert verdict(coordinator(owner(producer_id=8))).verdict is Verdict.HANGING_NO_TRANSACTIONAL_ID
 
 
@@ -140,14 +140,14 @@ def test_a_producer_id_that_was_given_up() -> None:
     assert found.verdict is Verdict.HANGING_EPOCH_MISMATCH
 
 
-# Not known
+# Unknown
 
 
 def test_without_coordinator_data() -> None:
     assert verdict(coordinator(partitions=())).verdict is Verdict.UNKNOWN_NO_COORDINATOR_DATA
 
 
-def test_without_all_partitions_nothing_is_denied_but_what_is_there_counts() -> None:
+def test_with_some_partitions_an_owner_counts_but_not_its_absence() -> None:
     found = verdict(coordinator(partitions=(3, HOME)))
     assert found.verdict is Verdict.UNKNOWN_NO_COORDINATOR_DATA
     assert "missing: 0, 1, 2, 4" in found.reason
@@ -187,8 +187,9 @@ def test_after_an_unclean_stop_only_what_is_old_hangs() -> None:
         assert verdict(view, old).verdict is Verdict.HANGING_PARTITION_NOT_IN_TXN
 
 
-def test_what_does_not_hang_is_told_whatever_the_files_may_have_missed() -> None:
-    """Only a verdict that nothing will ever come needs files of one moment and a whole coordinator's log."""
+def test_what_does_not_hang_is_reported_for_incomplete_files() -> None:
+    """The files need to be of one moment, and the coordinator's log complete, only for the verdict that a
+    transaction will never end."""
     overdue = owner(start_timestamp=NOW - 60_001)
     recent = transaction()._replace(last_timestamp=NOW)
     assert verdict(coordinator(overdue), recent, settled=False).verdict is Verdict.OPEN_OVERDUE
@@ -226,7 +227,7 @@ def test_commands_are_safe_to_paste() -> None:
     for each in Verdict:
         if each.is_hanging:
             assert repair(each) == f"{abort} 20"
-            assert repair(each, entry(12)) == f"{abort} 12"  # where it began before records were deleted
+            assert repair(each, entry(12)) == f"{abort} 12"  # its first offset before records were deleted
             assert repair(each, entry(-1)) == f"{abort} 20"
     name = "'it'\"'\"'s'"
     assert repair(Verdict.OPEN_OVERDUE) == f"{tool} forceTerminateTransaction --transactionalId {name}"
@@ -256,7 +257,8 @@ def data(base_offset: int, count: int, producer_id: int = -1) -> bytes:
 
 
 def directory(folder: Path, *, high_watermark: int | None = None) -> LogDir:
-    """Plain records at 0 to 4, 10 and 11; an open transaction at 5, 6 and 12; an aborted one at 7 and 8."""
+    """Records without a transaction at 0 to 4, 10 and 11; an open transaction at 5, 6 and 12; an aborted one
+    at 7 and 8."""
     segments = {
         0: [data(0, 5), data(5, 2, 7)],
         7: [data(7, 2, 8), end_marker(0, base_offset=9, producer_id=8, producer_epoch=0)],
@@ -276,7 +278,7 @@ def report(log_dir: LogDir) -> LsoReport:
     return lso_report(log_dir.partition("orders", 3), log_dir.coordinator, Circumstances(NOW))
 
 
-def test_what_waits_behind_an_open_transaction(tmp_path: Path) -> None:
+def test_records_after_an_open_transaction_are_waiting(tmp_path: Path) -> None:
     found = report(directory(tmp_path, high_watermark=11))
     assert (found.last_stable_offset, found.log_end_offset, found.high_watermark) == (5, 13, 11)
     assert found.verdict is Verdict.OPEN_WITHIN_TIMEOUT
@@ -311,7 +313,7 @@ def test_json_has_the_promised_fields(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("first", "start", "since"), [(0, 5, 0), (-1, 0, 0), (-1, -1, None), (-1, 7, 7)])
 def test_when_a_transaction_began(first: int, start: int, since: int | None) -> None:
-    """By its first record, else by the coordinator; a time of 0 is one."""
+    """Taken from its first record, else from the coordinator; 0 is a valid time."""
     found = transaction()._replace(first_timestamp=first)
     no_repair = repair_advice(Verdict.MARKER_PENDING, PARTITION, found, transactional_id=None, producer=None)
     judged = JudgedTransaction(found, owner(start_timestamp=start), Verdict.MARKER_PENDING, "", no_repair)

@@ -1,4 +1,4 @@
-"""What a plan keeps for the next one, and the logs that it is no longer good for."""
+"""What a plan keeps for the next one, and changes of the log that make it unusable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def log_file(root: Path, base_offset: int) -> Path:
 
 
 def test_a_checkpoint_is_a_small_value(tmp_path: Path) -> None:
-    """It grows with what is open, not with what ended: here behind the oldest open transaction."""
+    """The size depends on the open transactions, not on completed ones; the completed ones here follow the
+    oldest open one."""
     sizes = {}
     for is_open in (1, 50):
         for ended in (1, 2000):
@@ -99,7 +100,8 @@ LOG = {0: [batch(0), data(2, 1)], 4: [batch(4), marker(6, "abort", 1)], 7: [batc
 
 
 def test_an_aborted_transaction_that_began_before_the_cut(tmp_path: Path) -> None:
-    """A reader of all records stops between the records of the transaction and goes on as the other one."""
+    """A read_uncommitted reader stops between the records of the transaction, and a read_committed one
+    continues."""
     write_log(tmp_path, "t-0", {0: [batch(0), data(2, 1)]})
     first = plan(tmp_path, request=UNCOMMITTED)
     assert (offsets(first), first.last_stable_offset) == ([(0, 4)], 2)
@@ -130,7 +132,7 @@ def truncate_and_append(root: Path) -> None:
 
 
 def append_to_another_log(root: Path) -> None:
-    """The same bytes but for one key."""
+    """The bytes differ in one key only."""
     records = [PlainRecord(b"x", b"9", 1009), PlainRecord(b"k", b"10", 1010)]
     other = Batch(records=records, base_offset=9, transactional=True, producer_id=2, producer_epoch=0)
     write_log(root, "t-0", {7: [batch(7), other.encode(), batch(11)]})
@@ -187,11 +189,11 @@ def test_a_log_that_was_changed_is_refused(tmp_path: Path, change: object) -> No
     change(tmp_path)
     with pytest.raises(CannotResumeError):
         plan(tmp_path, found.checkpoint)
-    plan(tmp_path)  # from the beginning it can be planned
+    plan(tmp_path)  # it can be planned from the beginning
 
 
 def test_a_batch_below_the_point_is_refused(tmp_path: Path) -> None:
-    write_log(tmp_path, "t-0", {0: [batch(0), batch(20)]})  # the second one is damaged: it was at 2
+    write_log(tmp_path, "t-0", {0: [batch(0), batch(20)]})  # the second one is damaged: its offset was 2
     found = plan(tmp_path)
     write_log(tmp_path, "t-0", {0: [batch(0), batch(20), batch(4), batch(6)]})
     with pytest.raises(CannotResumeError, match="has a batch below offset 22"):
@@ -206,7 +208,8 @@ def test_a_batch_below_the_point_is_refused(tmp_path: Path) -> None:
 def test_damage_behind_the_end_is_not_passed_over(
     tmp_path: Path, segments: dict[int, list[bytes]], following: int
 ) -> None:
-    """The last batch goes back, and may have any offset from the end on: the next plan must say so."""
+    """The last batch has too low an offset, and may have any offset from the end on: the next plan must
+    report that."""
     write_log(tmp_path, "t-0", segments)
     found = plan(tmp_path)
     assert not any(each.wanted for unit in found.units for each in unit.damage)
@@ -226,7 +229,7 @@ def test_the_beginning_of_an_open_transaction_may_not_go(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("second", "stable"), [(batch(2), 8), (data(2, 1), 2)], ids=["planned", "open"])
 def test_a_crc_that_was_never_checked_is_checked(tmp_path: Path, second: bytes, stable: int) -> None:
-    """After a clean stop the log was taken as it was; a recovery would truncate it."""
+    """The log was read without checking after a clean stop; a recovery would truncate it."""
     bad = bytearray(batch(4))
     bad[-1] ^= 1
     clean = tmp_path / ".kafka_cleanshutdown"

@@ -1,4 +1,4 @@
-"""What to read is checked once, and means the same from keywords and as a value."""
+"""A read request is validated once, and means the same as keywords and as a value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEGMENTS = {0: [batch(0, 3), ABORTED, marker(5, "abort", 1), batch(6, 2)]}
         ({"end_offset": 0, "end_time": 0}, ValueError, "end_offset and end_time exclude each other"),
     ],
 )
-def test_a_wrong_request_is_never_made(given: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_a_wrong_request_is_refused(given: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         ReadRequest(**given)
 
@@ -68,7 +68,7 @@ def test_times_become_offsets(tmp_path: Path) -> None:
     assert view.located(ReadRequest(end_time=1 << 50)) == ReadRequest()
 
 
-def test_damage_where_a_time_is_looked_for(tmp_path: Path) -> None:
+def test_damage_during_a_lookup_by_timestamp(tmp_path: Path) -> None:
     damaged = bytearray(batch(2))
     damaged[-1] ^= 1
     view = partition(tmp_path, {0: [batch(0), bytes(damaged), batch(4)], 6: [batch(6)]})

@@ -1,4 +1,4 @@
-"""What findings say is to be done does not contradict what they say is wrong."""
+"""The remedy of a finding does not contradict its message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_no_error_needs_nothing_to_be_done(code: str) -> None:
         assert not (severity == "error" and said.startswith("nothing to do")), (code, severity)
 
 
-def test_nobody_is_told_to_do_by_hand_what_repair_does() -> None:
+def test_no_remedy_describes_by_hand_what_repair_does() -> None:
     remedies = {code: text for code, (_, text) in CODES.items()} | REMEDIES
     by_hand = re.compile(r"\.kafka_cleanshutdown|recovery-point-")
     assert not [key for key, text in remedies.items() if by_hand.search(text)]

@@ -1,4 +1,4 @@
-"""Transactions over segments: outcomes, holes, contradictions, and what is hidden."""
+"""Transactions over segments: outcomes, missing segments, contradictions, and hidden ranges."""
 
 from __future__ import annotations
 
@@ -94,15 +94,15 @@ EMPTIED: list = [
 
 @pytest.mark.parametrize("segments", EMPTIED)
 def test_what_the_cleaner_emptied_is_no_hole(tmp_path: Path, segments: dict[int, list[bytes]]) -> None:
-    """A cleaned segment may end without a gap of its own, or hold nothing any more."""
+    """A cleaned segment may end without a gap of its own, or be empty."""
     (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 20\n")
     view = partition(tmp_path, segments)
     findings: list = []
     view.plan(findings=findings)
     assert findings == []
     assert offsets(view) == offsets(view, isolation_level="read_uncommitted")
-    assert "missing-segment" not in {each.code for each in verify_partition(view)}
-    assert {each.outcome for each in view.transactions()} == {"committed"}
+    assert "missing-segment" not in {finding.code for finding in verify_partition(view)}
+    assert {transaction.outcome for transaction in view.transactions()} == {"committed"}
 
 
 def test_behind_what_was_cleaned_a_hole_is_one(tmp_path: Path) -> None:
@@ -115,11 +115,11 @@ def test_behind_what_was_cleaned_a_hole_is_one(tmp_path: Path) -> None:
 
 
 def test_in_front_of_a_segment_with_gaps_all_was_cleaned(tmp_path: Path) -> None:
-    """Nobody has the checkpoint where only the partition was copied."""
+    """The checkpoint is missing if only the partition was copied."""
     segments = {0: [batch(0), data(2, 1)], 10: [marker(10, "commit", 1), batch(15)], 20: [batch(20)]}
     view = partition(tmp_path, segments)
     assert offsets(view) == [0, 1, 2, 3, 15, 16, 20, 21]
-    assert "missing-segment" not in {each.code for each in verify_partition(view)}
+    assert "missing-segment" not in {finding.code for finding in verify_partition(view)}
 
 
 def txn_index(*entries: tuple[int, int, int, int]) -> bytes:
@@ -146,7 +146,8 @@ def test_the_index_may_hide_more_but_never_less(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_an_index_entry_that_begins_too_early_hides_what_it_names(tmp_path: Path, first: int) -> None:
-    """Its ABORT marker is right. A consumer drops everything of the producer from its beginning on."""
+    """The ABORT marker of the entry is right. A consumer drops all data of the producer from the first offset
+    on."""
     segments = {0: [data(0, 1), marker(2, "commit", 1), data(3, 1), marker(5, "abort", 1), batch(6)]}
     partition(tmp_path, segments)
     index = tmp_path / "t-0" / f"{0:020d}.txnindex"
@@ -180,7 +181,7 @@ def test_the_remedy_for_a_contradicting_index_mends_it(tmp_path: Path) -> None:
 
 
 def test_an_index_entry_of_a_deleted_beginning_is_right(tmp_path: Path) -> None:
-    """Only the index knows where the transaction began; nothing of the log contradicts."""
+    """The index alone has the first offset of the transaction, and the log does not contradict it."""
     segments = {4: [data(4, 2), data(6, 1), marker(8, "abort", 1), marker(9, "commit", 2), batch(10)]}
     partition(tmp_path, segments)
     (tmp_path / "t-0" / f"{4:020d}.txnindex").write_bytes(txn_index((1, 1, 8, 4)))
@@ -265,7 +266,7 @@ def test_arrow_batches(tmp_path: Path) -> None:
 def test_contradictions_are_those_of_the_obvious_search(
     transactions: list[tuple[int, int, bool]], entries: list[tuple[int, int, int]]
 ) -> None:
-    """Each entry of the index against each transaction of its producer."""
+    """The search compares each entry of the index with each transaction of its producer."""
     batches, offset, ranges = [], 0, []
     for producer_id, count, committed in transactions:
         batches.append(batch(offset, count, transactional=True, producer_id=producer_id, producer_epoch=0))

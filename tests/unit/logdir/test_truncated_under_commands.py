@@ -1,4 +1,4 @@
-"""A log that is truncated while a command reads it: the command ends with a message."""
+"""A log that is truncated while a command reads it: the command exits with a message."""
 
 from __future__ import annotations
 

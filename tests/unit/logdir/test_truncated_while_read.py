@@ -1,8 +1,8 @@
-"""A log that is truncated, or written again, while it is read: mapped and with ``pread``, the same records
-come out and the same error, and the process lives.
+"""A log that is truncated or overwritten while it is read: mapped reads and ``pread`` return the same records
+and the same error, and the process survives.
 
-Files are mapped with ``io="mmap"``. What happens inside of a chunk is tried at the seams: header scan,
-checksums and decoder are wrapped, so that the file changes behind or before them.
+Files are mapped with ``io="mmap"``. Changes inside of a chunk are tested by wrapping header scan, checksums
+and decoder, so that the file changes before or after one of their calls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from txnkafka.storage.formats import segment_reader
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 BATCHES, COUNT = 40, 60
-SMALL = 4 << 10  # windows and chunks, so that there are many
+SMALL = 4 << 10  # size of windows and chunks, so that there are many
 
 
 def log_of(kind: str) -> list[bytes]:
@@ -52,7 +52,7 @@ def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Log:
-    """Partition t-0 with two segments, of which the first one changes."""
+    """Partition t-0 with two segments; the first one changes."""
 
     def __init__(self, root: Path, kind: str, io: str) -> None:
         self.batches = log_of(kind)
@@ -74,7 +74,7 @@ Outcome = tuple[list[Any], str | None, int | None]
 
 
 def outcome(offsets: Iterator[Any]) -> Outcome:
-    """The offsets that came, and the error behind them."""
+    """Return the offsets, and the error after them."""
     found: list[Any] = []
     try:
         for offset in offsets:
@@ -102,7 +102,7 @@ def by_arrow(view: PartitionView) -> Iterator[int]:
 
 
 def by_spark(view: PartitionView) -> Iterator[int]:
-    """What a Spark task does with its units."""
+    """Read as a Spark task does."""
     read = TaskReader(arrow_schema(["offset", "value"]))
     for found in read([ReadTask(tuple(view.plan()), view.source.mapped)]):
         yield from found.column("offset").to_pylist()
@@ -125,7 +125,8 @@ def test_between_chunks(tmp_path: Path, way: str, kind: str, share: float) -> No
         assert first == 0
     mapped, read = found["mmap"], found["pread"]
     if kind in CODECS and kind != "none":
-        # a window is several chunks: a buffer keeps them, a mapping loses what is no longer in the file
+        # a window has several chunks: a buffer keeps them, a mapping loses those that are no longer in the
+        # file
         assert mapped[0] == read[0][: len(mapped[0])]
         assert len(mapped[0]) + 1 >= sum(range_of(log, kind, log.path.stat().st_size))
     else:
@@ -136,7 +137,7 @@ def test_between_chunks(tmp_path: Path, way: str, kind: str, share: float) -> No
 
 
 def after(call: Callable[..., Any], number: int, then: Callable[[], None]) -> Callable[..., Any]:
-    """The same function; behind its ``number``-th call something happens."""
+    """Return the function wrapped: after its ``number``-th call ``then`` is called."""
     calls = 0
 
     def wrapped(*arguments: Any, **options: Any) -> Any:
@@ -186,8 +187,8 @@ SEAMS: dict[str, list[tuple[Any, str, Callable[..., Any]]]] = {
 def test_inside_of_a_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seam: tuple[Any, str, Any], share: float
 ) -> None:
-    """What is delivered is what the file held, in order and whole, up to the error; never anything that was
-    made of zeros or of other bytes."""
+    """The records are those of the file, complete and in order up to the error; none is made of zeros or of
+    other bytes."""
     module, name, when = seam
     log = Log(tmp_path, kind, "mmap")
     view = log.view()
@@ -200,13 +201,13 @@ def test_inside_of_a_chunk(
     assert reason is not None
     assert "the file is not what it was when the read was planned" in reason
     assert position is not None
-    # everything is delivered that the file still holds, and what was read before it was truncated
+    # all records are returned that the file still has, and those read before it was truncated
     assert len(offsets) >= sum(range_of(log, kind, whole))
     assert len(offsets) < BATCHES * COUNT
 
 
 def range_of(log: Log, kind: str, size: int) -> Iterator[int]:
-    """How many records each whole batch in the first ``size`` bytes has."""
+    """Yield the number of records of each whole batch in the first ``size`` bytes."""
     position = 0
     for each in log.batches:
         position += len(each)
@@ -218,7 +219,7 @@ def range_of(log: Log, kind: str, size: int) -> Iterator[int]:
 def test_bytes_written_over_the_log_are_not_mixed_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Between the checksum of a batch and its records another log is written into the file."""
+    """Between the checksum of a batch and its records the file is overwritten by another log."""
     log = Log(tmp_path, kind, "mmap")
     other = b"".join(legacy_entry(i, b"k", b"x" * 60, magic=1) for i in range(3 * COUNT * BATCHES))
     view = log.view()
@@ -231,20 +232,20 @@ def test_bytes_written_over_the_log_are_not_mixed_with_it(
 
     monkeypatch.setattr(chunk, name, after(getattr(chunk, name), 3, overwrite))
     monkeypatch.setattr(view, "plan", lambda **_: units)
-    offsets, reason, _ = outcome(by_records(view))  # which compares each value with its offset
+    offsets, reason, _ = outcome(by_records(view))  # compares each value with its offset
     assert offsets == list(range(len(offsets)))
     assert reason is not None
 
 
 def random_batch(number: int, seed: int) -> bytes:
-    """Values that no codec makes smaller: the batch is as large whatever the seed."""
+    """Encode incompressible values: the batch has the same size for any seed."""
     values = Random(seed + number)
     records = [PlainRecord(None, values.randbytes(200), 1) for _ in range(10)]
     return Batch(records=records, base_offset=10 * number, codec=CODECS["zstd"]).encode()
 
 
-def test_batches_exchanged_behind_their_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other batches are sound, too; but nobody has looked at their checksums."""
+def test_batches_exchanged_after_their_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other batches are valid, too, but their checksums were not checked."""
     batches, others = [[random_batch(i, seed) for i in range(20)] for seed in (0, 1000)]
     assert list(map(len, batches)) == list(map(len, others))
     view = partition(tmp_path, {0: batches, 200: [batch(200)]}, io="mmap")
@@ -283,7 +284,7 @@ def test_skipping_damage_does_not_skip_what_is_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("share", [0, 0.5])
 def test_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, level: str, share: float) -> None:
     log = Log(tmp_path, kind, "mmap")
-    log.path.with_name(f"{BATCHES * COUNT:020d}.log").unlink()  # the file that changes is the last one
+    log.path.with_name(f"{BATCHES * COUNT:020d}.log").unlink()  # so the file that changes is the last one
     monkeypatch.setattr(segment_reader, "scan", after(segment_reader.scan, 3, lambda: log.cut(share)))
     report = verify(log.log_dir, level=level)
     codes = [finding.code for finding in report.findings if finding.file == str(log.path)]
@@ -307,7 +308,7 @@ def test_verify_of_a_file_cut_on_a_boundary(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Recovery's checks look at bytes, too."""
+    """The checks of recovery read bytes, too."""
     log = Log(tmp_path, "none", "mmap")
     log.path.with_name(f"{BATCHES * COUNT:020d}.log").unlink()
     (tmp_path / ".kafka_cleanshutdown").unlink()
@@ -326,7 +327,7 @@ def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_closed_segment_cut_between_two_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, io: str, kept: int
 ) -> None:
-    """Before its first window is read or between two: what is missing is damage, not what compaction left."""
+    """Before its first window is read, or between two windows: missing batches are damage, not compaction."""
     log = Log(tmp_path, "none", io)
     end = sum(map(len, log.batches[:kept]))
     if kept:
@@ -357,7 +358,7 @@ def test_the_way_around_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_truncated_over_and_over(tmp_path: Path) -> None:
-    """A thread truncates the file and writes it again while others read it."""
+    """One thread truncates and rewrites the file while another reads it."""
     log = Log(tmp_path, "none", "mmap")
     content = log.path.read_bytes()
     stop = threading.Event()

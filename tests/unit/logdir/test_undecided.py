@@ -1,4 +1,4 @@
-"""Open transactions whose first records are no longer in the log, without a snapshot that would know them."""
+"""Open transactions whose first records are deleted, without a snapshot that has them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def trimmed(folder: Path, log: list[bytes], log_start: int) -> PartitionView:
 
 @pytest.mark.parametrize(("log_start", "stable"), [(3, 0), (10, 10), (13, 10), (20, 20), (25, 20)])
 def test_open_over_the_log_start(tmp_path: Path, log_start: int, stable: int) -> None:
-    """As the broker does, the last stable offset goes back to the batch that holds the log start."""
+    """The last stable offset is the first offset of the batch that contains the log start, as in the
+    broker."""
     view = trimmed(tmp_path, [opened(0), opened(10), batch(20, 10), opened(30)], log_start)
     assert view.last_stable_offset == stable
     (found,) = view.open_transactions
@@ -31,7 +32,7 @@ def test_open_over_the_log_start(tmp_path: Path, log_start: int, stable: int) ->
     assert list(view.records()) == []
 
 
-def test_ended_behind_the_log_start(tmp_path: Path) -> None:
+def test_a_transaction_that_ended_after_the_log_start(tmp_path: Path) -> None:
     view = trimmed(tmp_path, [opened(0), opened(10), marker(20, "commit", 7), batch(21)], 13)
     assert (view.last_stable_offset, view.open_transactions) == (23, [])
     assert [record.offset for record in view.records()] == [*range(13, 20), 21, 22]

@@ -1,4 +1,5 @@
-"""The facts of the batch header: one value in Python and in compiled code, and true of what models write."""
+"""The constants of the batch header: equal in Python and in compiled code, and true of batches that models
+write."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ from txnkafka.record.control import ControlRecordType
 
 CORE = Path(batch_header.__file__).parent.parent / "_core"
 RECORD = PlainRecord(b"k", b"v", 7)
-# no two bytes of the header are equal, but for those that say formats and lengths
+# no two bytes of the header are equal, except in formats and lengths
 FULL = Batch(
     records=[RECORD],
     base_offset=0x0102030405060708,
@@ -83,13 +84,13 @@ FIELDS = HeaderFields(
 
 
 def enum_values(path: Path) -> dict[str, int]:
-    """Every name that a ``.pxd`` file gives a number, as it stands there: the compiler takes nothing else."""
+    """Return every name that a ``.pxd`` file assigns a number; the compiler gets it only from there."""
     found = re.findall(r"^    (\w+) = (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {name: int(value, 0) for name, value in found}
 
 
 def table() -> list[tuple[int, int, str]]:
-    """Position, size and name of each field as the docstring draws them."""
+    """Return position, size and name of each field from the drawing in the docstring."""
     rows = re.findall(r"^ +(\d+) +(\d+)  (\w+)", batch_header.__doc__ or "", re.MULTILINE)
     return [(int(position), int(size), name) for position, size, name in rows]
 

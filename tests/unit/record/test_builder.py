@@ -1,4 +1,4 @@
-"""Batches with every codec at every kind of level: content, framing, and what is refused."""
+"""Batches with every codec and every kind of level: content, framing, and refused arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CODEC = {codec.label: codec for codec in CompressionType}
 
 
 def payloads() -> dict[str, bytes]:
-    """What codecs treat differently: nothing, noise, text over the ends of blocks."""
+    """Return payloads that codecs treat differently: empty, noise, text across the ends of blocks."""
     source = random.Random(5)
     words = [source.randbytes(6) for _ in range(50)]
     text = b" ".join(source.choice(words) for _ in range(24_000))
@@ -104,7 +104,7 @@ def test_what_lz4_cannot_make_smaller_is_stored() -> None:
 
 @pytest.mark.parametrize("module", [lz4, zstd])
 @pytest.mark.parametrize("level", [1, 3, 9])
-def test_where_a_binding_is_missing_cramjam_takes_its_place(
+def test_cramjam_replaces_a_missing_binding(
     monkeypatch: pytest.MonkeyPatch, module: Any, level: int
 ) -> None:
     name = "lz4" if module is lz4 else "zstd"

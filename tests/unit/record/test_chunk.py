@@ -1,4 +1,4 @@
-"""Chunks of a file: which columns they come in."""
+"""Chunks of a file: which columns they use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_loop_that_looks_at_the_last_chunk_gets_two_columns_in_turn() -> None:
     decoder = ChunkDecoder(chunk_bytes=1)
     seen, last = [], None
     for filled in decoder.chunks(chunks(6)):
-        last = memoryview(filled.offsets)  # the one before is let go here, behind the decoding
+        last = memoryview(filled.offsets)  # releases the previous one after the decoding
         seen.append((id(filled), last[0]))
     assert [offset for _, offset in seen] == [0, 1, 2, 3, 4, 5]
     assert len({number for number, _ in seen}) == 2
@@ -42,7 +42,7 @@ def test_what_is_kept_is_never_written_over() -> None:
     assert [view[0] for view in kept] == [0, 1, 2, 3, 4]
 
 
-def test_columns_that_nobody_looks_at_are_used_again() -> None:
+def test_columns_without_readers_are_reused() -> None:
     decoder = ChunkDecoder(chunk_bytes=1)
     assert len({id(filled) for filled in decoder.chunks(chunks(5))}) == 1
 
@@ -54,14 +54,14 @@ RECORDS = [
 
 
 def log_of(codec: int) -> SelectedBatches:
-    """Small batches around a large one."""
+    """Return small batches around a large one."""
     small = [PlainRecord(b"k", b"v"), PlainRecord(None, b"")]
     batches = [
         Batch(records=small, base_offset=0, codec=codec, partition_leader_epoch=3),
         Batch(records=RECORDS, base_offset=2, codec=codec, base_timestamp=7),
         Batch(records=small, base_offset=202, codec=codec),
     ]
-    data = memoryview(b"".join(each.encode() for each in batches))
+    data = memoryview(b"".join(batch.encode() for batch in batches))
     index = scan(data)
     return SelectedBatches(lambda at, length: data[at : at + length], index, select(index))
 
@@ -74,7 +74,7 @@ def decoded(batches: SelectedBatches, **options: int) -> list[list[Record]]:
 @pytest.mark.parametrize("piece_bytes", [1, 100, 1000])
 def test_pieces_of_a_large_batch_are_the_batch(codec: int, piece_bytes: int) -> None:
     (whole,) = decoded(log_of(codec))
-    # uncompressed, a large batch is alone in its run; else it stands behind small ones
+    # uncompressed, a large batch is alone in its run; else it follows small ones
     pieces = decoded(log_of(codec), piece_bytes=piece_bytes, chunk_bytes=1 << 20 if codec else piece_bytes)
     assert [record for piece in pieces for record in piece] == whole
     assert len(pieces) > 3

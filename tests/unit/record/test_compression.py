@@ -1,4 +1,4 @@
-"""The decompressor as a whole: its buffer, its limits, what hostile payloads may cost."""
+"""The decompressor as a whole: its buffer, its limits, and the cost of hostile payloads."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def test_the_limit_is_exact(codec: CompressionType) -> None:
 
 @pytest.mark.parametrize("codec", [1, 4])
 def test_the_ratio_is_limited(codec: int) -> None:
-    """16 MiB are always allowed; more only 2048 times the payload's size, which gzip cannot pass."""
+    """16 MiB are always allowed; larger content only up to 2048 times the payload's size, which gzip cannot
+    exceed."""
     decompressor = Decompressor()
     assert decompressor.append(codec, compress(codec, bytes(16 * MIB))) == (0, 16 * MIB)
     payload = zstd_frame(bytes(17 * MIB))
@@ -120,7 +121,7 @@ def test_the_ratio_is_limited(codec: int) -> None:
 
 
 def zstd_that_claims(blocks: int) -> bytes:
-    """A frame of blocks that repeat one byte 128 KiB times."""
+    """Encode a frame of blocks that repeat one byte 128 KiB times."""
     run = (128 << 10) << 3 | 1 << 1
     last = struct.pack("<I", run | 1)[:3] + b"x"
     return b"\x28\xb5\x2f\xfd\0\x58" + (struct.pack("<I", run)[:3] + b"x") * blocks + last
@@ -151,14 +152,14 @@ def test_a_bomb_costs_bounded_memory(name: str) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # The buffer is the one thing that tracemalloc does not see.
+    # tracemalloc sees everything but the buffer
     assert peak < 12 * MIB
     assert len(decompressor.buffer) <= 64 * MIB
     assert decompressor.end == 0
 
 
 class WatchedInflate:
-    """An isal decompressor that notes how much it is given at once: it copies what it does not need."""
+    """An isal decompressor that records the sizes of its inputs: it copies what it does not use."""
 
     largest = 0
 

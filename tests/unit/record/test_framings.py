@@ -1,4 +1,4 @@
-"""Every framing that Kafka accepts or rejects, through the product and through the model."""
+"""Every framing that Kafka accepts or rejects, read by the package and by the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_accepts_and_rejects_what_kafka_does(case: FramingCase) -> None:
 
 @each_case
 def test_bindings_of_free_threaded_python_agree(case: FramingCase, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where lz4 and zstandard have no wheels, cramjam does their work."""
+    """cramjam replaces lz4 and zstandard where they have no wheels."""
     monkeypatch.setattr(lz4, "_decompress_block_into", lz4._with_cramjam)
     monkeypatch.setattr(zstd, "_decompress_into", zstd._with_cramjam)
     test_accepts_and_rejects_what_kafka_does(case)
@@ -72,7 +72,7 @@ def test_the_model_agrees(case: FramingCase) -> None:
 
 
 @each_case
-def test_the_model_makes_records_of_it(case: FramingCase) -> None:
+def test_the_model_reads_the_records_of_each_case(case: FramingCase) -> None:
     batch = Batch(codec=case.codec, payload=case.payload, count=RECORD_COUNT).encode()
     if case.content is None:
         with pytest.raises(InvalidBatchError):
@@ -81,12 +81,12 @@ def test_the_model_makes_records_of_it(case: FramingCase) -> None:
         assert len(decode_batch(batch)) == RECORD_COUNT
 
 
-def test_where_we_are_stricter_is_part_of_the_table() -> None:
+def test_the_stricter_cases_are_in_the_table() -> None:
     assert {case.name for case in CASES if case.content is None} >= STRICTER
 
 
 def test_magic_0_has_a_wrong_lz4_header_checksum() -> None:
-    """KIP-57: writers of magic 0 computed it over the frame magic too; readers of magic 0 ignore it."""
+    """KIP-57: writers of magic 0 included the frame magic in it; readers of magic 0 ignore it."""
     wrong, right = lz4_frame(CONTENT, magic=0), lz4_frame(CONTENT)
     for payload in (wrong, right):
         assert decompressed(3, payload, magic=0) == decompress(3, payload, 0) == CONTENT
@@ -110,7 +110,7 @@ def usual_payload(codec: int) -> bytes:
 
 
 def check_against_model(codec: int, payload: bytes) -> bytes | None:
-    """Both take the payload or both refuse it; return the content."""
+    """Check that both accept the payload or both refuse it; return the content."""
     try:
         expected = decompress(codec, payload)
     except CodecError:
@@ -123,7 +123,8 @@ def check_against_model(codec: int, payload: bytes) -> bytes | None:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_every_length_of_a_cut_payload(codec: int) -> None:
-    """Snappy has no end mark, so whole chunks of a cut payload are fine; elsewhere no cut payload is."""
+    """Snappy has no end mark, so a payload cut between chunks is valid; other codecs accept no cut
+    payload."""
     payload = xerial(CONTENT, chunk_bytes=50) if codec == 2 else usual_payload(codec)
     contents = [check_against_model(codec, payload[:length]) for length in range(len(payload))]
     assert all(content is None or (codec == 2 and CONTENT.startswith(content)) for content in contents)

@@ -1,4 +1,5 @@
-"""What is no predicate is refused with its place and what would do; the rest is in tests/property."""
+"""Text that is no predicate is refused with its position and an example; the other tests are in
+tests/property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The archive for executors: all of the package, nothing else, the same bytes each time, importable."""
+"""The archive for executors: the whole package, nothing else, reproducible, importable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_same_package_gives_the_same_bytes() -> None:
     assert bundle().content[4:8] == bytes(4)  # the time in the header of gzip
 
 
-def test_its_name_says_who_can_load_it() -> None:
+def test_the_name_has_version_and_platform() -> None:
     assert bundle().name.startswith(f"txnkafka-{txnkafka.__version__}-cpython-{CACHE_TAG.partition('-')[2]}")
 
 
@@ -66,7 +66,7 @@ def test_what_is_code(name: str, taken: bool) -> None:
 
 
 def test_it_is_the_package_where_it_is_unpacked(tmp_path: Path) -> None:
-    """Also beside another version that is installed."""
+    """The archive takes precedence over an installed version."""
     with tarfile.open(fileobj=io.BytesIO(bundle().content)) as archive:
         archive.extractall(tmp_path / "txnkafka", filter="data")
     other = tmp_path / "site" / "txnkafka-0.0.1.dist-info"

@@ -1,4 +1,4 @@
-"""What is said of executors that cannot run the package."""
+"""The messages about executors that cannot run the package."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Spark's filters by enumeration: what is taken chooses the rows that Spark would choose, to the microsecond.
+"""Spark's filters by enumeration: a filter that is pushed down chooses the rows that Spark would choose, to
+the microsecond.
 
 Spark 4.0 has no filters, so those here are named and built as in ``pyspark.sql.datasource``: they are
-known by their names.
+recognised by their names.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ RULES: dict[type, Callable[[Any, Any], bool]] = {
 
 
 def holds(found: Any, row: dict[str, Any]) -> bool | None:
-    """What Spark says of a row; None is SQL's unknown."""
+    """Return Spark's result for a row; None is SQL's unknown."""
     if isinstance(found, Not):
         inner = holds(found.child, row)
         return None if inner is None else not inner
@@ -126,7 +127,7 @@ def decoded() -> Any:
 
 
 def times() -> Iterator[datetime]:
-    """The microseconds around each millisecond of a record, half of one, and another time zone."""
+    """Generate the microseconds around each millisecond of a record, half of one, and another time zone."""
     for milliseconds in (-2, -1, 0, 998, 999, 1000, 1001, 1002):
         for microseconds in (-1, 0, 1, 500):
             yield EPOCH + timedelta(milliseconds=milliseconds, microseconds=microseconds)
@@ -161,7 +162,7 @@ def filters(column: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("column", VALUES)
-def test_what_is_taken_chooses_the_rows_that_spark_would_choose(column: str) -> None:
+def test_a_pushed_filter_chooses_the_rows_that_spark_would_choose(column: str) -> None:
     columns = decoded()
     left = 0
     for plain in filters(column):
@@ -181,7 +182,7 @@ def test_what_is_taken_chooses_the_rows_that_spark_would_choose(column: str) -> 
 
 
 @pytest.mark.parametrize("kind", COMPARISONS)
-def test_a_time_is_taken_on_whole_milliseconds_only(kind: type[Filter]) -> None:
+def test_only_whole_milliseconds_are_pushed_down(kind: type[Filter]) -> None:
     for time in times():
         whole = time.microsecond % 1000 == 0
         assert (predicate_of(kind(("timestamp",), time)) is not None) == whole, time

@@ -1,4 +1,4 @@
-"""Options: what is taken, what it means, and what is refused with which words."""
+"""Options: valid values, their meanings, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def options(**given: str) -> ReadOptions:
     return parse_source_options({"path": "/logs", **given}).reading
 
 
-def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
+def test_the_default_is_read_committed_from_the_beginning_to_the_end() -> None:
     found = parse_source_options({"path": "/logs"})
     assert found == (("/logs",), "records", None, ReadOptions())
     assert found.reading.request.isolation_level is IsolationLevel.READ_COMMITTED
@@ -27,7 +27,7 @@ def test_nothing_said_is_read_committed_from_the_beginning_to_the_end() -> None:
     assert read_options() == ReadOptions()
 
 
-def test_each_option_says_the_same_as_its_keyword() -> None:
+def test_each_option_means_the_same_as_its_keyword() -> None:
     given: dict[str, tuple[str, Any]] = {
         "subscribe": ("a, b,a", ["a", "b"]),
         "startingOffsets": ('{"a": {"0": 23, "1": -2}}', {"a": {0: 23, 1: -2}}),
@@ -49,7 +49,7 @@ def test_each_option_says_the_same_as_its_keyword() -> None:
     assert read_options(assign={"orders": range(2)}).assigned == tuple(ORDERS)
 
 
-def test_storage_options_are_not_told() -> None:
+def test_storage_options_are_not_in_messages() -> None:
     text = '{"key": "open sesame", "client_kwargs": {"region_name": "x"}}'
     keyword: dict[str, Any] = {"key": "open sesame", "client_kwargs": {"region_name": "x"}}
     assert options(storageOptions=text) == read_options(storage_options=keyword)
@@ -113,7 +113,7 @@ def test_paths_may_be_one_or_a_json_list() -> None:
         ({"path": "[/a]"}, "is no JSON list of paths"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, str], message: str) -> None:
+def test_invalid_options_are_refused(given: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         options(**given)
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""Progress of planning: silent when it is quick, one line on a terminal, the log elsewhere."""
+"""Progress of planning: silent when it is quick, one line on a terminal, log messages elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 
 class SteppingClock:
-    """Each look at it takes so many milliseconds."""
+    """A clock that advances by this many milliseconds with each call."""
 
     def __init__(self, step: int) -> None:
         self.step, self.now = step, 0
@@ -26,7 +26,7 @@ class SteppingClock:
         return self.now
 
 
-def test_nothing_is_shown_of_what_is_quick() -> None:
+def test_quick_planning_shows_no_progress() -> None:
     out = Terminal()
     assert list(shown(range(5), 5, "partitions planned", clock=SteppingClock(1), out=out)) == [0, 1, 2, 3, 4]
     assert out.getvalue() == ""
@@ -42,10 +42,10 @@ def test_a_terminal_gets_one_line_that_is_wiped_in_the_end() -> None:
     assert [each.strip() for each in written[-2:]] == ["", ""]
 
 
-def test_elsewhere_the_log_says_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_progress_goes_to_the_log_without_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "txnkafka.spark")
     out = io.StringIO()
     list(shown(range(4), 4, "partitions planned", clock=SteppingClock(1500), out=out))
     assert out.getvalue() == ""
-    # a look before the first item, then one or two after each: 3 s have passed after the second
+    # one call before the first item, then one or two after each: 3 s have passed after the second
     assert caplog.messages == ["partitions planned: 2 of 4", "partitions planned: 4 of 4"]

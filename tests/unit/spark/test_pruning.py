@@ -1,4 +1,4 @@
-"""Which units a lower bound of the timestamp drops, and what becomes of damage in them: read in this process,
+"""Which units a lower bound of the timestamp drops, and how damage in them is handled: read in this process,
 without Spark."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from txnkafka.spark.plan import plan_tasks
 from txnkafka.spark.read import TaskReader
 from txnkafka.spark.schema import batch_schema
 
-# of each batch the timestamps of its records: up, down, equal, of one record, without a time
+# timestamps of the records of each batch: ascending, descending, equal, one record, without a timestamp
 TIMES = [[5, 9], [9, 3], [4], [9], [-1], [7, 8, 7], [8]]
 SEGMENTS = [(0, 3), (3, 5), (5, 7)]
 OFFSET_OF = [sum(map(len, TIMES[:number])) for number in range(len(TIMES) + 1)]
@@ -26,7 +26,7 @@ ROWS = [{"offset": offset, "timestamp": time} for offset, time in enumerate(EVER
 
 
 def log(root: Path, **changes: bytes) -> str:
-    """t-0 with those batches; ``b3=…`` are the bytes of batch 3."""
+    """Write t-0 with these batches; ``b3=…`` replaces the bytes of batch 3."""
     batches = [
         changes.get(
             f"b{number}",
@@ -41,11 +41,11 @@ def log(root: Path, **changes: bytes) -> str:
 
 
 def found(root: str, size: int, where: str, **keywords: Any) -> tuple[list[int], int]:
-    """The offsets that come out, and how many units are read."""
+    """Return the offsets of the result, and the number of units that are read."""
     options = read_options(where=where, max_bytes_per_partition=size, **keywords)
     tasks = plan_tasks([root], options)
     batches = TaskReader(batch_schema(["offset"]), options)(tasks)
-    offsets = [offset for each in batches for offset in each.column("offset").to_pylist()]
+    offsets = [offset for batch in batches for offset in batch.column("offset").to_pylist()]
     return offsets, sum(len(task.units) for task in tasks)
 
 
@@ -74,7 +74,7 @@ def test_a_unit_is_dropped_when_its_latest_timestamp_lies_below_the_bound(
 
 
 def test_a_dropped_marker_changes_no_outcome(tmp_path: Path) -> None:
-    """The marker is late and the data early, or the other way round."""
+    """The marker is late and the data early, or the reverse."""
     for kind in (0, 1):
         for data, marker in ((3, 8), (8, 3)):
             root = tmp_path / f"{kind}-{data}"
@@ -103,7 +103,7 @@ LAST_BYTE, BASE_OFFSET, MAGIC = -1, 3, 16
 
 
 def test_damage_in_what_a_bound_drops_is_not_looked_at(tmp_path: Path) -> None:
-    """Batch 2 has offset 4 and timestamp 4. Its header says that no record of it is late enough."""
+    """Batch 2 has offset 4 and timestamp 4. By its header none of its records is late enough."""
     root = log(tmp_path, b2=flipped(2, LAST_BYTE))
     for where in ("timestamp >= 5", "offset > 4", "offset < 4", "timestamp >= 5 and length(value) > 0"):
         offsets, _ = found(root, 1, where)
@@ -124,7 +124,7 @@ def test_a_unit_that_is_read_for_another_batch_is_checked_whole(tmp_path: Path) 
 
 @pytest.mark.parametrize("place", [BASE_OFFSET, MAGIC])
 def test_damage_that_planning_sees_is_never_dropped_by_a_timestamp(tmp_path: Path, place: int) -> None:
-    """A header that is damaged has no timestamp that one may believe."""
+    """A damaged header has no reliable timestamp."""
     root = log(tmp_path, b2=flipped(2, place))
     for where in ("timestamp >= 5", "timestamp >= 100", "timestamp = 9"):
         with pytest.raises(CorruptRecordError):

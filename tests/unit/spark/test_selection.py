@@ -1,4 +1,4 @@
-"""Which partitions, from where to where, in how many tasks: read in this process, without Spark."""
+"""Which partitions are read, which offsets, and in how many tasks: read in this process, without Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from txnkafka.spark.selection import chosen_partitions
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    """orders-0 has offsets 2 to 9, its log start; orders-1, payments-0 and Kafka's own topic 0 to 1."""
+    """Write orders-0 with offsets 2 to 9, starting at its log start; orders-1, payments-0 and Kafka's own
+    topic with 0 to 1."""
     write_log(tmp_path, "orders-0", {2: [batch(2), batch(4)], 6: [batch(6), batch(8)]})
     for name in ("orders-1", "payments-0", "__consumer_offsets-0"):
         write_log(tmp_path, name, {0: [batch(0)]})
@@ -58,7 +59,7 @@ def test_topics_may_be_named_matched_or_all_but_kafkas_own(root: str) -> None:
         ({"assign": {"orders": [0, 7]}}, r"no orders-7 in .* partitions 0, 1"),
     ],
 )
-def test_what_is_not_there_is_refused(root: str, keywords: dict[str, Any], message: str) -> None:
+def test_unknown_topics_and_partitions_are_refused(root: str, keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(UnknownTopicOrPartitionError, match=message):
         chosen(root, **keywords)
 
@@ -76,7 +77,7 @@ def test_offsets_and_times_bound_what_is_read(root: str) -> None:
         "ending_offsets": {"orders": {0: -1}},
     }
     assert offsets(plan(root, **only, **special)) == list(range(2, 10))
-    # timestamps are 1000 and the offset
+    # the timestamp is 1000 plus the offset
     assert offsets(plan(root, **only, starting_timestamp=1005, ending_timestamp=1008)) == [5, 6, 7]
     with pytest.raises(OffsetOutOfRangeError, match="orders-0 has no record at or after timestamp 1010"):
         plan(root, **only, starting_timestamp=1010)
@@ -87,7 +88,7 @@ def test_offsets_and_times_bound_what_is_read(root: str) -> None:
         "ending_offsets_by_timestamp": '{"orders": {"0": 1007}}',
     }
     assert offsets(plan(root, **only, **each)) == [5, 6]
-    # as in Spark: a timestamp for all goes before those of each, and those before offsets
+    # as in Spark: a timestamp for all partitions precedes those for single ones, and these precede offsets
     assert offsets(plan(root, **only, **each, starting_timestamp=1004)) == [4, 5, 6]
     assert offsets(plan(root, **only, **each, **bounds)) == [5, 6]
     assert offsets(plan(root, **only, ending_timestamp=1010)) == list(range(2, 10))
@@ -96,7 +97,7 @@ def test_offsets_and_times_bound_what_is_read(root: str) -> None:
 def test_the_high_watermark_may_end_the_read(root: str) -> None:
     Path(root, "replication-offset-checkpoint").write_text("0\n1\norders 0 5\n")
     assert offsets(plan(root, assign={"orders": [0]}, ending_offsets="high-watermark")) == [2, 3, 4]
-    # where it is not known, the log end is all there is
+    # where the high watermark is unknown, the log end is used
     assert offsets(plan(root, topic="payments", ending_offsets="high-watermark")) == [0, 1]
 
 
@@ -125,7 +126,7 @@ def test_small_partitions_share_a_task_and_a_hint_divides_them(root: str) -> Non
     assert [[unit.topic for unit in task.units] for task in everything] == [
         ["orders", "orders", "orders", "payments"]
     ]
-    assert len(plan_tasks([root], read_options(), parallelism=4)) == 1  # less than 4 MiB do not pay
+    assert len(plan_tasks([root], read_options(), parallelism=4)) == 1  # tasks below 4 MiB are not worth it
     divided = plan(root, min_partitions=6)
     assert len(divided) == 6  # there are six batches of the same size
     assert offsets(divided) == offsets(everything)

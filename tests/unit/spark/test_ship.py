@@ -1,4 +1,4 @@
-"""``ship`` where Spark refuses to run anything; the rest needs executors and is in tests/spark."""
+"""``ship`` when Spark refuses to run jobs; the other tests need executors and are in tests/spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-ask = import_module("txnkafka.spark.ship")._ask  # the package's attribute of that name is the function
+ask = import_module("txnkafka.spark.ship")._ask  # this attribute of the package is the function
 
 
 class Refusing:

@@ -38,7 +38,7 @@ def transactional(base_offset: int, producer_id: int = 1, **fields: object) -> b
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    """t-0: plain, committed, aborted, repeated, then open."""
+    """Write t-0: without a transaction, committed, aborted, repeated, then open."""
     log = [
         batch(0),
         transactional(2), marker(4, "commit", 1),

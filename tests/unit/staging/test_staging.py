@@ -31,7 +31,7 @@ def area_of(files: MemoryFiles) -> StagingArea[Part]:
 
 
 def attempt(files: MemoryFiles, number: int) -> Part:
-    """Make a part: two files with its number in them."""
+    """Make a part: two files that contain its number."""
     name, folder = made = begin_attempt(files, area_of(files).staging, number)
     for file in "ab":
         opened = files.create(f"{folder}/{file}")
@@ -54,7 +54,7 @@ def target(part: Part, file: str) -> str:
 
 
 def run(files: MemoryFiles) -> None:
-    """Begin the job or go on; some parts are made twice."""
+    """Begin or continue the job; some parts are made twice."""
     area = area_of(files)
     area.create()
     for part in area.counted():
@@ -78,7 +78,7 @@ def visible(files: MemoryFiles) -> Iterator[tuple[int, str, bytes]]:
                 yield number, file, files.read(path, 10)
 
 
-def test_a_part_counts_once_whatever_crashes() -> None:
+def test_a_part_counts_once_after_any_crash() -> None:
     files = MemoryFiles()
     run(files)
     whole = [(number, file, b"%d" % number) for number in range(PARTS) for file in "ab"]
@@ -117,7 +117,7 @@ def test_a_published_file_that_is_gone() -> None:
     area_of(files).create()
     part = attempt(files, 0)
     show(files, part)
-    show(files, part)  # once more, after a crash
+    show(files, part)  # again, after a crash
     files.remove(target(part, "b"))
     with pytest.raises(FileNotFoundError, match="/out/0/b"):
         show(files, part)

@@ -1,4 +1,4 @@
-"""Logs in memory for the tests beside this file, and the batches that go into them."""
+"""Logs in memory for the tests of this package, and the batches that are appended to them."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def data(
     timestamp: int = NOW,
     **fields: Any,
 ) -> bytearray:
-    """A batch of ``count`` records of a producer, 26 bytes each at most."""
+    """Encode a batch of ``count`` records, 26 bytes each at most, from a producer."""
     if producer_id >= 0:
         fields |= {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": sequence}
     return encode_batch([(b"key", b"value %d" % i, timestamp, []) for i in range(count)], **fields)
 
 
 def marker(producer_id: int, *, commit: bool = True, **fields: int) -> bytes:
-    """The end of a transaction."""
+    """Encode an end marker."""
     fields = {"base_offset": 0, "timestamp": NOW, "producer_epoch": 0, "coordinator_epoch": 0, **fields}
     return end_txn_marker(producer_id=producer_id, commit=commit, **fields)
 
 
 def opened(files: DataFiles | None = None, start: Start | None = None, **configs: Any) -> PartitionLog:
-    """The log at PATH, made where there is none."""
+    """Open the log at PATH; create it if it does not exist."""
     files = MemoryFiles() if files is None else files
     make_directories(files, PATH)
     config = LogConfig(**{"index_interval_bytes": 100, "file_delete_delay_ms": 1000, **configs})
@@ -54,7 +54,7 @@ def opened(files: DataFiles | None = None, start: Start | None = None, **configs
 
 
 def what_is_synced(files: MemoryFiles) -> Disk:
-    """What a power cut leaves when names reach the disk by themselves and contents do not."""
+    """Return the disk after a power cut that keeps all names, but only the synced contents."""
     unsynced = Unsynced(files.base)
     for change in files.journal:
         unsynced.make(change)
@@ -62,7 +62,7 @@ def what_is_synced(files: MemoryFiles) -> Disk:
 
 
 class Log:
-    """A log and what its clients do, in few words. Every batch comes at ``now_ms``."""
+    """A log with short methods for what its clients do. Every batch is appended at ``now_ms``."""
 
     def __init__(self, log: PartitionLog | None = None, **configs: Any) -> None:
         self.log = opened(**configs) if log is None else log
@@ -78,7 +78,7 @@ class Log:
         return self.append(data(producer_id, sequence, count, **fields))
 
     def transactional(self, producer_id: int, sequence: int, count: int = 2, **fields: Any) -> AppendInfo:
-        """In a transaction, which the coordinator is asked about if need be."""
+        """Append to a transaction; start a verification first if the partition needs one."""
         guard = self.log.verification.maybe_start(
             self.log.producers, producer_id, fields.get("epoch", 0), sequence,
             supports_epoch_bump=False, now_ms=self.now_ms,
@@ -93,8 +93,8 @@ class Log:
         )
 
     def restart(self, *, clean: bool = True, power_cut: bool = False) -> None:
-        """Another process opens it: after a close, after the death of the first, or after a power cut that
-        has left only what was synced."""
+        """Reopen the log as a new process does: after a close, after the death of the first process, or after
+        a power cut that left only the synced bytes."""
         log = self.log
         if clean and not power_cut:
             log.close()
@@ -111,5 +111,5 @@ class Log:
         return [segment.base_offset for segment in self.log.segments]
 
     def names(self) -> list[str]:
-        """What is in the directory."""
+        """Return the names of the files in the directory."""
         return [entry.name for entry in self.log.files.list(self.log.directory)]

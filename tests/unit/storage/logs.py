@@ -19,7 +19,7 @@ DIRECTORY = "/data/t-0"
 
 
 def opened(files: DataFiles | None = None, start: Start | None = None, **config: object) -> PartitionLog:
-    """A log of small segments."""
+    """Open a log of small segments."""
     files = files or MemoryFiles()
     for path in ("/data", DIRECTORY):
         if not files.exists(path):
@@ -29,7 +29,7 @@ def opened(files: DataFiles | None = None, start: Start | None = None, **config:
 
 
 def restarted(log: PartitionLog, *, clean: bool = True) -> PartitionLog:
-    """The log closed and opened again, or, not ``clean``, opened again as after a crash that lost nothing."""
+    """Close the log and open it again; if not ``clean``, open it again as after a crash that lost nothing."""
     start = Start(clean, 0, log.log_start_offset)
     if clean:
         log.close()
@@ -79,6 +79,6 @@ def end(log: PartitionLog, producer_id: int, *, commit: bool, leader_epoch: int 
 
 
 def content(files: DataFiles) -> dict[str, bytes]:
-    """The files of the partition."""
-    names = [each.name for each in files.list(DIRECTORY)]
+    """Return the files of the partition."""
+    names = [entry.name for entry in files.list(DIRECTORY)]
     return {name: files.read(files.join(DIRECTORY, name), 1 << 20) for name in names}

@@ -1,4 +1,4 @@
-"""Reads from an open log as a consumer sees them: the slice without the batch that ``max_bytes`` cut."""
+"""Reads from an open log as a consumer sees them: the slice without the batch that ``max_bytes`` cuts."""
 
 from __future__ import annotations
 

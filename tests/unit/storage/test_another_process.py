@@ -1,4 +1,4 @@
-"""A data directory in a child of a fork, and a limit of file sizes: both in a process of their own."""
+"""A data directory in a forked child, and under a limit on file sizes; each in a separate process."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def run(program: str, *arguments: str) -> list[str]:
 
 
 def test_a_child_of_a_fork_changes_nothing(tmp_path: Path) -> None:
-    """Whatever is open: every change is refused, memory can be read, and the owner goes on."""
+    """A child refuses every change, but can read memory; the owner continues to work."""
     assert run(FORK, str(tmp_path / "data")) == [
         "not refused: []",
         "changed: set()",
@@ -143,8 +143,8 @@ def test_a_child_of_a_fork_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_limit_of_file_sizes_at_a_roll(tmp_path: Path) -> None:
-    """The preallocation fails; what is appended to the segment before survives, wherever the recovery point
-    on the disk is."""
+    """The preallocation fails; batches appended to the previous segment survive, whatever recovery point is
+    on the disk."""
     for arguments in ([], ["checkpoint"]):
         path = tmp_path / f"data-{len(arguments)}"
         assert run(LIMIT, str(path), *arguments) == [

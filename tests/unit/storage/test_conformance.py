@@ -1,8 +1,8 @@
 """Every line of the conformance list for logs is a test whose name begins with it, or has its reason here.
 
-The list was drawn from Apache Kafka's own tests at version 4.3.1 (ProducerStateManagerTest,
-UnifiedLogTest, TransactionIndexTest, LogCleanerTest, the tests of record batches, LogValidatorTest) and
-numbered from 1 to 133. Tests carry group and number, as in ``test_ul_39_…``; one line may have several.
+The list was drawn from Apache Kafka's own tests at version 4.3.1 (ProducerStateManagerTest, UnifiedLogTest,
+TransactionIndexTest, LogCleanerTest, the tests of record batches, LogValidatorTest) and numbered from 1 to
+133. Tests carry group and number, as in ``test_ul_39_…``; one line may have several.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ OTHERS = {
     "mr": (range(109, 118), "unit/core", "what a builder writes and refuses"),
     "cr": (range(118, 121), "unit/record/test_control.py", "control records"),
 }
-"""Lines that are no names of tests: where they are held as a whole."""
+"""Groups of lines that are not in names of tests, and where they are tested as a whole."""
 
 NOT_HERE = {
-    57: "nobody follows: there is one replica, which is the leader",
+    57: "there are no followers: the one replica is the leader",
     58: "a batch that was compacted is replayed by its header: the cleaner's tests and tests/golden",
-    59: "the same, of empty batches",
-    72: "nobody follows",
-    75: "such a segment is refused by name; Kafka splits it when it starts, and writes none any more",
-    122: "one batch comes with each append: bytes behind it are refused (test_append.py)",
+    59: "the same for empty batches",
+    72: "there are no followers",
+    75: "such a segment is refused by name; Kafka splits it at a start, and no longer writes such segments",
+    122: "an append has one batch: bytes after it are refused (test_append.py)",
     123: "rows of the table of checks in test_append.py",
     124: "a row of the table of checks in test_append.py",
     128: "offset deltas that are not 0 to n - 1 are refused, compressed or not (test_append.py)",
     130: "old formats are not written: Kafka 4 refuses them, too",
     131: "old formats are not written",
     132: "old formats are not written",
-    133: "one batch comes with each append",
+    133: "an append has one batch",
 }
 
 NAME = re.compile(r"def test_(psm|ul|ti|lv)_(\d+)_")
@@ -69,5 +69,5 @@ def test_no_line_is_both_and_numbers_are_of_their_group() -> None:
 
 
 @pytest.mark.parametrize("line", [("psm", 1), ("ul", 39), ("ti", 81)])
-def test_a_test_that_is_taken_away_is_missed(line: tuple[str, int]) -> None:
+def test_a_removed_test_is_detected(line: tuple[str, int]) -> None:
     assert unaccounted(named() - {line}) == [f"{line[0]} {line[1]}"]

@@ -1,4 +1,4 @@
-"""A data directory and its owner: who may have it, what is damaged in it, how it is left behind."""
+"""A data directory and its owner: the lock, damaged partitions, the clean shutdown marker."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_one_owner(files: MemoryFiles) -> None:
 
 
 def test_a_damaged_partition_is_refused_and_the_others_work(files: MemoryFiles) -> None:
-    """It is damaged for the next owner, too, and for the one after."""
+    """The next owners refuse it, too."""
     damage(files, 70)
     files.remove(CLEAN)
     before = files.read("/data/t-0/00000000000000000000.log", 1000)

@@ -1,4 +1,4 @@
-"""A data directory: who may open it, what it keeps, how it is stopped, what it deletes."""
+"""A data directory: its lock, its identity, its shutdown, its deletions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def checkpoint(files: DataFiles, name: str) -> dict[TopicPartition, int]:
     return parse_offset_checkpoint(files.read(f"/data/{name}", 1000))
 
 
-# Owning
+# Lock and identity
 
 
 def test_one_owner_in_a_process() -> None:
@@ -126,7 +126,7 @@ def test_a_clean_stop() -> None:
 
 
 def test_the_clean_marker_is_gone_durably_before_anything_is_changed() -> None:
-    """KAFKA-10471: a crash while opening must not look like a clean stop."""
+    """KAFKA-10471: a crash while opening must not look like a clean shutdown."""
     files = MemoryFiles()
     directory = opened(files)
     created(directory).plain()
@@ -167,7 +167,7 @@ def test_a_partition_whose_topic_id_is_damaged_is_refused() -> None:
 
 @pytest.mark.parametrize("position", [61, 300])
 def test_damage_below_the_recovery_point_refuses_one_partition(position: int) -> None:
-    """Its checkpoints stay what they were, and no stop is clean while it is there."""
+    """The partition keeps its checkpoints, and no shutdown is clean while it is refused."""
     files = MemoryFiles()
     directory = opened(files)
     for partition in (FIRST, SECOND):
@@ -231,7 +231,7 @@ def test_foreign_directories_are_left_alone() -> None:
     assert files.exists("/data/foo")
 
 
-# Keeping
+# Flush and maintenance
 
 
 def test_all_logs_share_a_flush() -> None:
@@ -244,7 +244,7 @@ def test_all_logs_share_a_flush() -> None:
 
 
 def test_maintenance() -> None:
-    """Retention, idle producers, deleted files and checkpoints."""
+    """Maintenance applies retention, expires producers, removes deleted files and writes checkpoints."""
     files = MemoryFiles()
     configs = {
         "segment_bytes": len(data()), "retention_ms": 1000, "file_delete_delay_ms": 10,
@@ -283,7 +283,7 @@ def test_a_partition_that_is_deleted_is_gone_at_every_moment() -> None:
         assert FIRST not in opened(MemoryFiles(base=state.disk)).logs, state.name
 
 
-def test_what_was_left_of_a_deletion_goes_at_the_next_start() -> None:
+def test_an_interrupted_deletion_is_finished_at_the_next_start() -> None:
     files = MemoryFiles()
     directory = opened(files)
     created(directory).plain()
@@ -305,8 +305,8 @@ def test_records_that_are_deleted_stay_deleted() -> None:
 
 
 @pytest.mark.parametrize("offset", [2, 3])
-def test_what_is_appended_behind_a_cut_survives_whatever_was_checkpointed_before(offset: int) -> None:
-    """A log start or a recovery point behind the new end would cost it."""
+def test_appends_after_a_truncation_survive_older_checkpoints(offset: int) -> None:
+    """A checkpointed log start or recovery point above the new end would lose the appended batch."""
     files = MemoryFiles()
     directory = opened(files)
     log = created(directory)
@@ -330,7 +330,7 @@ def test_what_is_appended_behind_a_cut_survives_whatever_was_checkpointed_before
 
 
 def test_a_log_whose_directory_was_closed_takes_nothing() -> None:
-    """Another owner may write the same offsets by then."""
+    """Another owner may have written the same offsets by then."""
     files = MemoryFiles()
     directory = opened(files)
     log = created(directory)
@@ -342,11 +342,11 @@ def test_a_log_whose_directory_was_closed_takes_nothing() -> None:
             use()
     Log(again.logs[FIRST]).plain()
     again.close()
-    log.log.close()  # once more does nothing
+    log.log.close()  # a second close does nothing
 
 
 def test_a_log_that_was_deleted_takes_nothing() -> None:
-    """Its partition may have been created again."""
+    """A partition of the same name may exist again."""
     files = MemoryFiles()
     directory = opened(files)
     log = created(directory)

@@ -1,4 +1,4 @@
-"""What the checkpoints of a data directory keep of partitions that are not open."""
+"""What the checkpoints of a data directory keep for partitions that are not open."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def opened(files: DataFiles, **configs: object) -> LogManager:
 
 
 def said_of(files: MemoryFiles, partition: TopicPartition) -> list[int | None]:
-    """Recovery point, log start, high watermark, cleaner offset."""
+    """Return recovery point, log start, high watermark and cleaner offset."""
     contents = [parse_offset_checkpoint(files.read(f"/data/{name}", 1000)) for name in CHECKPOINTS]
     return [content.get(partition) for content in contents]
 
 
 @pytest.fixture
 def files() -> MemoryFiles:
-    """Three partitions of 8 offsets, whose logs begin at 5; then the first is damaged below that."""
+    """Three partitions of 8 offsets whose logs start at 5; then the first one is damaged below 5."""
     files = MemoryFiles()
     directory = opened(files)
     for partition in (DAMAGED, SOUND, OTHER):
@@ -84,7 +84,7 @@ EVENTS: dict[str, Callable[[LogManager], object]] = {
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_refused_partition_keeps_what_is_known_of_it(files: MemoryFiles, event: str) -> None:
-    """Until it is restored: then it begins, ends and is durable where it was."""
+    """When it is restored, it has the same log start, log end and recovery point."""
     known = said_of(files, DAMAGED)
     assert known == [8, 5, 8, 6]
     for _ in range(3):
@@ -103,7 +103,7 @@ def test_a_refused_partition_keeps_what_is_known_of_it(files: MemoryFiles, event
 
 
 def test_a_refused_partition_that_is_deleted_leaves_nothing(files: MemoryFiles) -> None:
-    """Else the next one of its name would begin where it began, and lose what is below."""
+    """A new partition of its name must not get the old log start, which would lose the records below it."""
     directory = opened(files)
     directory.delete(DAMAGED)
     log = directory.create(DAMAGED, TOPIC_ID, now_ms=NOW)
@@ -116,7 +116,7 @@ def test_a_refused_partition_that_is_deleted_leaves_nothing(files: MemoryFiles) 
 
 
 def test_a_partition_that_cannot_be_deleted_is_as_it_was(files: MemoryFiles) -> None:
-    """Refused or open: what is known of it must not go before it does."""
+    """Refused or open: its checkpoints must not be removed before the partition is."""
     plan = FaultPlan()
     directory = opened(FaultyFiles(files, plan))
     for partition in (DAMAGED, SOUND):
@@ -131,10 +131,10 @@ def test_a_partition_that_cannot_be_deleted_is_as_it_was(files: MemoryFiles) -> 
     assert said_of(files, SOUND) == [10, 5, 10, 6]
 
 
-def test_where_a_deleted_log_was_clean_is_forgotten_also_after_a_crash(files: MemoryFiles) -> None:
-    """The cleaner would leave out what the next partition of its name begins with."""
+def test_the_cleaner_offset_of_a_deleted_log_is_removed_also_after_a_crash(files: MemoryFiles) -> None:
+    """The cleaner must not skip the beginning of a new partition of that name."""
     opened(files).close()
-    files.rename("/data/t-1", "/data/t-1.0123456789abcdef0123456789abcdef-delete")  # and then it stopped
+    files.rename("/data/t-1", "/data/t-1.0123456789abcdef0123456789abcdef-delete")  # then it was killed
     directory = opened(files)
     directory.create(SOUND, TOPIC_ID, now_ms=NOW)
     assert SOUND not in directory.data.checkpoints.cleaner_offsets
@@ -156,7 +156,7 @@ def test_a_topic_id_that_is_none_is_refused_before_anything_is_made(topic_id: st
 
 
 def test_a_create_that_fails_leaves_nothing_behind() -> None:
-    """Whatever call fails; only where the directory cannot be removed again it stays, as after a crash."""
+    """Whichever call fails; the directory stays only if it cannot be removed, as after a crash."""
     failures = 0
     for number in range(1, 40):
         plan, files = FaultPlan(), MemoryFiles()

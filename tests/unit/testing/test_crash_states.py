@@ -1,4 +1,5 @@
-"""What a power cut may leave: exactly what was not synced, named and repeatable."""
+"""The states that a power cut may leave: they lose exactly what was not synced, have names and are
+repeatable."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ CALLS = ["create", "write", "truncate", "sync", "rename", "remove", "directory",
 
 
 def tree(disk: Disk, path: str = "", inode: int = 0) -> Iterator[tuple[str, bytes | None]]:
-    """Paths with contents; None for directories."""
+    """Yield paths with contents; None for directories."""
     for name, each in sorted(disk.names[inode].items()):
         yield f"{path}/{name}", disk.contents.get(each)
         if each in disk.names:
@@ -30,7 +31,7 @@ def at_the_end(files: MemoryFiles) -> list[dict[str, bytes | None]]:
 
 
 def contents(files: MemoryFiles, path: str) -> set[bytes | None]:
-    """What may be in a file in the end; None: no such file."""
+    """Return the possible contents of a file at the end; None: the file does not exist."""
     return {each.get(path) for each in at_the_end(files)}
 
 
@@ -42,7 +43,7 @@ def durable_file(files: MemoryFiles, path: str, content: bytes) -> DataFile:
     return file
 
 
-def test_what_is_synced_is_there() -> None:
+def test_synced_data_is_kept() -> None:
     files = MemoryFiles()
     durable_file(files, "/a", b"abc")
     assert at_the_end(files) == [{"/a": b"abc"}]
@@ -171,7 +172,7 @@ def test_writes_are_torn_at_sectors_and_in_headers() -> None:
     assert 179 not in sizes
 
 
-def test_behind_a_sector_that_is_there_may_be_zeros() -> None:
+def test_a_written_sector_may_be_followed_by_zeros() -> None:
     files = MemoryFiles()
     file = durable_file(files, "/a", bytes(100))
     file.write(100, [b"x" * 2000])
@@ -236,11 +237,11 @@ def test_states_that_look_alike_come_again_when_more_is_expected() -> None:
     assert len(more) == len(states) + 1
 
 
-def test_what_recovery_does_is_cut_off_too() -> None:
+def test_changes_of_a_recovery_can_be_lost_too() -> None:
     files = MemoryFiles()
     file = durable_file(files, "/a", b"old")
     file.write(0, [b"new!"])
-    (torn,) = (each for each in crash_states(files) if "torn 4 1," in each.name)
+    (torn,) = (state for state in crash_states(files) if "torn 4 1," in state.name)
     recovered = MemoryFiles(base=torn.disk)
     assert recovered.read("/a", 9) == b"nld"
     recovered.open_to_write("/a").truncate(1)
@@ -271,7 +272,7 @@ NAMES = st.sampled_from(["/a", "/b", "/d", "/d/a", "/d/b"])
 
 
 @given(st.lists(st.tuples(st.sampled_from(CALLS), NAMES, NAMES, st.integers(0, 9)), max_size=30))
-def test_with_everything_kept_it_is_what_was_there(calls: list[tuple[str, str, str, int]]) -> None:
+def test_with_everything_kept_nothing_is_lost(calls: list[tuple[str, str, str, int]]) -> None:
     files = MemoryFiles()
     then = [dict(tree(files.disk()))]
     for call in calls:
@@ -299,7 +300,7 @@ def sync_everything(files: MemoryFiles) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(CALLS), NAMES, NAMES, st.integers(0, 9)), max_size=30))
 def test_with_everything_lost_it_is_what_was_synced(calls: list[tuple[str, str, str, int]]) -> None:
-    """An obvious model: each file as it was at its own last sync, each directory as it was at its own."""
+    """A simple model: each file as at its own last sync, each directory as at its own."""
     files = MemoryFiles()
     contents: dict[int, bytes] = {}
     names: dict[int, Mapping[str, int]] = {}

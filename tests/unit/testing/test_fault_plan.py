@@ -1,4 +1,4 @@
-"""The call that is to fail does, in the way it should, and nothing else."""
+"""The planned call fails, in the planned way, and no other call."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_failed_sync_is_remembered() -> None:
 
 
 def test_every_call_may_fail() -> None:
-    """Each call that the disk may refuse, by its number; reading too."""
+    """Each call that the disk may refuse, by its number, including reads."""
     for number in range(1, 16):
         plan = FaultPlan(number)
         files = FaultyFiles(MemoryFiles(), plan)

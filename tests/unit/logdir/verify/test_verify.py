@@ -1,4 +1,4 @@
-"""verify: every code is provoked by a planted fault of its own."""
+"""verify: a planted fault provokes each code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.unit.logdir import faults_of_files, faults_of_logs
 from tests.unit.logdir.faults import PLANTED, Expected, Plant, found, rows
 from txnkafka.logdir.verify.findings import CODES
 
-PLANTED_IN = (faults_of_logs, faults_of_files)  # importing them plants the faults
+PLANTED_IN = (faults_of_logs, faults_of_files)  # imported to register their faults
 
 
 def test_every_code_is_provoked() -> None:
     provoked = {code for (_, code, _, _), _ in PLANTED}
-    # of several directories: see test_verify_rules.py
+    # needs several directories: see test_verify_rules.py
     assert set(CODES) | {"bad-checkpoint"} == provoked | {"meta-properties-mismatch"}
     assert {plant.__module__ for _, plant in PLANTED} == {module.__name__ for module in PLANTED_IN}
 

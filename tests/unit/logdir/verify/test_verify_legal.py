@@ -1,4 +1,4 @@
-"""verify: what may rightly differ from the log is not told, and damage does not hide what is behind it."""
+"""verify: legal differences from the log are not reported, and damage does not hide later findings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def directory(tmp_path: Path) -> LogDirectory:
     return LogDirectory(tmp_path / "data")
 
 
-# What may rightly differ
+# Legal differences
 
 
 def test_deleted_beginnings_are_remembered_by_snapshots_only(directory: LogDirectory) -> None:
@@ -41,7 +41,7 @@ def _log_start(directory: LogDirectory, offset: int) -> None:
 
 
 def test_a_broker_that_restarts_forgets_what_is_below_the_log_start(directory: LogDirectory) -> None:
-    """Of a transaction that is wholly below, only the marker is left, and no index entry."""
+    """The snapshot of a transaction below the log start has only its marker, and there is no index entry."""
     directory.write()
     _log_start(directory, 8)
     directory.file(8, "txnindex").unlink()
@@ -51,7 +51,7 @@ def test_a_broker_that_restarts_forgets_what_is_below_the_log_start(directory: L
 
 
 def test_a_log_start_inside_a_transaction(directory: LogDirectory) -> None:
-    """After the restart it begins with the first batch that is left."""
+    """The transaction begins with the first remaining batch after the restart."""
     directory.segments[0][-1:] = [transactional(6, 7, 2, 1), transactional(7, 7, 3, 1)]
     directory.write()
     _log_start(directory, 7)
@@ -68,7 +68,7 @@ def emptied(base_offset: int, producer_id: int, sequence: int) -> bytes:
 
 
 def test_a_cleaned_log(directory: LogDirectory) -> None:
-    """Offsets are missing, batches are empty, and a marker has outlived its data and its index entry."""
+    """Offsets are missing, batches are empty, and a marker is left without its data and its index entry."""
     whole = LogDirectory(directory.root.parent / "whole").write()
     directory.segments[0] = [emptied(0, 7, 0), abort(5, 8), transactional(6, 7, 2)]
     directory.write()
@@ -79,7 +79,7 @@ def test_a_cleaned_log(directory: LogDirectory) -> None:
 
 
 def test_a_cleaned_log_still_has_its_newest_state(directory: LogDirectory) -> None:
-    """Behind what was cleaned nothing may differ."""
+    """Above the cleaned part no difference is legal."""
     directory.segments[0] = [abort(5, 8), transactional(6, 7, 2)]
     directory.write()
     wrong = [(*row[:6], row[6] - 1, row[7]) for row in AT_END]
@@ -92,14 +92,14 @@ def test_a_cleaned_log_still_has_its_newest_state(directory: LogDirectory) -> No
 
 
 def test_a_missing_epoch_of_the_coordinator_in_a_snapshot(directory: LogDirectory) -> None:
-    """A producer that was forgotten and came back without a marker."""
+    """A producer expired, and returned without a marker."""
     directory.write()
     forgetful = [(*row[:2], -1, *row[3:]) for row in AT_END]
     directory.file(15, "snapshot").write_bytes(write_snapshot(forgetful))
     assert found(directory) == []
 
 
-# Behind the log start (8) producer 7 has only its abort marker at 10, 8 is open from 13 on, 9 has 8 and 9.
+# Above the log start (8) producer 7 has only its abort marker at 10, 8 is open from 13 on, 9 has 8 and 9.
 MARKER_ONLY, OPEN, IDLE = (list(row) for row in AT_END)
 
 
@@ -134,7 +134,7 @@ def changed(row: list[int], **fields: int) -> tuple[int, ...]:
 def test_snapshots_of_a_log_without_its_beginning(
     directory: LogDirectory, row: tuple[int, ...], told: bool
 ) -> None:
-    """Only what is behind the log start can be held against them."""
+    """Snapshots are compared only with the log above the log start."""
     directory.write()
     for path in directory.partition.glob(f"{FIRST}.*"):
         path.unlink()
@@ -189,7 +189,7 @@ def test_a_directory_of_the_zookeeper_time_has_no_topic_ids(directory: LogDirect
     assert found(directory) == []
 
 
-# Damage, and what is behind it
+# Damage, and later findings
 
 
 def test_batches_behind_damage_are_found_by_the_index(directory: LogDirectory) -> None:
@@ -206,7 +206,7 @@ def test_batches_behind_damage_are_found_by_the_index(directory: LogDirectory) -
 def test_a_misplaced_batch_at_the_end_of_a_window(
     directory: LogDirectory, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The batch is to blame whose offset is wrong, not those that come after it."""
+    """The batch with the wrong offset is reported, not the batches after it."""
     directory.segments = {0: [data(0), data(2), data(4), data(6)]}
     directory.write()
     at = directory.position(0, number)
@@ -214,7 +214,7 @@ def test_a_misplaced_batch_at_the_end_of_a_window(
     for window_batches in (1, 2, 3):
         monkeypatch.setattr(LocalFileSystem, "window_bytes", len(data(0)) * window_batches + 5)
         report = verify(LogDir(str(directory.root), io="pread"))
-        misplaced = [each.position for each in report.findings if each.code == "misplaced-batch"]
+        misplaced = [finding.position for finding in report.findings if finding.code == "misplaced-batch"]
         assert misplaced == [at]
 
 
@@ -269,7 +269,7 @@ def test_an_index_full_of_garbage_is_one_finding(directory: LogDirectory) -> Non
 def test_an_index_with_more_entries_than_the_log_has_room_for_batches(
     directory: LogDirectory, kind: str, entry: str
 ) -> None:
-    """The entries themselves are in order and in range, so only their number shows that they are wrong."""
+    """The entries themselves are in order and in range, so only their number is wrong."""
     directory.segments = {0: [idempotent(0, 7, 0), idempotent(400, 7, 2)]}
     directory.write()
     count = directory.file(0, "log").stat().st_size // 26 + 2

@@ -1,4 +1,4 @@
-"""verify: what is sound has no findings, what may rightly differ is not told, and what each option does."""
+"""verify: a valid directory has no findings, legal differences are not reported, and each option works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from txnkafka.logdir.verify.report import LEVELS, verify
 ROOT = Path(__file__).resolve().parents[4]
 DOCUMENTED = re.findall(r"^\| `([a-z-]+)`", (ROOT / "docs" / "findings.md").read_text(encoding="utf-8"), re.M)
 ELSEWHERE = {"bad-checkpoint", "bad-quorum-state", "coordinator-log-damaged"}
-# Kafka's own words and names of options that look like codes
+# Kafka's own terms, and options that look like codes
 NOT_CODES = {
     "high-watermark",
     "leader-epoch-checkpoint",
@@ -63,7 +63,7 @@ def test_the_docs_have_every_code_and_no_other() -> None:
     used = {word for word in words_of_the_sources() if word.split("-")[0] in first_words and "_" not in word}
     assert used - NOT_CODES - set(DOCUMENTED) == set(), "codes without documentation"
     said = {word.replace("_", "-") for word in words_of_the_sources()}
-    assert set(DOCUMENTED) - said == set(), "documentation of codes that nobody uses"
+    assert set(DOCUMENTED) - said == set(), "documentation of unused codes"
 
 
 def test_the_docs_have_the_usual_severities() -> None:
@@ -74,7 +74,7 @@ def test_the_docs_have_the_usual_severities() -> None:
     assert [code for code, (usual, _) in CODES.items() if usual not in severities[code].split(", ")] == []
 
 
-# What is sound
+# Valid directories
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])
@@ -88,7 +88,7 @@ def test_a_sound_directory(directory: LogDirectory, clean: bool, level: str, io:
 
 
 def test_only_one_segment_of_a_partition(directory: LogDirectory) -> None:
-    """Its files are checked; what came before is not known, and is not missed."""
+    """The files of the segment are checked; the log before it is unknown, and not reported as missing."""
     directory.write()
     assert verify(LogDir(str(directory.file(8)))) == (1, 1, 4, 6, [])
 
@@ -107,7 +107,7 @@ def test_magic_0_and_1_are_counted_by_their_entries(directory: LogDirectory) -> 
 
 
 def test_a_directory_that_a_broker_writes(directory: LogDirectory) -> None:
-    """What is written after the segments were listed is nothing to tell of."""
+    """Files that are written after the segments were listed are not reported."""
     directory.write(clean=False)
     directory.file(20, "snapshot").write_bytes(write_snapshot([]))
     with directory.file(8).open("ab") as log:
@@ -158,7 +158,7 @@ def test_notes_alone_are_sound(directory: LogDirectory) -> None:
     assert report.is_sound
 
 
-def test_findings_and_progress_are_told_at_once(directory: LogDirectory) -> None:
+def test_findings_and_progress_are_reported_at_once(directory: LogDirectory) -> None:
     directory.write().patch(directory.file(0), 70, b"\xff")
     seen: list[str] = []
     checked: list[tuple[str, int]] = []
@@ -190,12 +190,12 @@ def test_directories_of_two_nodes(tmp_path: Path) -> None:
     ]
 
 
-def test_a_topic_id_where_nobody_knows_which_is_right(directory: LogDirectory) -> None:
+def test_topic_ids_of_which_none_is_known_to_be_right(directory: LogDirectory) -> None:
     directory.write()
     other = directory.root / "t-1"
     other.mkdir()
     (other / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAEAAAAAAAAAAg")
-    assert [Path(each.file).parent.name for each in found(directory)] == ["t-0", "t-1"]
+    assert [Path(finding.file).parent.name for finding in found(directory)] == ["t-0", "t-1"]
 
 
 def test_only_the_chosen_partitions(directory: LogDirectory) -> None:
@@ -221,12 +221,12 @@ def test_the_largest_offset_of_a_segment(directory: LogDirectory, last: int, tol
     assert ("offset-overflow" in {each.code for each in found(directory)}) is told
 
 
-def test_without_a_readable_version_nobody_expects_a_topic_id(directory: LogDirectory) -> None:
+def test_without_a_readable_version_no_topic_id_is_expected(directory: LogDirectory) -> None:
     directory.write()
     (directory.partition / "partition.metadata").unlink()
-    codes = {each.code for each in found(directory)}
+    codes = {finding.code for finding in found(directory)}
     (directory.root / "meta.properties").write_bytes(b"version=x\n")
-    damaged = {each.code for each in found(directory)}
+    damaged = {finding.code for finding in found(directory)}
     assert "missing-partition-metadata" in codes
     assert "missing-partition-metadata" not in damaged
     assert damaged - codes == {"bad-meta-properties"}

@@ -1,4 +1,5 @@
-"""A compacted log for tests: written by producers, cleaned, read as a consumer reads it, opened again."""
+"""A compacted log for tests: producers append to it, it is cleaned, read as by a consumer, and opened
+again."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ ABORT, COMMIT, EMPTY = "abort", "commit", "empty"
 
 
 class Row(NamedTuple):
-    """A batch: where it begins, whose it is, and its keys, or what it is."""
+    """A batch: its base offset, its producer, and its keys or its kind."""
 
     offset: int
     producer_id: int
@@ -43,7 +44,7 @@ class Row(NamedTuple):
 
 
 class CompactedLog:
-    """``log`` is open. Everything is flushed before it is cleaned."""
+    """An open log, ``log``. Everything is flushed before it is cleaned."""
 
     def __init__(self, files: DataFiles | None = None, **config: object) -> None:
         self.files = files or MemoryFiles()
@@ -69,7 +70,8 @@ class CompactedLog:
         epoch: int = 0,
         codec: str = "none",
     ) -> int:
-        """A batch of a transaction, of an idempotent producer (from 100 on) or of nobody (-1); its offset."""
+        """Append a batch of a transaction, of an idempotent producer (ids from 100 on) or without a producer
+        (-1); return its offset."""
         sequence = self._sequences.get((producer_id, epoch), 0)
         self._sequences[producer_id, epoch] = sequence + len(records)
         batch = build_batch(
@@ -83,7 +85,7 @@ class CompactedLog:
         return self.log.append(batch, now_ms=self.now).first_offset
 
     def end(self, producer_id: int, *, commit: bool, epoch: int = 0, version: int = 0) -> int:
-        """A marker; its offset."""
+        """Append a marker; return its offset."""
         marker = end_txn_marker(
             base_offset=0, timestamp=self.now, producer_id=producer_id, producer_epoch=epoch,
             coordinator_epoch=1, commit=commit,
@@ -93,21 +95,21 @@ class CompactedLog:
         ).first_offset
 
     def commit(self, producer_id: int, *records: tuple[bytes, bytes | None]) -> None:
-        """A whole transaction."""
+        """Append a committed transaction."""
         self.data(producer_id, *records)
         self.end(producer_id, commit=True)
 
     def abort(self, producer_id: int, *records: tuple[bytes, bytes | None]) -> None:
-        """A whole transaction."""
+        """Append an aborted transaction."""
         self.data(producer_id, *records)
         self.end(producer_id, commit=False)
 
     def roll(self) -> None:
-        """A new segment."""
+        """Roll the log."""
         self.log.roll(self.now)
 
     def put(self, *batches: bytes) -> None:
-        """Batches that nobody may append, as another cleaner or an old broker has left them."""
+        """Write batches that no append accepts, as left by another cleaner or an old broker."""
         for batch in batches:
             (header,) = scan_log(batch)[0]
             assert header.last_offset >= self.log.log_end_offset
@@ -120,14 +122,15 @@ class CompactedLog:
     # Cleaning
 
     def clean(self, *, dirty_from: int = 0, after_ms: int = 0, memory: int = 1 << 20) -> CleanStats:
-        """A pass over all that is closed, ``after_ms`` later."""
+        """Clean all closed segments, ``after_ms`` later."""
         self.now += after_ms
         self.log.flush()
         config = CleanerConfig(dedupe_buffer_size=memory)
         return clean(self.log, now_ms=self.now, dirty_from=dirty_from, config=config)
 
     def reopen(self, *, clean: bool = True, snapshots: bool = True) -> None:
-        """Stop and start, or be killed (everything is on the disk) and start without what was derived."""
+        """Close the log, or flush it and do not close it, then open it again, optionally without
+        snapshots."""
         end = self.log.log_end_offset
         if clean:
             self.log.close()
@@ -140,14 +143,14 @@ class CompactedLog:
                     self.files.remove(self.files.join(DIRECTORY, entry.name))
         self.log = self._opened(Start(clean, end if clean else 0, self.log.log_start_offset))
 
-    # Looking
+    # Reading
 
     def content(self) -> bytes:
-        """All segments, one behind the other."""
-        return b"".join(bytes(each.read(0, each.size)) for each in self.log.segments)
+        """Return the bytes of all segments, concatenated."""
+        return b"".join(bytes(segment.read(0, segment.size)) for segment in self.log.segments)
 
     def rows(self) -> list[Row]:
-        """What every batch is."""
+        """Describe every batch."""
         data = self.content()
         rows = []
         for header in scan_log(data)[0]:
@@ -163,7 +166,7 @@ class CompactedLog:
         return rows
 
     def records(self) -> list[tuple[int, bytes | None, bytes | None]]:
-        """What a consumer of committed data gets: offsets, keys and values."""
+        """Return what a read_committed consumer gets: offsets, keys and values."""
         self.log.flush()
         found = []
         offset = self.log.log_start_offset
@@ -181,7 +184,7 @@ class CompactedLog:
         return found
 
     def view(self) -> dict[bytes, bytes]:
-        """The last committed value of each key."""
+        """Return the last committed value of each key."""
         view: dict[bytes, bytes] = {}
         for _, key, value in self.records():
             if key is not None and value is not None:
@@ -191,19 +194,19 @@ class CompactedLog:
         return view
 
     def producers(self) -> list[tuple[int, ...]]:
-        """What the log knows of each producer: epoch, last sequence, last data, open transaction."""
+        """Return the state of each producer: epoch, last sequence, last data, open transaction."""
         return sorted(
             (
-                each.producer_id, each.producer_epoch, each.last_sequence, each.last_offset,
-                each.current_txn_first_offset,
+                entry.producer_id, entry.producer_epoch, entry.last_sequence, entry.last_offset,
+                entry.current_txn_first_offset,
             )
-            for each in self.log.producers.entries()
+            for entry in self.log.producers.entries()
         )  # fmt: skip
 
     def aborted(self) -> list[IndexEntry]:
-        """All entries of all transaction indexes."""
+        """Return the entries of all transaction indexes."""
         return [entry for each in self.log.segments for entry in transactions_of(self.log, each).entries]
 
     def names(self, *suffixes: str) -> list[str]:
-        """Files with one of the suffixes."""
-        return sorted(each.name for each in self.files.list(DIRECTORY) if each.name.endswith(suffixes))
+        """Return the files with one of the suffixes."""
+        return sorted(entry.name for entry in self.files.list(DIRECTORY) if entry.name.endswith(suffixes))

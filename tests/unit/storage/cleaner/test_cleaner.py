@@ -1,4 +1,4 @@
-"""What compaction leaves of a log, case by case; the cases are those of Kafka's LogCleanerTest, and more."""
+"""What compaction leaves of a log, case by case: the cases of Kafka's LogCleanerTest, and more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def whats(log: CompactedLog) -> list[str]:
 
 
 def followed(log: CompactedLog, *producer_ids: int) -> None:
-    """The producers write elsewhere, behind what is cleaned: nothing is kept for their sake."""
+    """Append later batches of these producers above the cleaned part, so that no batch is kept for their
+    state."""
     log.roll()
     for producer_id in producer_ids:
         log.commit(producer_id, (b"elsewhere", b"%d" % producer_id))
@@ -75,7 +76,8 @@ def test_a_marker_stays_beside_an_empty_batch_of_its_transaction(commit: bool) -
 
 
 def test_keys_of_markers_are_no_keys_of_records() -> None:
-    """KAFKA-14055: the keys of COMMIT and ABORT markers, written by users, before and behind them."""
+    """KAFKA-14055: records of users have the keys of COMMIT and ABORT markers, before and after the
+    markers."""
     commit_key, abort_key = bytes([0, 0, 0, 1]), bytes(4)
     log = CompactedLog()
     log.data(-1, (commit_key, b"before"), (abort_key, b"before"))
@@ -101,15 +103,15 @@ def test_a_marker_replaces_no_record_of_its_key(key: bytes) -> None:
 
 
 def test_a_pass_that_keeps_nothing_makes_progress() -> None:
-    """KAFKA-6854: all of it was aborted."""
+    """KAFKA-6854: all data of the pass was aborted."""
     log = CompactedLog()
     log.abort(1, A)
     log.roll()
     assert log.clean().end_offset == 2
 
 
-def test_an_empty_control_batch_goes() -> None:
-    """Kafka's cleaner leaves such batches."""
+def test_an_empty_control_batch_is_removed() -> None:
+    """Kafka's cleaner leaves such batches in the log."""
     log = CompactedLog()
     log.data(-1, A)
     marker = {"producer_id": 5, "producer_epoch": 0, "transactional": True, "control": True}
@@ -122,7 +124,7 @@ def test_an_empty_control_batch_goes() -> None:
 
 @pytest.mark.parametrize("segment_bytes", [1 << 20, 300])
 def test_a_transaction_over_many_segments(segment_bytes: int) -> None:
-    """KAFKA-8351: in one group of segments, or in a group for each."""
+    """KAFKA-8351: the segments are cleaned in one group, or in one group each."""
     log = CompactedLog(segment_bytes=segment_bytes)
     for number in range(4):
         log.data(1, (b"kept-%d" % number, b"x" * 150))
@@ -159,7 +161,7 @@ def test_an_abort_marker_needs_two_passes_and_the_retention() -> None:
 
 @pytest.mark.parametrize("snapshots", [True, False])
 def test_the_last_sequence_of_a_producer_stays_known(snapshots: bool) -> None:
-    """KAFKA-5490: by an empty batch, so that a retry is a duplicate after everything was opened again."""
+    """KAFKA-5490: an empty batch keeps it, so that a retry after a restart is a duplicate."""
     log = CompactedLog()
     log.data(100, A, B)
     log.data(-1, (b"a", b"2"), (b"b", b"2"))
@@ -203,11 +205,11 @@ def test_an_empty_batch_goes_when_its_producer_needs_it_no_more(reason: str) -> 
 
 
 def test_a_marker_that_alone_knows_an_epoch_stays_a_marker() -> None:
-    """Kafka makes it an empty control batch, which a replay passes over: the old epoch could write again."""
+    """Kafka turns it into an empty control batch, which a replay ignores: the old epoch could write again."""
     log = CompactedLog()
     log.commit(1, A)
     log.data(1, (b"a", b"2"), epoch=0)
-    log.end(1, commit=True, epoch=1, version=2)  # a coordinator fences, or transaction version 2 ends one
+    log.end(1, commit=True, epoch=1, version=2)  # a coordinator fences, or ends a transaction with version 2
     log.data(-1, (b"a", b"3"), B)
     log.roll()
     before = log.producers()
@@ -230,7 +232,7 @@ def test_batches_that_are_empty_go_and_offsets_stay() -> None:
 
 
 def test_the_last_batch_of_a_pass_stays_empty() -> None:
-    """KAFKA-17076: the log must not end earlier after it."""
+    """KAFKA-17076: cleaning must not lower the log end."""
     log = CompactedLog()
     log.data(-1, A)
     log.abort(1, B)
@@ -246,7 +248,8 @@ def test_the_last_batch_of_a_pass_stays_empty() -> None:
 
 
 def test_every_segment_ends_with_a_batch() -> None:
-    """Also where nothing is left of it: a segment that is missing looks like nothing else."""
+    """A segment that becomes empty keeps a batch, too: otherwise recovery could not tell it from a lost
+    one."""
     log = CompactedLog(segment_bytes=300)
     for number in range(3):
         log.abort(1, (b"%d" % number, b"x" * 130))
@@ -262,7 +265,7 @@ def test_every_segment_ends_with_a_batch() -> None:
 
 
 def test_what_is_not_decided_is_not_touched() -> None:
-    """Nothing from the segment on in which the last stable offset lies."""
+    """The segment that contains the last stable offset and all later ones stay as they are."""
     log = CompactedLog()
     log.data(-1, A)
     log.roll()
@@ -307,7 +310,7 @@ def test_a_tombstone_gets_a_horizon_and_goes_behind_it(codec: str) -> None:
     assert log.records() == [(1, b"b", b"1"), (3, b"c", b"1")]
 
 
-def test_times_are_what_they_were_behind_a_horizon() -> None:
+def test_timestamps_do_not_change_with_a_delete_horizon() -> None:
     log = CompactedLog()
     log.now += 5
     log.data(-1, (b"a", None), B)
@@ -336,7 +339,7 @@ def test_segments_become_one_with_one_transaction_index() -> None:
 
 
 def test_memory_bounds_a_pass() -> None:
-    """Two keys fit; what lies behind the last is not looked at, and the next pass begins there."""
+    """Two keys fit into the memory; the pass ends at the next key, and the next pass begins there."""
     log = CompactedLog()
     for key in (b"a", b"a", b"b", b"c", b"c"):
         log.data(-1, (key, b"x"))

@@ -1,4 +1,4 @@
-"""Logs that are not as they should be, or not as they are today: what compaction makes of them."""
+"""Compaction of logs that are damaged or have an old format."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LATER = 1000  # delete.retention.ms
 
 
 def followed(log: CompactedLog) -> None:
-    """The producer writes elsewhere, behind what is cleaned."""
+    """Append later batches of the producer above the cleaned part."""
     log.roll()
     log.commit(1, (b"elsewhere", b"1"))
 
 
-def test_records_without_keys_go() -> None:
+def test_records_without_keys_are_removed() -> None:
     log = CompactedLog(cleanup_policy="delete")
     log.data(-1, (None, b"x"), A)
     log.roll()
@@ -26,8 +26,9 @@ def test_records_without_keys_go() -> None:
     assert log.records() == [(1, b"a", b"1")]
 
 
-def test_an_index_that_lies_costs_nothing() -> None:
-    """Without its .txnindex Kafka takes aborted data for committed, and removes what it replaces."""
+def test_a_wrong_index_loses_no_record() -> None:
+    """With a missing .txnindex Kafka takes aborted data for committed, and deletes the records that it
+    replaces."""
     log = CompactedLog()
     log.data(-1, A)
     log.abort(1, (b"a", b"bad"))
@@ -44,7 +45,7 @@ def test_an_index_that_lies_costs_nothing() -> None:
 
 
 def test_a_marker_with_a_horizon_needs_no_entry_after_a_restart() -> None:
-    """A snapshot may still know its transaction as open."""
+    """A snapshot may still contain its transaction as open."""
     log = CompactedLog(segment_bytes=300)
     log.data(1, A)
     log.data(-1, B, (b"filler", b"x" * 90))
@@ -80,8 +81,8 @@ def test_legacy_batches_become_magic_2() -> None:
     assert [key for _, key, _ in log.records()] == [b"a", b"d"]
 
 
-def test_a_damaged_batch_is_not_made_whole() -> None:
-    """A batch that is written anew has a CRC that holds: nothing is taken whose own does not."""
+def test_a_damaged_batch_is_not_rewritten() -> None:
+    """A rewritten batch gets a valid CRC, so a batch with a wrong CRC must not be rewritten."""
     log = CompactedLog()
     log.data(-1, A, B)
     log.data(-1, A)
@@ -108,7 +109,7 @@ def test_nothing_dirty_is_nothing_to_do() -> None:
 
 
 def test_the_time_of_a_file_is_kept() -> None:
-    """By it, records without timestamps age."""
+    """Records without timestamps age by the modification time of the file."""
     log = CompactedLog()
     log.data(-1, A)
     log.roll()
@@ -121,7 +122,8 @@ def test_the_time_of_a_file_is_kept() -> None:
 
 
 def test_a_record_offset_outside_its_batch_hides_no_other_record() -> None:
-    """A foreign record with offset 58 in a batch of offsets 1 and 2 would make the map skip offset 3."""
+    """A foreign record with offset 58 in a batch of offsets 1 and 2 would make the offset map skip offset
+    3."""
     log = CompactedLog()
     log.data(-1, A)
     wrong = Batch(

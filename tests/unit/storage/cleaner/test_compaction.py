@@ -1,4 +1,4 @@
-"""Which log is compacted next, up to where, and into how many segments."""
+"""Which log is compacted next, up to which offset, and into how many segments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def opened(files: MemoryFiles, **configs: str) -> LogManager:
 
 
 def fill(log: PartitionLog, batches: int, key: bytes = b"key", timestamp: int = NOW) -> None:
-    """Batches of a segment that is closed behind them."""
+    """Append batches and roll the segment."""
     for _ in range(batches):
         log.append(encode_batch([(key, b"x" * 100, timestamp)]), now_ms=NOW)
     log.roll(NOW)
@@ -138,14 +138,14 @@ def test_offsets_of_a_group_fit_into_its_index() -> None:
 
 
 def use(log: PartitionLog, files: DataFiles) -> None:
-    """Let an open log and its segments work on other files."""
+    """Switch an open log and its segments to other files."""
     log.files = files
     for segment in log.segments:
         segment.files.data_files = files
 
 
 def test_a_disk_that_is_full_changes_nothing() -> None:
-    """Nor one that cannot be read: the log goes on, and nothing lies about."""
+    """A read error changes nothing either: the log continues to work, and no file is left over."""
     log = CompactedLog()
     log.abort(1, (b"a", b"1"))
     log.data(-1, (b"a", b"2"))

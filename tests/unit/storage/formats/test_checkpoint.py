@@ -160,7 +160,9 @@ def test_damage_raises_nothing_else(
 
 @given(st.text("a0 1\n\r", max_size=40))
 def test_lines_are_counted_as_java_counts_them(text: str) -> None:
-    """An end of a line is \\n, \\r, or both, and the last line needs none."""
+    """A line ends with
+    , \r, or both; the last line needs no end.
+    """
     there = len(text.encode().splitlines())
     with pytest.raises(CorruptFileError, match=f"says 99 entries but has {there}"):
         parse_offset_checkpoint(b"0\n99\n" + text.encode())

@@ -1,4 +1,4 @@
-"""The sparse indexes against a plain list of entries."""
+"""The sparse indexes, compared with a plain list of entries."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_lookup_in_a_full_index_reads_only_what_it_needs() -> None:
 
 
 def test_every_problem_is_named_and_nothing_else() -> None:
-    """The first entry lies at the first offset that it may have, the last one at the last position."""
+    """The first entry has the lowest valid offset, the last one the highest valid position."""
     index = OffsetIndex(offset_file([(0, 0), (9, 1544), (9, 1544)]), BASE)
     assert index.problems(1545, end_offset=BASE + 10) == [
         (2, f"offset {BASE + 9} follows {BASE + 9}"),

@@ -1,4 +1,4 @@
-"""Names of directories and files, by the rules of Kafka's loader."""
+"""Names of directories and files, parsed by the rules of Kafka's loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a crash has left half done, by names alone."""
+"""Files that a crash left half done, classified by name alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from txnkafka.storage.formats.layout import SegmentFile
 from txnkafka.storage.formats.leftovers import leftovers, replaced_offsets
 
 
-def test_what_is_useless_and_what_takes_its_place() -> None:
+def test_useless_files_and_swaps() -> None:
     current = SegmentFile(0, "log", "")
     deleted, cleaned = SegmentFile(0, "log", ".deleted"), SegmentFile(8, "log", ".cleaned")
     below, at = SegmentFile(4, "log", ".swap"), SegmentFile(8, "index", ".swap")

@@ -1,4 +1,4 @@
-"""The rule for where a log ends, as a broker has it and as an owner does."""
+"""The rules for where a log ends: a broker's, and an owner's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZE = len(batch(0))
 
 
 def log(*, magic_of: int | None = None, crc_of: int | None = None) -> bytes:
-    """Four batches of two records, of which one has another magic, and one another CRC."""
+    """Encode four batches of two records; one can get another magic, and one a wrong CRC."""
     data = bytearray(b"".join(batch(2 * number) for number in range(4)))
     if magic_of is not None:
         data[magic_of * SIZE + 16] = 7
@@ -47,7 +47,7 @@ def test_a_log_may_end_from_the_segment_of_the_recovery_point_on(
         (None, 2, OWNER, 2),
         (None, 2, BROKER, 2),
         (1, 2, OWNER, 1),
-        (1, 2, BROKER, 2),  # a broker takes any magic above 2 for 2
+        (1, 2, BROKER, 2),  # a broker reads any magic above 2 as 2
         (1, None, BROKER, 4),
     ],
 )
@@ -79,7 +79,7 @@ def test_what_ends_a_log(stop: str, is_last: bool, broker: bool, owner: bool) ->
     ("offsets", "limit", "broker", "owner"),
     [
         ([0, 2, 4], 6, (3, 6), (3, 6)),
-        ([0, 2, 2], 6, (3, 4), (3, 4)),  # a batch that is there twice is no damage
+        ([0, 2, 2], 6, (3, 4), (3, 4)),  # a repeated batch is no damage
         ([0, 66, 4, 6], 8, (4, 8), (1, 2)),
         ([0, 2, 4], 5, (3, 4), (2, 4)),
         ([], 5, (0, 0), (0, 0)),

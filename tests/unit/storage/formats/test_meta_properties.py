@@ -1,4 +1,4 @@
-"""meta.properties of all versions, in everything that Java's properties allow."""
+"""meta.properties in all versions, with everything that Java's properties format allows."""
 
 from __future__ import annotations
 
@@ -71,6 +71,6 @@ def test_many_continued_lines_take_no_quadratic_time() -> None:
     "line", [b"a" + b" " * 100_000 + b"\\u", b"a" * 100_000 + b"\\u", b"\\:" * 50_000 + b"\\u"]
 )
 def test_a_bad_escape_at_the_end_takes_no_quadratic_time(line: bytes) -> None:
-    """Tried in every division into key, separator and value, this would not end."""
+    """Testing every division into key, separator and value would not finish."""
     with pytest.raises(CorruptFileError, match="line 2: cannot read"):
         parse_meta_properties(b"version=1\n" + line)

@@ -1,4 +1,4 @@
-"""Which batch is to blame when offsets go back."""
+"""Which batch is damaged when offsets are out of order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from txnkafka.storage.formats.order import misplaced_batches, repeated_batches
     [
         ([0, 2, 4], 0, []),
         ([0, 2, 10, 12], 0, []),  # a gap is legal
-        ([0, 66, 4, 6], 0, [1]),  # one jumped ahead
+        ([0, 66, 4, 6], 0, [1]),  # the second is too high
         ([64, 2, 4], 0, [0]),
-        ([0, 2, 4, 0], 0, [3]),  # one fell back
+        ([0, 2, 4, 0], 0, [3]),  # the last is too low
         ([0, 2, 4, 1, 6], 0, [3]),
         ([0, 2, 2, 4], 0, []),  # an exact repetition
-        ([0, 2], 5, [0, 1]),  # below what came before
-        ([0, 66, 130, 6, 8], 0, [3, 4]),  # two in a row speak for each other
+        ([0, 2], 5, [0, 1]),  # below the segments before
+        ([0, 66, 130, 6, 8], 0, [3, 4]),  # two in a row confirm each other
     ],
 )
 def test_the_batch_whose_removal_restores_the_order(

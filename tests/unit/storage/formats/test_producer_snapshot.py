@@ -1,4 +1,4 @@
-"""Producer snapshots: the specification's example, what is refused, and that no damage passes."""
+"""Producer snapshots: the specification's example, refused files, and that all damage is detected."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ def test_random_content_with_a_right_checksum(content: bytes, version: int, coun
         ([ENTRY._replace(offset_delta=-1)], 1, "producer 7 has values that no log gives"),
     ],
 )
-def test_wrong_though_the_checksum_holds(rows: list[ProducerStateEntry], version: int, text: str) -> None:
+def test_invalid_with_a_right_checksum(rows: list[ProducerStateEntry], version: int, text: str) -> None:
     with pytest.raises(CorruptFileError, match=text):
         parse_producer_snapshot(write_snapshot(rows, version))
 
 
 @pytest.mark.parametrize("count", [-1, 0, 2, 2**31 - 1, -(2**31)])
-def test_count_that_lies(count: int) -> None:
+def test_a_wrong_count(count: int) -> None:
     content = struct.pack(">i", count) + write_snapshot([ENTRY])[10:]
     with pytest.raises(CorruptFileError, match=f"^{count} producers do not fill 56 bytes"):
         parse_producer_snapshot(struct.pack(">hI", 1, crc32c(content)) + content)

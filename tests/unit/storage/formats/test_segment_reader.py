@@ -1,4 +1,4 @@
-"""Access to a segment: mapped and read give the same windows, whatever the sizes."""
+"""Access to a segment: mapped and unmapped reads give the same windows, whatever the sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aborted transactions of a segment, sound and damaged."""
+"""The transaction index of a segment, intact and damaged."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_what_was_written_is_read(shape: list[tuple[int, int, int]], odd: int, b
 
 @pytest.mark.parametrize("count", [1, 4095, 4096, 4097, 10_000])
 def test_entries_one_by_one_with_their_positions(count: int) -> None:
-    """In pieces; a bad entry is passed over, and those behind it stay where they are."""
+    """Read in parts; a bad entry is skipped, and the positions of later entries are correct."""
     entries = [(0, 7, 10 + i, 10 + i, 10) for i in range(count)]
     bad = min(count, 5000)
     data = bytearray(index_file(*entries) + index_file((0, -1, 0, 0, 0)))

@@ -1,4 +1,4 @@
-"""What a leader takes and what it refuses: each check with Kafka's error, and in Kafka's order."""
+"""Which batches a leader accepts: every check, with Kafka's error, in Kafka's order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fault = Callable[[bytearray], Any]
 
 
 def put(position: int, size: int, value: int) -> Fault:
-    """Write a number into a batch."""
+    """Return a fault that writes a number into a batch."""
 
     def change(batch: bytearray) -> None:
         batch[position : position + size] = (value % (1 << 8 * size)).to_bytes(size, "big")
@@ -37,7 +37,7 @@ def put(position: int, size: int, value: int) -> Fault:
 
 
 def sealed(batch: bytearray) -> bytearray:
-    """With the CRC that its bytes have."""
+    """Set the CRC of the batch to the one of its bytes."""
     batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
     return batch
 
@@ -48,12 +48,12 @@ def validate(batch: bytes | bytearray, origin: AppendOrigin = CLIENT, **configs:
 
 
 def stored(batch: IncomingBatch) -> bytes:
-    """What is written of it."""
+    """Return the bytes that are written to the log."""
     return b"".join(batch.parts())
 
 
 def refusal(batch: bytes | bytearray, origin: AppendOrigin = CLIENT, **configs: Any) -> int:
-    """Code of the error; the batch is left alone."""
+    """Return the error code of the refusal; the batch must stay unchanged."""
     content = bytearray(batch)
     with pytest.raises(KafkaError) as caught:
         validate(content, origin, **configs)
@@ -62,7 +62,7 @@ def refusal(batch: bytes | bytearray, origin: AppendOrigin = CLIENT, **configs: 
     return caught.value.code
 
 
-# In the order in which they are made: fault, does the CRC cover it, Kafka's error.
+# In the order of the checks: fault, whether the CRC is computed after it, Kafka's error.
 CHECKS: list[tuple[str, Fault, int]] = [
     ("cut off", lambda batch: batch.__delitem__(slice(-1, None)), 2),
     ("length below that of a header", put(8, 4, 48), 2),
@@ -100,7 +100,7 @@ def test_a_fault(number: int) -> None:
 
 @pytest.mark.parametrize("number", range(len(CHECKS) - 1), ids=[name for name, _, _ in CHECKS[:-1]])
 def test_the_first_of_two_faults_counts(number: int) -> None:
-    """Where both can be in one batch."""
+    """Tests each pair of faults that one batch can have."""
     for later in range(number + 1, len(CHECKS)):
         batch, configs = faulty(number, later)
         if CHECKS[number][0] == "last offset below the first" and CHECKS[later][0].startswith(
@@ -120,7 +120,7 @@ def test_bytes_behind_the_batch_and_old_formats_are_refused() -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(("position", "value"), [(0, 126), (0, 4), (3, 9), (4, 127)])
 def test_records_are_read_in_full(codec: str, position: int, value: int) -> None:
-    """Length, offset delta and length of the key of the first record."""
+    """Tests faults in the length, the offset delta and the key length of the first record."""
     batch = data(count=3)
     batch[61 + position] = value
     if codec != "none":
@@ -164,7 +164,7 @@ def test_a_batch_that_is_too_large_when_recompressed() -> None:
 
 
 def test_lv_127_log_append_time() -> None:
-    """The type bit and the largest timestamp; nothing else of the batch."""
+    """The log changes only the timestamp type bit and the largest timestamp of the batch."""
     for codec in CODECS:
         batch = build_batch(RECORDS, compression=codec)
         prepared = validate(batch, message_timestamp_type="LogAppendTime")
@@ -196,8 +196,9 @@ def test_lv_125_timestamps_too_old_or_too_new(timestamps: list[int], code: int) 
     assert validate(batch, **configs, message_timestamp_type="LogAppendTime").max_timestamp == NOW
 
 
-def test_a_batch_that_says_log_append_time_itself() -> None:
-    """Its timestamps count, and the bit goes; without timestamps it is refused."""
+def test_a_batch_that_arrives_with_log_append_time() -> None:
+    """The timestamps of such a batch are checked, and the bit is cleared; a batch without timestamps is
+    refused."""
     batch = data(timestamp=NOW - 5, log_append_time=NOW - 5)
     assert scan(stored(validate(batch)))[0].attributes & 8 == 0
     assert refusal(data(timestamp=-1, log_append_time=-1)) == 32
@@ -217,8 +218,9 @@ def test_lv_121_control_batches_come_from_coordinators() -> None:
     assert stored(validate(content, COORDINATOR, compression_type="zstd")) == content
 
 
-def test_what_is_wrong_with_old_headers_is_nobodys_business() -> None:
-    """Producer id without epoch, transactional without producer: the broker does not ask."""
+def test_contradictory_producer_fields_are_not_checked() -> None:
+    """A producer id without an epoch, a transactional batch without a producer id: Kafka's broker does not
+    check these either."""
     lonely = data()
     put(21, 2, 0x10)(lonely)
     assert validate(sealed(lonely)).attributes == 0x10
@@ -229,7 +231,8 @@ def test_what_is_wrong_with_old_headers_is_nobodys_business() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_record_that_is_refused_is_listed(codec: str) -> None:
-    """Up to a hundred, whatever is wrong with each; the error is that of the first check that fails."""
+    """Lists up to a hundred refused records of any kind; the raised error is that of the first failed
+    check."""
     times = [NOW, NOW - 2000, NOW, NOW + 900]
     batch = build_batch(
         [(None if number == 2 else b"key", b"", timestamp) for number, timestamp in enumerate(times)],

@@ -1,4 +1,5 @@
-"""Several batches in one call: one write a segment, one answer each, nothing where the write fails."""
+"""Several batches in one call: one write per segment, one answer per batch, no batch appended if the write
+fails."""
 
 from __future__ import annotations
 
@@ -46,15 +47,16 @@ def test_one_write_for_each_segment() -> None:
     assert plan.calls["write", ".log"] == 1
     found = append(log, *(data(7, 6 + 2 * number) for number in range(5)))
     assert offsets(found) == [6, 8, 10, 12, 14]
-    assert [(each.base_offset, each.size) for each in log.segments] == [
+    assert [(segment.base_offset, segment.size) for segment in log.segments] == [
         (0, 3 * SIZE), (6, 3 * SIZE), (12, 2 * SIZE),
     ]  # fmt: skip
-    # segments without a name yet: a write of each log, and one of each index of the segment between
+    # the segments have no final name yet: one write to each log, one to each index of the segment in the
+    # middle
     assert (plan.calls["write", ".log"], plan.calls["write", ".cleaned"]) == (1, 2 + 2)
 
 
 def test_where_transactions_begin_in_one_write() -> None:
-    """The position of the first unstable offset is that of its batch, behind a roll too."""
+    """The position of the first unstable offset is that of its batch, also after a roll."""
     log = opened(segment_bytes=4 * SIZE, transaction_partition_verification_enable=False)
     append(log, data(7, 0), data(8, 0, transactional=True), data(7, 2), data(9, 0, transactional=True))
     log.flush()
@@ -93,7 +95,7 @@ def test_a_refused_batch_does_not_take_the_others_with_it() -> None:
 
 
 def test_a_retry_of_what_a_snapshot_does_not_remember() -> None:
-    """What waits is written before the log is searched."""
+    """Batches of this call that are not written yet are written before the log is searched."""
     log = Log()
     for number in range(4):
         log.idempotent(7, 2 * number)
@@ -130,7 +132,8 @@ def test_transactions_and_markers_in_one_call() -> None:
 
 
 def batches(log: PartitionLog) -> list[AppendInfo | KafkaError]:
-    """Over two segments, with a new producer, a next batch, a duplicate and a transaction that aborts."""
+    """Append over two segments: a new producer, its next batch, a duplicate, and a transaction that
+    aborts."""
     guard = log.verification.maybe_start(log.producers, 9, 0, 0, supports_epoch_bump=False, now_ms=NOW)
     requests = [
         AppendRequest(data(8, 0)),
@@ -145,8 +148,8 @@ def batches(log: PartitionLog) -> list[AppendInfo | KafkaError]:
 
 @pytest.mark.parametrize(("segment_bytes", "calls"), [(100 * SIZE, 1), (5 * SIZE, 13)])
 def test_a_full_disk_takes_back_what_waited(segment_bytes: int, calls: int) -> None:
-    """Whatever call fails: a batch is in the log if and only if its answer says so, and the same batches can
-    be sent again."""
+    """For every call that can fail: a batch is in the log if and only if its answer says so, and the same
+    batches can be sent again."""
     for number in count(1):
         plan = FaultPlan(error=errno.ENOSPC, short=True)
         log = opened(FaultyFiles(MemoryFiles(), plan), segment_bytes=segment_bytes)
@@ -202,8 +205,8 @@ def test_an_interrupted_write_leaves_the_log_as_it_was(monkeypatch: pytest.Monke
     assert offsets(append(log, data(7, 2), data(8, 0))) == [2, 4]
 
 
-def test_an_interruption_behind_the_write_fences(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Part of what was written has no offsets."""
+def test_an_interruption_after_the_write_takes_the_log_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of the written batches has no offsets."""
     log = opened()
 
     def interrupted(*arguments: object) -> None:

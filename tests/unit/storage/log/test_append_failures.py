@@ -1,4 +1,4 @@
-"""Appends that fail: a full disk is survived, any other error is the last."""
+"""Appends that fail: the log survives a full disk; any other error takes it offline."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from txnkafka.errors import (
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
-BATCH = len(data())  # bytes of two records
+BATCH = len(data())  # size of a batch of two records
 
 
 def faulty(**plan: object) -> tuple[Log, FaultPlan]:
     fault_plan = FaultPlan()
     log = Log(opened(FaultyFiles(MemoryFiles(), fault_plan)))
     log.idempotent(7, 0)
-    fault_plan.__init__(**plan)  # from here on
+    fault_plan.__init__(**plan)  # counts from here on
     return log, fault_plan
 
 
 @pytest.mark.parametrize("short", [False, True])
 def test_a_full_disk_is_survived(short: bool) -> None:
-    """Nothing of the batch stays, and the same batch is taken when there is room again."""
+    """No byte of the batch stays, and the same batch is appended when there is space again."""
     log, plan = faulty(fails=1, call="write", error=errno.ENOSPC, short=short)
     with pytest.raises(KafkaStorageError, match="is full"):
         log.idempotent(7, 2)
@@ -50,7 +50,7 @@ def test_a_full_disk_from_which_nothing_can_be_taken_back_fences() -> None:
 
 @pytest.mark.parametrize("short", [False, True])
 def test_ul_47_the_first_io_error_fences_the_log(short: bool) -> None:
-    """KAFKA-10778: nothing is appended behind it, offsets are used once."""
+    """KAFKA-10778: no batch is appended after the failed one, so no offset is assigned twice."""
     log, plan = faulty(fails=1, call="write", short=short)
     with pytest.raises(KafkaStorageError):
         log.idempotent(7, 2)
@@ -65,7 +65,7 @@ def test_ul_47_the_first_io_error_fences_the_log(short: bool) -> None:
 
 
 def test_a_roll_that_fails_leaves_the_log_as_it_was() -> None:
-    """Whatever call fails because the disk is full, the next append may have it."""
+    """Whichever call fails for lack of space, the next append succeeds once there is space."""
     for number in range(1, 40):
         plan = FaultPlan()
         log = Log(opened(FaultyFiles(MemoryFiles(), plan), segment_bytes=BATCH))

@@ -1,4 +1,4 @@
-"""Logs that are cut at either end, and go on."""
+"""Logs that are truncated at the end or at the start, and appended to afterwards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def append(log: PartitionLog, *timestamps: int, size: int = 40) -> None:
 
 
 def test_the_largest_timestamp_is_found_again() -> None:
-    """It may lie behind the last entry of the time index: retention and the last entry need it."""
+    """The largest timestamp may be behind the last entry of the time index; retention and the last entry need
+    it."""
     log = opened(segment_bytes=10_000, index_interval_bytes=5000, retention_ms=1000)
     for timestamp in (NOW, NOW - 700, NOW - 9000, NOW - 9000):
         append(log, timestamp)
@@ -29,7 +30,7 @@ def test_the_largest_timestamp_is_found_again() -> None:
 
 
 def test_a_segment_that_is_cut_to_nothing_begins_now() -> None:
-    """Records without timestamps: the segment's age is that of the file."""
+    """The age of a segment without record timestamps is that of its file."""
     log = opened(segment_ms=1000)
     append(log, -1)
     truncate_to(log, 0, now_ms=NOW + 5000)
@@ -39,7 +40,7 @@ def test_a_segment_that_is_cut_to_nothing_begins_now() -> None:
 
 
 def test_what_expired_meanwhile_is_not_loaded_again() -> None:
-    """After a cut the producers come from a snapshot, which forgets those that were idle for too long."""
+    """A truncation loads the producers from a snapshot, without those that have expired."""
     log = opened(producer_id_expiration_ms=1000)
     fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
     log.append(encode_batch([(None, b"", NOW)], **fields), now_ms=NOW)
@@ -50,7 +51,7 @@ def test_what_expired_meanwhile_is_not_loaded_again() -> None:
 
 
 def test_a_cut_leaves_a_snapshot() -> None:
-    """As in Kafka: the state there need not be replayed again."""
+    """The state at the new log end need not be replayed again; Kafka does the same."""
     log = opened()
     for _ in range(3):
         append(log)
@@ -58,8 +59,8 @@ def test_a_cut_leaves_a_snapshot() -> None:
     assert log.snapshots.offsets == [1]
 
 
-def test_recovery_removes_the_snapshots_it_makes_anew() -> None:
-    """Those in front of what is checked stay; the others follow from the log."""
+def test_recovery_removes_the_snapshots_that_it_rebuilds() -> None:
+    """Snapshots below the first checked segment stay; recovery rebuilds the later ones from the log."""
     files = MemoryFiles()
     log = opened(files, segment_bytes=10_000)
     for _ in range(2):
@@ -73,8 +74,8 @@ def test_recovery_removes_the_snapshots_it_makes_anew() -> None:
 
 
 def test_a_cut_inside_a_batch_leaves_no_gap() -> None:
-    """Kafka goes on at the offset that was asked for. With a gap before the next segment, recovery could not
-    tell it from a segment whose end was lost, and would drop what was acknowledged behind it."""
+    """Kafka continues at the requested offset. A gap before the next segment looks to recovery like a segment
+    whose end was lost: it would drop the acknowledged batches after the gap."""
     files = MemoryFiles()
     log = opened(files, segment_bytes=400)
     for _ in range(2):
@@ -85,7 +86,7 @@ def test_a_cut_inside_a_batch_leaves_no_gap() -> None:
     append(log)
     log.flush()
     again = opened(files, Start(recovery_point=0), segment_bytes=400)
-    assert (again.log_end_offset, [each.base_offset for each in again.segments]) == (4, [0, 3])
+    assert (again.log_end_offset, [segment.base_offset for segment in again.segments]) == (4, [0, 3])
 
 
 def test_a_log_that_was_cut_inside_a_batch_opens_again() -> None:
@@ -100,7 +101,7 @@ def test_a_log_that_was_cut_inside_a_batch_opens_again() -> None:
 
 
 def test_a_cut_never_ends_below_the_log_start() -> None:
-    """But for one that begins there."""
+    """A truncation inside the batch that contains the log start ends the log at its start."""
     log = opened()
     append(log, NOW, NOW, NOW)
     log.flush()
@@ -110,7 +111,7 @@ def test_a_cut_never_ends_below_the_log_start() -> None:
 
 
 def test_a_segment_that_was_looked_up_and_became_active_keeps_its_index() -> None:
-    """Only closed segments give back their indexes when others were looked up since."""
+    """An index is dropped only from closed segments, when other segments were looked up since."""
     log = opened()
     for _ in range(60):
         append(log, size=1)

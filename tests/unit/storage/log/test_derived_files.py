@@ -1,4 +1,4 @@
-"""What recovery makes of derived files that are gone, empty, damaged or stale: what the log gives."""
+"""Recovery rebuilds derived files that are missing, empty, damaged or stale, exactly as the log implies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EPOCHS = "leader-epoch-checkpoint"
 
 
 def closed_log() -> PartitionLog:
-    """Several segments, with aborted transactions in two of them and an open one."""
+    """Return a closed log of several segments, two with aborted transactions, one with an open one."""
     log = opened(segment_bytes=250)
     for round_ in range(3):
         append(log, NOW + round_, producer_id=1, sequence=round_, transactional=True)
@@ -29,7 +29,8 @@ def closed_log() -> PartitionLog:
 
 
 def names(log: PartitionLog, ending: str) -> list[str]:
-    """The files of closed segments; those of the last one are made when it is closed."""
+    """Return the files of closed segments with this ending; those of the last segment are written when it is
+    closed."""
     last = f"{log.active.base_offset:020}"
     found = sorted(name for name in content(log.files) if name.endswith(ending))
     return [name for name in found if not name.startswith(last)]
@@ -56,8 +57,8 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("ending", [".index", ".timeindex", ".txnindex", ".snapshot"])
-def test_recovery_makes_them_anew(ending: str, damage: str) -> None:
-    """From the recovery point on nothing is believed but the log."""
+def test_recovery_rebuilds_them(ending: str, damage: str) -> None:
+    """Recovery trusts only the log from the recovery point on."""
     log = closed_log()
     before = content(log.files)
     found = [name for name in names(log, ending) if before[name]]
@@ -71,13 +72,13 @@ def test_recovery_makes_them_anew(ending: str, damage: str) -> None:
 
 
 @pytest.mark.parametrize("ending", [".index", ".timeindex", ".txnindex"])
-def test_what_is_gone_below_the_recovery_point_is_made_from_the_log(ending: str) -> None:
+def test_missing_files_below_the_recovery_point_are_rebuilt(ending: str) -> None:
     log = closed_log()
     before = content(log.files)
     found = [name for name in names(log, ending) if before[name]]
     for name in found:
         log.files.remove(f"{DIRECTORY}/{name}")
-        if ending == ".txnindex":  # nobody misses it alone, as in Kafka
+        if ending == ".txnindex":  # a missing .txnindex alone is not detected, as in Kafka
             log.files.remove(f"{DIRECTORY}/{name.removesuffix(ending)}.index")
     opened_again = again(log, Start(clean_shutdown=True, recovery_point=log.log_end_offset))
     opened_again.log.close()
@@ -89,7 +90,7 @@ def test_what_is_gone_below_the_recovery_point_is_made_from_the_log(ending: str)
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_epochs_that_the_checkpoint_lacks_are_taken_from_what_is_recovered(kept: int) -> None:
-    """A power cut may leave an older file."""
+    """An older version of the file may remain after a power cut."""
     log = opened(segment_bytes=250)
     for epoch in range(3):
         append(log, leader_epoch=epoch)
@@ -97,7 +98,7 @@ def test_epochs_that_the_checkpoint_lacks_are_taken_from_what_is_recovered(kept:
     log.flush()
     log.close()
     entries = log.epochs.entries
-    assert [each.epoch for each in entries] == [0, 1, 2]
+    assert [entry.epoch for entry in entries] == [0, 1, 2]
     lines = "".join(f"{each.epoch} {each.start_offset}\n" for each in entries[:kept])
     put(log, EPOCHS, f"0\n{kept}\n{lines}".encode())
     recovered = again(log, Start(clean_shutdown=False, recovery_point=0)).log

@@ -1,4 +1,5 @@
-"""The log file of a closed log cut at every byte: what is left of it is sound, whoever looks at it."""
+"""The log file of a closed log truncated at every byte: recovery keeps all whole batches, and verify finds
+nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ LOG = "00000000000000000000.log"
 
 
 def written(interval: int) -> PartitionLog:
-    """One segment: two transactions, one aborted, timestamps that grow, a later leader."""
+    """Return a log of one segment: two transactions, one of them aborted, increasing timestamps, a later
+    leader."""
     log = opened(segment_bytes=10_000, index_interval_bytes=interval)
     append(log, NOW, producer_id=1, transactional=True)
     append(log, NOW + 1, producer_id=2, transactional=True)

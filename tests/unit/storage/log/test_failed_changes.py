@@ -1,5 +1,5 @@
-"""A change of a data directory of which a call fails, and which is tried again: whatever is answered then is
-true after a power cut, too."""
+"""A change of a data directory fails at one call and is repeated: what the second try acknowledges survives a
+power cut."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def opened(files: DataFiles) -> LogManager:
 
 
 def filled(files: MemoryFiles, plan: FaultPlan) -> LogManager:
-    """Six records, one of them deleted; a cleaner was there; all checkpoints are written."""
+    """Return a directory with six records, two of them deleted, a cleaner offset, and all checkpoints
+    written."""
     directory = opened(FaultyFiles(files, plan))
     log = Log(directory.create(PARTITION, TOPIC_ID, now_ms=NOW))
     for epoch in range(6):

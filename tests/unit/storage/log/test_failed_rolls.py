@@ -1,4 +1,4 @@
-"""A roll of which a step fails: what was acknowledged stays, what was written is synced, no file is left."""
+"""A roll fails at one step: acknowledged records stay, written bytes are synced, no file is left over."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
 SMALL = {"segment_bytes": 300, "index_interval_bytes": 0}
-PREALLOCATION = 4  # of the truncations of a roll: behind those of both indexes and of the old segment
+PREALLOCATION = 4  # the truncations of a roll before it: those of both indexes and of the old segment
 
 
 def faulty(call: str, *, error: int = errno.ENOSPC, **config: object) -> tuple[MemoryFiles, FaultPlan, Log]:
-    """A log on files whose next call of that name can be let fail: ``plan.fails``."""
+    """Return a log whose files can fail the next calls of that name: set ``plan.fails``."""
     files, plan = MemoryFiles(), FaultPlan(error=error, call=call, short=True)
     log = Log(files=FaultyFiles(files, plan), **SMALL, **config)
     return files, plan, log
@@ -38,7 +38,7 @@ def names(files: MemoryFiles) -> list[str]:
 
 
 def on(files: MemoryFiles, log: Log) -> Log:
-    """What is on these files, opened after a crash."""
+    """Open the log from these files, as after a crash."""
     again = Log(log.log)
     again.log.files = files
     again.log.local.flushing.recovery_point = log.log.recovery_point
@@ -54,7 +54,7 @@ def offsets(log: Log) -> list[int]:
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 @pytest.mark.parametrize("ahead", [1, 2, 3, PREALLOCATION])
 def test_a_failed_preallocation_leaves_no_file(ahead: int, error: int) -> None:
-    """The log goes on in the segment before, and opening it again finds all that was acknowledged."""
+    """The log continues in the previous segment, and a reopened log has all acknowledged records."""
     files, plan, log = faulty("truncate", error=error, preallocate=True)
     log.plain()
     log.log.flush()
@@ -71,7 +71,7 @@ def test_a_failed_preallocation_leaves_no_file(ahead: int, error: int) -> None:
 
 
 def test_a_file_that_a_failed_roll_cannot_remove_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no name that recovery looks for, and the next roll replaces it."""
+    """Recovery ignores the name of the file, and the next roll replaces it."""
     files, plan, log = faulty("truncate", preallocate=True)
     log.plain()
     log.log.flush()
@@ -104,8 +104,8 @@ def test_a_roll_replaces_the_file_that_a_failed_one_left(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("clean", [False, True])
-def test_what_a_full_disk_left_is_cut_off_durably(clean: bool) -> None:
-    """A segment that is rolled after a failed append does not get the bytes of that append back."""
+def test_the_bytes_of_a_failed_append_are_truncated_durably(clean: bool) -> None:
+    """No crash brings the bytes of a failed append back after a roll."""
     files, plan, log = faulty("write")
     log.plain()
     log.log.flush()
@@ -124,7 +124,7 @@ def test_what_a_full_disk_left_is_cut_off_durably(clean: bool) -> None:
 
 
 def test_no_segment_has_a_name_before_the_one_before_it_has_its_own() -> None:
-    """Several rolls without a flush leave no hole, whatever names a power cut takes."""
+    """Several rolls without a flush leave no gap, whichever directory entries a power cut removes."""
     files = MemoryFiles()
     log = Log(files=files, **SMALL)
     log.plain()
@@ -157,7 +157,7 @@ def test_a_roll_during_a_flush_waits_for_the_names_of_that_flush() -> None:
     [("create", 1), ("create", 2), ("create", 3), ("create", 4), ("write", 2), ("write", 3)],
 )
 def test_derived_files_of_a_failed_roll_are_synced(call: str, ahead: int) -> None:
-    """Whatever call of a roll fails: after a clean stop everything is on the disk."""
+    """For each call of a roll that fails: after a clean stop all files are synced."""
     files, plan, log = faulty(call)
     log.transactional(1, 0)
     log.end(1, commit=False)
@@ -174,7 +174,7 @@ def test_derived_files_of_a_failed_roll_are_synced(call: str, ahead: int) -> Non
 
 
 def test_a_snapshot_that_could_not_be_removed_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a snapshot that was not written whole the file may stay; the next one takes its place."""
+    """The file of an incompletely written snapshot may stay; the next write replaces it."""
     files, plan, log = faulty("write", error=errno.EIO)
     log.idempotent(1, 0)
     snapshots = log.log.snapshots
@@ -190,7 +190,8 @@ def test_a_snapshot_that_could_not_be_removed_is_replaced(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("is_flushed", [False, True])
 def test_an_epoch_is_durable_with_the_batch_that_begins_it(is_flushed: bool) -> None:
-    """Not before: a crash in between takes the epochs from the batches that are left."""
+    """The epoch is not written before its batch: after a crash in between, the epochs are taken from the
+    batches that are left."""
     files, _, log = faulty("sync")
     log.plain()
     log.log.flush()

@@ -1,4 +1,4 @@
-"""A log whose disk fails, or is full."""
+"""A log on a disk that fails or is full."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def written(files: MemoryFiles, plan: FaultPlan) -> PartitionLog:
 
 
 def known(log: PartitionLog) -> tuple[object, ...]:
-    """All that a log knows. Verifications may wait, and an epoch or a segment may have begun without a
-    batch."""
-    entries = [each for segment in log.segments for each in transactions_of(log, segment).entries]
+    """Return the complete state of a log, except verifications, and epochs and segments without a batch: a
+    failed append may leave these."""
+    entries = [entry for segment in log.segments for entry in transactions_of(log, segment).entries]
     return (
         log.log_end_offset, log.last_stable_offset, log.producers.snapshot(), entries,
         [(each.base_offset, each.size) for each in log.segments if each.size],
@@ -56,7 +56,7 @@ def batches(log: PartitionLog) -> list[int]:
 
 @pytest.mark.parametrize("kind", APPENDS)
 def test_a_full_disk_is_survived(kind: str) -> None:
-    """Whatever call fails, nothing was appended, and the same append works when there is room again."""
+    """Whichever call fails, nothing is appended, and the same append succeeds when there is space again."""
     for number in count(1):
         files, plan = MemoryFiles(), FaultPlan(error=errno.ENOSPC, short=True)
         log = written(files, plan)
@@ -65,7 +65,7 @@ def test_a_full_disk_is_survived(kind: str) -> None:
         with suppress(KafkaStorageError):
             APPENDS[kind](log)
         plan.fails = 0
-        if log.fenced is not None:  # a sync has failed
+        if log.fenced is not None:  # a sync failed
             continue
         if plan.failed:
             assert known(log) == before

@@ -1,4 +1,4 @@
-"""Tickets, and what a flush says of a log that changes meanwhile."""
+"""Flush tickets, and flushes of a log that changes at the same time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_is_appended_during_a_flush_waits_for_the_next() -> None:
     assert not len(tickets)
 
 
-def test_every_ticket_of_a_log_that_fails_is_told_the_error() -> None:
+def test_every_ticket_of_a_log_that_fails_gets_the_error() -> None:
     log, tickets = opened(), FlushTickets()
     append(log)
     tickets.take(log)
@@ -46,15 +46,15 @@ def test_every_ticket_of_a_log_that_fails_is_told_the_error() -> None:
     assert flush is not None
     tickets.take(log)
     error = OSError("broken")
-    assert [each.error for each in tickets.finish(flush, {log: error})] == [error]
+    assert [released.error for released in tickets.finish(flush, {log: error})] == [error]
     flush = tickets.begin()
     assert flush is not None
-    assert [each.error for each in tickets.finish(flush, flush.run())] == [error]
+    assert [released.error for released in tickets.finish(flush, flush.run())] == [error]
     assert log.high_watermark == 0
 
 
 def test_a_log_is_not_truncated_during_a_flush() -> None:
-    """What the flush makes durable would not be what is there then."""
+    """The flush would sync data that is no longer in the log."""
     log = opened(segment_bytes=400)
     for _ in range(4):
         append(log)
@@ -71,7 +71,7 @@ def test_a_log_is_not_truncated_during_a_flush() -> None:
 
 
 def test_a_segment_is_durable_before_the_next_one_has_a_name() -> None:
-    """Each flush names one segment, and covers what is in front of it."""
+    """Each flush gives one segment its final name, and covers the data before it."""
     log = opened(segment_bytes=200)
     for _ in range(3):
         append(log)

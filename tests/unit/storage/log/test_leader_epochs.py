@@ -1,4 +1,4 @@
-"""Leader epochs: noted, cut at both ends, and asked where one ends."""
+"""Leader epochs: assigned, truncated at both ends, and looked up for their end offsets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def epochs() -> LeaderEpochs:
     ],
 )
 def test_an_epoch_is_noted(epoch: int, offset: int, entries: list[tuple[int, int]]) -> None:
-    """Entries that contradict it go."""
+    """Entries that contradict the new one are removed."""
     found = epochs()
     assert found.assign(epoch, offset) == (entries != ENTRIES)
     assert found.entries == entries
@@ -63,6 +63,6 @@ def test_a_cut_at_the_beginning(offset: int, entries: list[tuple[int, int]]) -> 
     [(7, (7, 60)), (3, (3, 40)), (5, (3, 40)), (2, (2, 20)), (1, None), (8, None)],
 )
 def test_where_an_epoch_ends(epoch: int, answer: tuple[int, int] | None) -> None:
-    """The log ends at 60. Of an epoch that is not known yet nothing is said."""
+    """The log ends at 60. The answer for an unknown later epoch is None."""
     assert epochs().end_offset_for(epoch, 60) == answer
     assert LeaderEpochs().end_offset_for(epoch, 60) is None

@@ -1,5 +1,5 @@
-"""Positions of the offsets where readers stop: which are known without a look into the log, and which are
-forgotten when it is cut."""
+"""Positions of the offsets where readers stop: which of them need no lookup in the log, and which are dropped
+when the log is truncated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = len(data(count=2))
 
 @contextmanager
 def no_lookups() -> Iterator[None]:
-    """A lookup in the log fails."""
+    """Makes every lookup in the log fail."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LogSegment, "find", None)
         yield
@@ -59,7 +59,7 @@ def test_a_roll_while_a_flush_is_under_way() -> None:
 
 
 def test_the_first_unstable_offset_is_where_its_transaction_began() -> None:
-    """Each of several at once, also when it has ended and its marker is not durable yet."""
+    """Tests several open transactions, also one that has ended but whose marker is not durable yet."""
     log = Log()
     log.plain()
     first = transaction_bytes(log, 1, 0)
@@ -86,7 +86,7 @@ def test_the_first_unstable_offset_is_where_its_transaction_began() -> None:
 
 
 def test_a_transaction_that_ended_is_unstable_until_its_marker_is_durable() -> None:
-    """It becomes the oldest one when nobody has asked for its position yet."""
+    """The second transaction becomes the oldest one before its position was looked up."""
     log = Log()
     first = transaction_bytes(log, 1, 0)
     log.transactional(2, 0)
@@ -100,7 +100,7 @@ def test_a_transaction_that_ended_is_unstable_until_its_marker_is_durable() -> N
 
 def test_a_consumer_at_the_high_watermark_gets_what_came_since_without_a_lookup() -> None:
     log = Log(segment_bytes=8 * SIZE)
-    for count in (1, 2, 1, 3):  # seven batches of one segment
+    for count in (1, 2, 1, 3):  # seven batches in one segment
         waits_at = log.log.high_watermark
         for _ in range(count):
             log.plain()
@@ -110,8 +110,8 @@ def test_a_consumer_at_the_high_watermark_gets_what_came_since_without_a_lookup(
                 assert (records.size, records.base_offset) == (count * SIZE, 0)
 
 
-def test_what_came_since_is_what_a_lookup_finds() -> None:
-    """Across rolls and with any limit."""
+def test_later_batches_are_found_without_a_lookup() -> None:
+    """Across rolls, with any size limit."""
     log = Log(segment_bytes=5 * SIZE)
     for count in (1, 2, 1, 3, 1, 1, 2, 4):
         waits_at = log.log.high_watermark
@@ -132,7 +132,7 @@ def test_what_came_since_is_what_a_lookup_finds() -> None:
 
 
 def test_where_consumers_waited_is_forgotten_when_the_log_is_cut() -> None:
-    """Batches of another size take the place of what was cut."""
+    """Batches of another size replace the truncated ones."""
     log = Log()
     for _ in range(3):
         log.plain()
@@ -145,7 +145,7 @@ def test_where_consumers_waited_is_forgotten_when_the_log_is_cut() -> None:
         assert [header.base_offset for header in scan_log(bytes(records.read()))[0]] == [6, 7]
 
 
-def test_what_recovery_finds_is_looked_up_once() -> None:
+def test_positions_after_recovery_are_looked_up_once() -> None:
     log = Log()
     log.plain()
     log.transactional(1, 0)
@@ -179,7 +179,7 @@ def test_a_log_start_in_the_first_unstable_batch_is_looked_up_once() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_truncation_forgets_positions(count: int) -> None:
-    """The offsets come again, at other positions."""
+    """The offsets are assigned again, at other positions."""
     log = Log()
     log.plain(4)
     log.transactional(1, 0)
@@ -206,14 +206,15 @@ def test_bytes_between_two_positions_in_several_segments() -> None:
         for i, begin in enumerate(positions):
             for j, end in enumerate(positions):
                 assert bytes_between(segments, begin, end) == max(0, j - i) * SIZE
-    # what is deleted is not counted
+    # deleted segments are not counted
     assert bytes_between(segments[2:], positions[1], positions[6]) == 2 * SIZE
     end = log.log.offsets.high_watermark_metadata
     assert bytes_between(segments, LogOffsetMetadata(0, 0, 0), end) == 7 * SIZE
 
 
 def test_a_parked_fetch_needs_no_lookup() -> None:
-    """It has the place where it waits from its empty read, and asks how much has come since."""
+    """An empty read returns the position where the fetch waits, from which the bytes appended since are
+    computed."""
     log = Log()
     log.plain()
     log.log.flush()

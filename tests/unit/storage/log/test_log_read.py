@@ -1,4 +1,4 @@
-"""Reads from a log that is owned: where they begin, where they end, how much they give."""
+"""Reads from a log that this process owns: where they begin, where they end, how many bytes they return."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_ul_41_where_each_kind_of_reader_stops() -> None:
 
 def test_ul_68_gaps_and_ends() -> None:
     log = Log()
-    log.log.offsets.on_append(2)  # as after compaction
+    log.log.offsets.on_append(2)  # as compaction leaves it
     log.plain()
     log.log.flush()
     assert offsets(read(log.log, 0, max_bytes=100)) == [(2, 3)]
@@ -46,7 +46,7 @@ def test_ul_68_gaps_and_ends() -> None:
 
 
 def test_ul_69_at_least_one_batch_or_none() -> None:
-    """Only whole batches: Kafka cuts the last one, here it is left out."""
+    """Kafka cuts the last batch at the limit; here only whole batches are returned."""
     log = Log()
     for _ in range(3):
         log.plain()
@@ -80,7 +80,7 @@ def test_a_batch_larger_than_what_a_lookup_reads() -> None:
 
 
 def test_many_segments_are_looked_up_again_and_again() -> None:
-    """Their indexes are forgotten in between."""
+    """Their indexes are dropped from memory in between."""
     log = Log(segment_bytes=SIZE)
     for _ in range(30):
         log.plain()
@@ -93,7 +93,7 @@ def test_many_segments_are_looked_up_again_and_again() -> None:
 
 
 def test_aborted_transactions_are_those_of_what_is_returned() -> None:
-    """By their first offsets, though the index has them by their markers."""
+    """Sorted by first offset, although the index is sorted by marker."""
     log = Log()
     log.transactional(7, 0)  # 0, 1
     log.transactional(8, 0)  # 2, 3

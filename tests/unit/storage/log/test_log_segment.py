@@ -1,4 +1,4 @@
-"""One segment: what is indexed, found, cut and kept of it."""
+"""One segment: which batches it indexes, finds, truncates and keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZE = len(data(count=1))
 
 
 def segment(count: int = 0, *, interval: int = 100, base: int = 0, step: int = 10) -> LogSegment:
-    """``count`` batches of one record each, their timestamps ``step`` apart."""
+    """Return a segment of ``count`` batches of one record each, their timestamps ``step`` apart."""
     files = MemoryFiles()
     make_directories(files, PATH)
     found = LogSegment(files, PATH, base, LogConfig(index_interval_bytes=interval), created_ms=NOW)
@@ -38,8 +38,8 @@ def times(of: LogSegment) -> list[tuple[int, int]]:
     return list(TimeIndex.entry.iter_unpack(of.time_index.content))
 
 
-def test_an_entry_when_more_than_the_interval_lies_behind_the_last() -> None:
-    """Offset and position of the batch that comes then; the first batch is never indexed."""
+def test_an_entry_is_added_after_more_than_the_interval() -> None:
+    """An entry has the offset and the position of the next batch; the first batch is never indexed."""
     found = segment(8, interval=2 * SIZE)
     assert offsets(found) == [(3, 3 * SIZE), (6, 6 * SIZE)]
     assert times(found) == [(NOW + 30, 3), (NOW + 60, 6)]
@@ -57,7 +57,7 @@ def test_times_that_do_not_grow_are_not_indexed() -> None:
     assert times(found) == [(NOW + 10, 1)]
 
 
-def test_offsets_are_told_from_the_base() -> None:
+def test_offsets_are_relative_to_the_base() -> None:
     found = segment(3, interval=0, base=50)
     assert offsets(found) == [(1, SIZE), (2, 2 * SIZE)]
     assert found.fits(50 + 2**31 - 1)
@@ -76,7 +76,7 @@ def test_a_batch_is_found_by_any_of_its_offsets(interval: int) -> None:
 
 
 @pytest.mark.parametrize("entry", [(15, 7), (5, 10**6), (19, 3 * SIZE)])
-def test_an_index_that_leads_astray_is_made_anew(entry: tuple[int, int]) -> None:
+def test_an_index_with_a_wrong_entry_is_rebuilt(entry: tuple[int, int]) -> None:
     found = segment(20, interval=300)
     sound = bytes(found.offset_index.content)
     found.offset_index = OffsetIndex.owned(0, OffsetIndex.entry.pack(*entry))
@@ -163,7 +163,7 @@ def test_an_index_file_grows_and_shrinks() -> None:
 
 
 @pytest.mark.parametrize("rest", [b"", b"\1\2\3", bytes(80), bytes(5)])
-def test_what_is_no_entry_at_the_end_of_an_index_goes(rest: bytes) -> None:
+def test_bytes_that_are_no_entry_are_removed_from_an_index(rest: bytes) -> None:
     files = MemoryFiles()
     file = files.create("/index")
     content = OffsetIndex.entry.pack(1, 10) + OffsetIndex.entry.pack(2, 2**24)

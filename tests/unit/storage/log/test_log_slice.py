@@ -1,4 +1,4 @@
-"""Slices that are not released yet while their log goes on, and what becomes of their files."""
+"""Slices that are not released yet while their log changes, and when their files are closed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def compact(log: Log) -> None:
 
 
 def close_idle_files(log: Log) -> None:
-    """As a limit on open files does."""
+    """Close all files, as the limit on open files does."""
     log.log.local.close_files()
 
 
@@ -103,10 +103,10 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Log:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_slice_reads_the_same_whatever_becomes_of_its_segment(
+def test_a_slice_reads_the_same_after_changes_of_its_segment(
     log: Log, change: Callable[[Log], None]
 ) -> None:
-    """And its file is closed when it is released, not before."""
+    """The file is closed when the slice is released, not before."""
     before, records = content(log), slice_of(log)
     file = log.log.active.file("log")
     change(log)
@@ -127,7 +127,7 @@ def test_two_slices_share_a_file(log: Log) -> None:
 
 
 def test_a_slice_ends_where_its_log_is_truncated(log: Log) -> None:
-    """What is appended there later is not in it, although it is in the same file."""
+    """The slice does not have batches that are appended there later, although they are in the same file."""
     before, records, kept = content(log), slice_of(log), slice_of(log, max_bytes=2 * SIZE)
     truncate_to(log.log, 4, now_ms=NOW)
     log.plain(3)
@@ -145,7 +145,7 @@ def test_a_slice_ends_where_its_log_is_truncated(log: Log) -> None:
 
 
 def test_a_read_under_a_truncation_gives_nothing_of_what_comes_after() -> None:
-    """The log is truncated and appended to between the system's read and the answer."""
+    """The log is truncated and appended to between the system call and the return of the read."""
     log = filled(Log())
     records = slice_of(log)
     held = records._held
@@ -193,7 +193,7 @@ def test_a_slice_is_released_once() -> None:
             attempt()
 
 
-def test_a_slice_that_is_forgotten_says_so_and_is_released() -> None:
+def test_a_leaked_slice_warns_and_is_released() -> None:
     log = filled(Log())
     file = log.log.active.file("log")
     with pytest.warns(ResourceWarning, match=f"{4 * SIZE} bytes at position 0 of segment 0 was never"):
@@ -204,7 +204,7 @@ def test_a_slice_that_is_forgotten_says_so_and_is_released() -> None:
         file.size()
 
 
-def test_an_empty_slice_holds_no_file() -> None:
+def test_an_empty_slice_has_no_file() -> None:
     log = filled(Log())
     records = slice_of(log, 8)
     assert (records.base_offset, records.position, records.size) == (0, 4 * SIZE, 0)

@@ -1,4 +1,4 @@
-"""End markers in a log: what the topic's settings do to them, and which files they leave."""
+"""End markers in a log: how the topic's settings change them, and which files they leave."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def transaction(log: PartitionLog, *, commit: bool) -> None:
 
 
 def test_the_log_gives_markers_their_time_too() -> None:
-    """Kafka's LogValidator does not ask what kind of batch it is."""
+    """Kafka's LogValidator does not distinguish control batches here."""
     log = opened(message_timestamp_type="LogAppendTime", transaction_partition_verification_enable=False)
     transaction(log, commit=True)
     _, marker = scan(log.active.read(0, log.active.size))
@@ -43,8 +43,8 @@ def test_recovery_leaves_no_empty_list_of_aborted_transactions() -> None:
 
 
 def test_an_abort_after_a_clean_restart() -> None:
-    """The list of aborted transactions is not in memory yet, and must not be made from a log that has the
-    marker already."""
+    """The aborted transactions of the segment are not loaded yet, and must not be rebuilt from a log that
+    contains the marker already."""
     files = MemoryFiles()
     settings = {"transaction_partition_verification_enable": False, "segment_bytes": 10_000}
     log = opened(files, **settings)
@@ -56,11 +56,11 @@ def test_an_abort_after_a_clean_restart() -> None:
         base_offset=0, timestamp=NOW, producer_id=7, producer_epoch=0, coordinator_epoch=0, commit=False
     )
     log.append(abort, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
-    assert [each.last_offset for each in transactions_of(log, log.active).entries] == [1]
+    assert [entry.last_offset for entry in transactions_of(log, log.active).entries] == [1]
 
 
 def test_a_batch_of_no_transaction_ends_no_verification() -> None:
-    """The transaction that is being verified is the one to come."""
+    """The pending verification belongs to the next transaction."""
     log = opened()
     fields = {"producer_id": 7, "producer_epoch": 0}
     guard = log.verification.maybe_start(log.producers, 7, 0, 1, supports_epoch_bump=False, now_ms=NOW)
@@ -72,7 +72,8 @@ def test_a_batch_of_no_transaction_ends_no_verification() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_an_entry_from_behind_the_log_makes_way_for_the_next_marker(clean: bool) -> None:
-    """A file of another partition, say: an ABORT marker is appended where the file says one was."""
+    """The index may come from another partition: then an ABORT marker is appended at an offset that the file
+    already lists."""
     log = CompactedLog(cleanup_policy="delete")
     log.abort(1, (b"a", b"1"))
     log.reopen()

@@ -1,4 +1,4 @@
-"""``log start <= high watermark <= log end`` in every log, whatever it is made of and however it is cut."""
+"""``log start <= high watermark <= log end`` in every log, however it was loaded and truncated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_log_is_made_of_what_was_loaded_unless_its_offsets_are_out_of_order() 
         )
 
 
-def test_a_cut_that_would_put_the_log_start_above_the_high_watermark_is_no_cut() -> None:
+def test_a_cut_with_a_log_start_above_the_high_watermark_is_refused() -> None:
     log = opened()
     append(log)
     log.flush()

@@ -1,4 +1,5 @@
-"""The limit on open ``.log`` files: what is closed, what must not be, and that nobody sees the difference."""
+"""The limit on open ``.log`` files: which are closed, which must stay open; reads and writes work the
+same."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 
 def logs(count: int, limit: int, files: DataFiles, top: str = "/data") -> list[PartitionLog]:
-    """Logs of one owner, each with a batch that is durable."""
+    """Open the logs of one owner, each with a durable batch."""
     resources = LogResources(max_open_files=limit)
     made = []
     for number in range(count):
@@ -44,7 +45,7 @@ def content(log: PartitionLog) -> bytes:
 
 
 def descriptors() -> int:
-    """Descriptors of this process."""
+    """Return the number of open descriptors of this process."""
     return len(os.listdir("/dev/fd"))
 
 
@@ -61,7 +62,7 @@ def test_files_at_rest_are_closed_down_to_the_limit(tmp_path: Path) -> None:
 
 
 def test_a_file_with_unsynced_bytes_stays_open_until_its_flush_is_finished() -> None:
-    """A descriptor that is opened later may never hear of a write that failed in between."""
+    """A descriptor that is opened later may not report a write that failed before."""
     made = logs(5, 2, MemoryFiles())
     open_files = made[0].resources.open_files
     for log in made:
@@ -70,7 +71,7 @@ def test_a_file_with_unsynced_bytes_stays_open_until_its_flush_is_finished() -> 
     assert len(open_files) == 5
     flushes = [log.begin_flush() for log in made]
     assert [flush.files for flush in flushes] == [[file] for file in held]
-    made[0].append(data(), now_ms=NOW)  # belongs to the next flush
+    made[0].append(data(), now_ms=NOW)  # the next flush covers it
     for log, flush in zip(made, flushes, strict=True):
         flush.run(log.files)
         log.finish_flush(flush, None)
@@ -88,7 +89,7 @@ def test_a_file_that_was_used_since_gets_a_second_chance() -> None:
     for log in (first, second):
         log.active.files.limit_by(resources.open_files)
         log.active.files.was_used = False
-    held = first.active.file("log")  # used
+    held = first.active.file("log")  # a use
     third.active.files.limit_by(resources.open_files)
     assert len(resources.open_files) == 2
     assert first.active.file("log") is held
@@ -112,14 +113,14 @@ def test_no_file_at_all_is_too_few(limit: int) -> None:
 
 
 def test_the_limit_leaves_room_for_other_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 64 descriptors that the system grants, logs keep half."""
+    """The system grants 64 descriptors; logs use half of them."""
     monkeypatch.setattr("resource.getrlimit", lambda _: (64, 64))
     made = logs(40, LogResources().open_files.limit, MemoryFiles())
     assert len(made[0].resources.open_files) == 32
 
 
 def change(log: PartitionLog, rng: random.Random) -> None:
-    """One of the things that an owner does."""
+    """Apply one random change."""
     step = rng.randrange(12)
     if step == 0:
         log.flush()
@@ -146,7 +147,7 @@ def change(log: PartitionLog, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_logs_are_the_same_with_a_limit_of_one(seed: int) -> None:
-    """Whatever is appended, rolled, truncated, deleted, compacted and read, in any order over six logs."""
+    """Appends, rolls, truncations, deletions, compactions and reads in random order over six logs."""
     limited, free = logs(6, 1, MemoryFiles()), logs(6, 1000, MemoryFiles())
     rng = random.Random(seed)
     for _ in range(200):
@@ -157,7 +158,7 @@ def test_logs_are_the_same_with_a_limit_of_one(seed: int) -> None:
         unsynced = sum(segment.has_unsynced_bytes for log in limited for segment in log.segments)
         open_files = limited[0].resources.open_files
         opened = [segment.files for log in limited for segment in log.segments if segment.files.is_open]
-        assert len(open_files) == len(opened) <= unsynced + 1  # the one that was used last
+        assert len(open_files) == len(opened) <= unsynced + 1  # the most recently used one
         for log, same in zip(limited, free, strict=True):
             for segment, other in zip(log.segments, same.segments, strict=True):
                 assert segment.files.is_open or not segment.has_unsynced_bytes

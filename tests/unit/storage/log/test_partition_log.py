@@ -1,4 +1,4 @@
-"""Appends to the log of a partition: offsets, epochs, duplicates, verification."""
+"""Appends to a partition's log: offsets, epochs, duplicates, verification."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from txnkafka.errors import (
 )
 from txnkafka.storage.log.log_validator import AppendOrigin
 
-BATCH = len(data())  # bytes of two records
+BATCH = len(data())  # size of a batch of two records
 
 
 def test_offsets_and_bytes() -> None:
@@ -35,7 +35,7 @@ def test_offsets_and_bytes() -> None:
 @pytest.mark.parametrize("count", [1, 60], ids=["written as one buffer", "as two"])
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_the_bytes_of_a_caller_are_not_changed(kind: Callable[[bytes], Any], count: int) -> None:
-    """Offsets, epoch and timestamps are those of the log; the rest is written as it came."""
+    """Offsets, epoch and timestamps are set by the log; all other bytes are written unchanged."""
     log, sent = Log(message_timestamp_type="LogAppendTime"), bytes(data(count=count, timestamp=NOW - 9))
     batch = kind(sent)
     for _ in range(2):
@@ -60,8 +60,8 @@ def test_a_batch_inside_of_a_request() -> None:
 
 
 def test_what_is_durable_when() -> None:
-    """``durable_at`` is what the recovery point must reach; a duplicate may be there already, and has the
-    epoch in which it was appended."""
+    """``durable_at`` is the recovery point at which the batch is durable; a duplicate may be durable already,
+    and has the epoch in which it was appended."""
     log = Log()
     first = log.append(data(7, 0), leader_epoch=3)
     second = log.append(data(7, 2), leader_epoch=5)
@@ -117,13 +117,13 @@ def test_ul_56_a_retry_of_any_of_five_batches_gets_its_offsets() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_after_a_restart_a_snapshot_knows_one_batch_and_the_log_the_others(clean: bool) -> None:
-    """They are looked for backwards, through segments; the sixth stays unknown."""
+    """The log is searched backwards for them, across segments; a sixth batch stays unknown."""
     log = Log(segment_bytes=2 * len(data(7, 0)))
     for number in range(7):
         log.idempotent(7, 2 * number)
         log.idempotent(8, 2 * number)
     log.log.flush()
-    log.log.local.flushing.lower_recovery_point(0)  # the checkpoint on the disk is older
+    log.log.local.flushing.lower_recovery_point(0)  # an older checkpoint is on the disk
     log.restart(clean=clean)
     assert len(log.log.producers.known_batches(7)) == (1 if clean else 5)
     assert len(log.bases) == 7
@@ -134,8 +134,9 @@ def test_after_a_restart_a_snapshot_knows_one_batch_and_the_log_the_others(clean
     assert log.idempotent(7, 14).first_offset == 28
 
 
-def test_a_search_for_one_producer_tells_nothing_of_another() -> None:
-    """It may begin below batches of the other: what lies in between would be missing for ever."""
+def test_a_search_for_one_producer_does_not_change_another() -> None:
+    """The search for producer 8 begins below the newest batches of producer 7: if it recorded batches of 7 as
+    well, those in between would be missing for ever."""
     log = Log(segment_bytes=10 * len(data(7, 0)))
     for number in range(6):
         log.idempotent(7, 2 * number)
@@ -148,7 +149,7 @@ def test_a_search_for_one_producer_tells_nothing_of_another() -> None:
 
 
 def test_a_duplicate_changes_nothing() -> None:
-    """Of a batch that would need a new segment and a new epoch."""
+    """The repeated batch would need a new segment and a new epoch."""
     log = Log(segment_bytes=len(data(7, 0)))
     log.idempotent(7, 0)
     names = log.names()
@@ -157,7 +158,7 @@ def test_a_duplicate_changes_nothing() -> None:
 
 
 def test_a_refused_batch_leaves_no_trace() -> None:
-    """Kafka rolls and notes the epoch before it looks at the producer."""
+    """Kafka rolls and assigns the epoch before it checks the producer."""
     log = Log(segment_bytes=len(data(7, 0)))
     log.idempotent(7, 0, epoch=1)
     before = log.names(), log.bases, log.log.epochs.entries, log.log.producers.entries()
@@ -183,7 +184,7 @@ def test_ul_51_verification() -> None:
 
 @pytest.mark.parametrize("version", [0, 2])
 def test_ul_52_a_marker_clears_the_guard(version: int) -> None:
-    """With version 2 it keeps that of the next transaction, which has the marker's epoch."""
+    """Version 2 keeps the guard of the next transaction, which has the epoch of the marker."""
     log = Log()
     producers, verification = log.log.producers, log.log.verification
     guard = verification.maybe_start(
@@ -240,7 +241,7 @@ def test_ul_49_a_fenced_producer_epoch_cannot_end_a_transaction() -> None:
 
 
 def test_ul_50_markers_of_no_transaction_version() -> None:
-    """A leader must be told; a replica takes what the leader took."""
+    """A leader requires the transaction version; a replica takes any batch that the leader accepted."""
     log = Log()
     log.transactional(7, 0)
     with pytest.raises(Exception, match="transaction version"):

@@ -1,4 +1,4 @@
-"""The snapshots of a partition: written, trusted, removed."""
+"""The producer snapshots of a partition: written, loaded, removed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_newest_below_an_offset() -> None:
     assert (found.read(10), found.offsets) == (b"another", [0, 10, 20])
 
 
-def test_psm_29_snapshots_of_what_the_log_has_not_are_removed() -> None:
+def test_psm_29_snapshots_above_the_log_end_are_removed() -> None:
     found = snapshots(0, 10, 20)
     found.remove_above(10)
     found.remove(5)
@@ -48,7 +48,8 @@ def test_psm_29_snapshots_of_what_the_log_has_not_are_removed() -> None:
     ("bases", "left"), [([0, 10], [0, 10, 30]), ([0, 30], [0, 30]), ([0, 40], [0]), ([], [30])]
 )
 def test_psm_31_strays(bases: list[int], left: list[int]) -> None:
-    """Those of no segment go, but the newest when it lies behind the last base."""
+    """Snapshots that belong to no segment are removed, except the newest if it is above the last base
+    offset."""
     found = snapshots(0, 10, 20, 30)
     found.remove_strays(bases)
     assert found.offsets == left
@@ -66,7 +67,7 @@ def test_a_write_that_fails_leaves_none(short: bool) -> None:
 
 
 def test_ul_60_the_state_at_an_offset_is_that_of_the_log_below_it() -> None:
-    """With the snapshots, and without."""
+    """Tests it with the snapshots and without them."""
     states = []
     for removed in (False, True):
         log = Log(segment_bytes=300)
@@ -93,7 +94,8 @@ def test_ul_63_a_snapshot_beyond_the_log_end_is_deleted() -> None:
 
 @pytest.mark.parametrize("clean", [False, True])
 def test_ul_64_a_start_without_any_snapshot(clean: bool) -> None:
-    """Kafka takes it after a clean stop that there are no producers; here the log says which there are."""
+    """Kafka assumes after a clean stop without snapshots that there are no producers; here they are read from
+    the log."""
     log = Log(segment_bytes=300)
     for number in range(6):
         log.transactional(7, 2 * number)
@@ -122,7 +124,8 @@ def test_a_snapshot_that_does_not_hold_gives_way_to_an_older_one() -> None:
 
 
 def test_a_producer_that_was_idle_for_long_and_writes_again_is_not_forgotten() -> None:
-    """The newest snapshot may be of a time when it was idle: a zombie coordinator stays fenced."""
+    """The newest snapshot may be from a time when the producer was idle; a zombie coordinator stays
+    fenced."""
     log = Log(producer_id_expiration_ms=1000)
     log.end(7, coordinator_epoch=5)
     log.log.roll(NOW)

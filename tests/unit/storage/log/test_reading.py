@@ -1,4 +1,4 @@
-"""What readers of a log see, in both isolation levels and in none."""
+"""Which records readers see, in both isolation levels and without one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMITTED, UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCO
 
 
 def offsets(log: PartitionLog, isolation_level: IsolationLevel | None, offset: int = 0) -> list[int]:
-    """Base offsets of all batches that such a reader gets."""
+    """Return the base offsets of all batches that such a reader gets."""
     found: list[int] = []
     while data := read(log, offset, max_bytes=1 << 20, isolation_level=isolation_level).records:
         batches = scan(data)
@@ -31,8 +31,8 @@ def aborted(log: PartitionLog, offset: int, max_bytes: int = 1 << 20) -> list[tu
 
 @pytest.fixture
 def log() -> PartitionLog:
-    """0 and 1 are of transactions that are aborted at 2 and 3, the later one first; 4 is committed by 5, 6 is
-    plain, 7 open, 8 plain, 9 not flushed."""
+    """Offsets 0 and 1 belong to transactions that are aborted at 2 and 3, the later one first; 4 is committed
+    at 5, 6 is not transactional, 7 is open, 8 is not transactional, 9 is not flushed."""
     log = opened(segment_bytes=10_000)
     append(log, producer_id=1, transactional=True)
     append(log, producer_id=2, transactional=True)
@@ -61,7 +61,7 @@ def test_the_offsets_of_an_answer_are_those_of_one_moment(log: PartitionLog) -> 
 
 
 def test_aborted_transactions_come_by_their_first_offsets(log: PartitionLog) -> None:
-    """The index has them by their markers."""
+    """The index is sorted by marker."""
     assert aborted(log, 0) == [(1, 0, 3), (2, 1, 2)]
 
 
@@ -80,7 +80,7 @@ def test_who_reads_uncommitted_is_told_of_no_transactions(log: PartitionLog) -> 
         assert read(log, 0, max_bytes=1 << 20, isolation_level=level).aborted_transactions is None
 
 
-def test_the_marker_lies_in_a_later_segment() -> None:
+def test_the_marker_is_in_a_later_segment() -> None:
     log = opened(segment_bytes=250)
     append(log, producer_id=1, transactional=True)
     for _ in range(6):

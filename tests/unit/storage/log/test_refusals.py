@@ -1,4 +1,4 @@
-"""What a refused append is told: which partition, what is wrong, and that nothing was appended."""
+"""The errors of refused appends name the partition and the fault; nothing is appended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.producer_errors import refusal
 from txnkafka.testing.memory_files import MemoryFiles
 
-LAST = 2**63 - 2  # the last offset there can be
+LAST = 2**63 - 2  # the last valid offset
 
 
 def test_a_damaged_batch() -> None:
@@ -49,7 +49,7 @@ def test_a_batch_that_is_larger_than_a_segment() -> None:
 
 def test_a_marker_that_cannot_be_read() -> None:
     log, unreadable = Log(), bytearray(marker(1))
-    unreadable[-1 - len(unreadable) + marker(1).index(b"\0\0\0\1", 61) + 4] = 7  # COMMIT, in its key
+    unreadable[-1 - len(unreadable) + marker(1).index(b"\0\0\0\1", 61) + 4] = 7  # COMMIT, in the key
     with pytest.raises(InvalidRecordError, match=f"{PARTITION}: producer 1: the control batch") as refused:
         log.append(sealed(unreadable), origin=AppendOrigin.COORDINATOR, transaction_version=0)
     assert refused.value.code == 87
@@ -87,7 +87,7 @@ def test_a_last_offset_before_the_first(origin: AppendOrigin) -> None:
 
 @pytest.mark.parametrize("origin", list(AppendOrigin))
 def test_no_offsets_are_left(origin: AppendOrigin) -> None:
-    """The last offset can be used; what would lie behind it is refused, and the log can be closed."""
+    """The last offset can be assigned; any batch after it is refused, and the log can be closed."""
     files = MemoryFiles()
     opened(files).local.close_files()
     files.remove("/data/t-0/00000000000000000000.log")

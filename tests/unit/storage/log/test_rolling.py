@@ -1,4 +1,4 @@
-"""When a log goes on in another segment, and what it leaves then."""
+"""When a log rolls a segment, and what it writes for the closed one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from txnkafka.errors import (
 )
 from txnkafka.storage.formats import parse_producer_snapshot
 
-BATCH = len(data())  # bytes of two records
+BATCH = len(data())  # size of a batch of two records
 
 
 def test_ul_66_a_batch_that_does_not_fit() -> None:
@@ -47,7 +47,8 @@ def test_ul_65_age_is_counted_by_the_records_clock() -> None:
 
 
 def test_segments_are_closed_earlier_by_a_random_part_of_the_jitter() -> None:
-    """Each by its own (LogConfig.randomSegmentJitter): logs that began together need not roll together."""
+    """Each log has its own jitter (LogConfig.randomSegmentJitter): logs created together need not roll
+    together."""
     log = Log(segment_ms=1000, segment_jitter_ms=5000, segment_bytes=BATCH)
     for _ in range(40):
         log.plain()
@@ -118,7 +119,7 @@ def test_an_empty_segment_is_not_rolled() -> None:
     assert log.bases == [0, 2]
 
 
-def test_what_lies_under_the_name_of_a_new_segment_goes() -> None:
+def test_a_file_with_the_name_of_a_new_segment_is_replaced() -> None:
     log = Log()
     log.plain()
     for kind in ("log", "index", "txnindex"):

@@ -1,4 +1,4 @@
-"""What goes: the end of a log, its beginning by DeleteRecords, and what retention takes."""
+"""Truncation at the end, DeleteRecords, and retention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZE = len(data())
 
 
 def log_of(batches: int, **configs: object) -> Log:
-    """Two batches of two records in each segment, flushed."""
+    """Return a flushed log with two batches of two records in each segment."""
     log = Log(segment_bytes=2 * SIZE, **configs)
     for _ in range(batches):
         log.plain()
@@ -27,12 +27,13 @@ def log_of(batches: int, **configs: object) -> Log:
     return log
 
 
-# The end
+# Truncation at the end
 
 
 @pytest.mark.parametrize("offset", range(12))
 def test_ul_44_a_cut_anywhere(offset: int) -> None:
-    """Whole batches go; the log goes on where the first of them began. Kafka leaves a gap there."""
+    """Whole batches are removed; the log continues at the first offset of the first removed batch. Kafka
+    leaves a gap there."""
     log, end = log_of(6), offset // 2 * 2
     assert truncate_to(log.log, offset, now_ms=NOW)
     assert log.bases == [base for base in (0, 4, 8) if base <= end]
@@ -44,7 +45,7 @@ def test_ul_44_a_cut_anywhere(offset: int) -> None:
     assert log.log.log_end_offset == end + 2
 
 
-def test_a_cut_behind_the_end_is_none() -> None:
+def test_a_truncation_above_the_log_end_does_nothing() -> None:
     log = log_of(2)
     assert not truncate_to(log.log, 4, now_ms=NOW)
     with pytest.raises(ValueError, match="-1"):
@@ -71,7 +72,7 @@ def test_ul_44_transactions_behind_a_cut_were_never_there() -> None:
 
 
 def test_indexes_are_cut_durably() -> None:
-    """The recovery point passes the segment with the next flush: then nobody compares them with the log."""
+    """With the next flush the recovery point passes the segment, and from then on the indexes are trusted."""
     log = Log()
     log.transactional(7, 0)  # 0, 1
     log.end(7, commit=False)  # 2
@@ -87,7 +88,7 @@ def test_indexes_are_cut_durably() -> None:
 
 
 def test_transactions_above_the_high_watermark_stay_hidden_after_a_cut() -> None:
-    """They ended below the snapshot from which the producers are loaded again."""
+    """The transactions ended below the snapshot from which the producers are loaded after the truncation."""
     log = Log()
     log.plain()
     log.transactional(7, 0)  # 2, 3
@@ -127,7 +128,7 @@ def test_ul_73_leader_epochs_are_cut_at_both_ends() -> None:
 
 
 def test_an_epoch_that_begins_at_the_end_goes_with_a_cut_there() -> None:
-    """Nothing else is cut. An append that failed has left the epoch."""
+    """No other data is truncated. A failed append left the epoch."""
     log = log_of(1)
     log.log.set_epochs(LeaderEpochs([*log.log.epochs.entries, EpochEntry(4, 2)]))
     assert not truncate_to(log.log, 2, now_ms=NOW)
@@ -145,7 +146,7 @@ def test_a_cut_that_fails_fences() -> None:
     assert log.log.fenced is not None
 
 
-# The beginning
+# DeleteRecords
 
 
 def test_ul_70_the_log_start_may_not_pass_the_high_watermark() -> None:
@@ -161,7 +162,7 @@ def test_ul_70_the_log_start_may_not_pass_the_high_watermark() -> None:
 
 
 def test_ul_43_a_log_start_inside_an_open_transaction() -> None:
-    """What is unstable begins with the batch that holds the log start."""
+    """The last stable offset is the first offset of the batch that contains the log start."""
     log = Log(segment_bytes=len(data(7, 0)))
     for number in range(4):
         log.transactional(7, 2 * number)
@@ -181,7 +182,8 @@ def test_ul_43_a_log_start_inside_an_open_transaction() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_retry_of_what_was_deleted_is_still_a_duplicate(clean: bool) -> None:
-    """Kafka forgets the producer when it rebuilds its state behind the log start: then it is there twice."""
+    """Kafka drops the producer when it rebuilds its state above the log start; the retry would be appended
+    again."""
     log = Log()
     log.idempotent(7, 0)
     log.plain()
@@ -194,7 +196,7 @@ def test_a_retry_of_what_was_deleted_is_still_a_duplicate(clean: bool) -> None:
 # Retention
 
 
-def test_segments_below_the_log_start_go() -> None:
+def test_segments_below_the_log_start_are_deleted() -> None:
     log = log_of(6)
     delete_records(log.log, 7)
     assert delete_old_segments(log.log, NOW) == 1
@@ -209,7 +211,7 @@ def test_segments_below_the_log_start_go() -> None:
     [(-1, [0, 4, 8]), (6 * SIZE, [0, 4, 8]), (4 * SIZE + 1, [0, 4, 8]), (4 * SIZE, [4, 8]), (0, [12])],
 )
 def test_retention_by_size(retention_bytes: int, bases: list[int]) -> None:
-    """What is left has retention.bytes at least."""
+    """Retention keeps at least retention.bytes."""
     log = log_of(6, retention_bytes=retention_bytes, retention_ms=-1)
     delete_old_segments(log.log, NOW)
     assert log.bases == bases
@@ -225,13 +227,14 @@ def test_retention_by_time_goes_by_the_records() -> None:
     assert delete_old_segments(log.log, NOW + 1500) == 0
     assert delete_old_segments(log.log, NOW + 1501) == 1
     assert log.bases == [4, 8]
-    assert delete_old_segments(log.log, NOW + 5000) == 0, "a newer one waits for the older"
+    assert delete_old_segments(log.log, NOW + 5000) == 0, "a segment waits for the older one"
     assert delete_old_segments(log.log, NOW + 6001) == 2
     assert log.bases == [10]
 
 
 def test_records_without_timestamps_are_as_old_as_the_last_write_of_their_segment() -> None:
-    """As in Kafka, which asks the file; not as the segment, which would be too early."""
+    """The modification time of the file counts, as in Kafka; the creation of the segment would be too
+    early."""
     log = Log(segment_bytes=2 * SIZE, retention_ms=1000)
     log.plain(timestamp=-1)
     log.now_ms += 800
@@ -242,7 +245,7 @@ def test_records_without_timestamps_are_as_old_as_the_last_write_of_their_segmen
     assert delete_old_segments(log.log, NOW + 1801) == 2
 
 
-def test_what_readers_have_not_seen_stays() -> None:
+def test_data_above_the_high_watermark_is_kept() -> None:
     log = log_of(2, retention_ms=0)
     log.plain()
     log.log.flush()
@@ -250,7 +253,7 @@ def test_what_readers_have_not_seen_stays() -> None:
     log.plain()
     assert log.bases == [0, 4, 8]
     assert delete_old_segments(log.log, NOW + 10**6) == 1
-    assert log.bases == [4, 8], "the next one has no name yet"
+    assert log.bases == [4, 8], "the next segment has no final name yet"
     log.log.flush()
     log.plain()
     assert delete_old_segments(log.log, NOW + 10**6) == 1
@@ -304,7 +307,8 @@ def test_ul_62_snapshots_go_with_their_segments() -> None:
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_producers_outlive_their_segments_and_a_power_cut(lost: bool) -> None:
-    """Before a segment goes, the snapshot behind it is there durably: nothing else tells of its producers."""
+    """Before a segment is deleted, the snapshot above it is durable: nothing else records the state of its
+    producers."""
     log = Log(segment_bytes=len(data(7, 0)), retention_bytes=0)
     log.idempotent(7, 0)
     log.plain()

@@ -1,4 +1,4 @@
-"""The aborted transactions of a segment, as they grow and are cut and asked."""
+"""The transaction index file of a segment: appended to, truncated and searched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from txnkafka.storage.formats.txn_index import AbortedTxn, parse_txn_index
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 from txnkafka.testing.memory_files import MemoryFiles
 
-ENTRIES = [(1, 0, 10, 11), (2, 5, 12, 11), (3, 11, 20, 21)]  # producer, first, last, last stable offset
+ENTRIES = [(1, 0, 10, 11), (2, 5, 12, 11), (3, 11, 20, 21)]  # producer id, first and last offset, LSO
 
 
 def index() -> TxnIndexFile:
@@ -51,7 +51,8 @@ def test_ti_77_an_entry_that_does_not_follow(last: int) -> None:
     ],
 )
 def test_ti_78_entries_of_a_range(begin: int, end: int, producers: list[int], complete: bool) -> None:
-    """Those that overlap; no later segment matters behind one whose last stable offset is not below."""
+    """Entries that overlap the range; an entry whose last stable offset is not below the end of the range
+    completes the answer: no later segment matters."""
     found, is_complete = index().collect(begin, end)
     assert [entry.producer_id for entry in found] == [
         producer for producer, first, last, _ in ENTRIES if last >= begin and first < end

@@ -1,11 +1,11 @@
-"""Offsets that readers see while transactions are open, and the aborted ones they are told."""
+"""Offsets that readers see while transactions are open, and the aborted transactions in their answers."""
 
 from __future__ import annotations
 
 from tests.unit.storage.client import Log, data
 from tests.unit.storage.reads import read
 
-BATCH = len(data())  # bytes of two records
+BATCH = len(data())  # size of a batch of two records
 
 
 def test_ul_39_first_txn_append_is_unstable_until_commit_and_high_watermark() -> None:

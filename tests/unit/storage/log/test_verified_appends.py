@@ -43,7 +43,7 @@ def test_a_batch_of_the_transaction_ends_the_verification() -> None:
     log.append(batch(1, transactional=True), now_ms=NOW)
 
 
-def test_a_transaction_that_nobody_verified_is_refused() -> None:
+def test_an_unverified_transaction_is_refused() -> None:
     log = new_log()
     with pytest.raises(InvalidTxnStateError, match="not part of a transaction"):
         log.append(batch(0, transactional=True), now_ms=NOW)

@@ -1,6 +1,5 @@
-"""An unflushed log is read once: what follows from its batches is made while they are checked, and is the
-same as what a second pass makes of them.
-"""
+"""An unflushed log is read once: the pass that checks the batches also builds the derived state, and gets the
+same result as a second pass."""
 
 from __future__ import annotations
 
@@ -18,8 +17,9 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 
 def unflushed(*, snapshots: bool = True, epochs: bool = True) -> MemoryFiles:
-    """Segments with aborted, committed and open transactions, idempotent producers and two leader epochs, as
-    a process leaves them that dies. All have their names; the checkpoint does not know that."""
+    """Return the files that a killed process leaves: segments with aborted, committed and open transactions,
+    idempotent producers and two leader epochs. All segments have their final names; the checkpoint is
+    older."""
     log = opened(segment_bytes=400)
     for number in range(3):
         epoch = number // 2
@@ -55,7 +55,7 @@ def sizes_of_logs(files: MemoryFiles) -> dict[str, int]:
 
 @pytest.fixture
 def scanned(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How many bytes of each log file were looked at for batches."""
+    """Count the bytes of each log file that are scanned for batches."""
     found: Counter[str] = Counter()
     windows = segment_reader.SegmentReader._windows
 
@@ -94,7 +94,7 @@ def test_what_is_durable_is_scanned_for_producers_and_what_is_not_once(scanned: 
 def test_two_passes_make_the_same(
     monkeypatch: pytest.MonkeyPatch, scanned: Counter[str], snapshots: bool, recovery_point: int
 ) -> None:
-    """Where more snapshots wait to be written than memory should hold, the segments are read once more."""
+    """When the unwritten snapshots exceed the memory limit, the segments are read a second time."""
     files = unflushed(snapshots=snapshots)
     again = MemoryFiles(base=files.disk())
     log = recovered(files, Start(recovery_point=recovery_point))
@@ -110,7 +110,8 @@ def test_two_passes_make_the_same(
 
 
 def test_a_batch_that_is_there_twice_counts_once() -> None:
-    """It is out of order and no damage: the segment is read again, and the first pass is not used."""
+    """A repeated batch is out of order, but no damage: the segment is read again, and the result of the first
+    pass is discarded."""
     files = unflushed()
     name = max(name for name in content(files) if name.endswith(".log"))
     expected = recovered(MemoryFiles(base=files.disk()))

@@ -1,4 +1,4 @@
-"""What a crash has left half done in a partition directory, by hand."""
+"""Changes of a partition directory that a crash interrupted, made by hand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 
 def swapped(*, durable: bool = True) -> MemoryFiles:
-    """Two segments, and a ``.swap`` that has the batches of both, which it replaces; perhaps its name would
-    not survive a power cut."""
+    """Return the files of two segments and a ``.swap`` that replaces both; unless ``durable``, a power cut
+    may remove its name."""
     log = opened(segment_bytes=300)
     for _ in range(4):
         append(log)
-    assert [each.base_offset for each in log.segments] == [0, 2]
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
     log.close()
     assert isinstance(log.files, MemoryFiles)
     files = MemoryFiles(base=log.files.disk())
@@ -42,7 +42,7 @@ def test_a_swap_takes_its_place() -> None:
 
 
 def test_a_swap_without_batches_replaces_its_own_segment() -> None:
-    """Nothing of it was left: the old files of the same name must not come back with what was removed."""
+    """The swap is empty: the old files of its name must not restore the removed batches."""
     files = swapped()
     files.remove(f"{DIRECTORY}/00000000000000000000.log.swap")
     files.create(f"{DIRECTORY}/00000000000000000000.log.swap").close()
@@ -54,7 +54,7 @@ def test_a_swap_without_batches_replaces_its_own_segment() -> None:
 
 
 def test_a_crash_while_a_swap_takes_its_place_loses_nothing() -> None:
-    """Opening it again comes to the same end, whatever moment it was cut off at."""
+    """Opening the log again after a crash at any moment gives the same result."""
     files = swapped()
     again(files)
     states = 0
@@ -76,7 +76,7 @@ def test_a_crash_loses_nothing_when_the_swap_was_not_durable() -> None:
         assert log.log_end_offset == 4, state.name
 
 
-def test_leftovers_go() -> None:
+def test_leftovers_are_removed() -> None:
     files = swapped()
     for name in ("00000000000000000002.log.deleted", "00000000000000000000.log.cleaned"):
         files.create(f"{DIRECTORY}/{name}").close()
@@ -86,7 +86,7 @@ def test_leftovers_go() -> None:
 
 
 def test_a_crash_while_a_damaged_log_is_cut_brings_nothing_back() -> None:
-    """Where compaction may leave gaps, a segment behind the cut would not look wrong."""
+    """Compaction may leave gaps, so a segment above the truncation would look valid."""
     log = opened(segment_bytes=120, cleanup_policy="compact")
     for _ in range(4):
         append(log, key=b"k")

@@ -1,4 +1,4 @@
-"""Logs that end where they must not, and what only looks like an end."""
+"""Logs that end where they must not, and bytes that only look like a log end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def batch(base_offset: int, value: bytes = b"value", records: int = 2) -> bytes:
 
 
 def written(**segments: bytes) -> MemoryFiles:
-    """A partition of segments, by base offset; nothing follows from them yet."""
+    """Write the segments of a partition, by base offset, without derived files."""
     files = MemoryFiles()
     for path in ("/data", DIRECTORY):
         files.make_directory(path)
@@ -39,8 +39,8 @@ def opened(files: MemoryFiles, start: Start) -> OpenedLog:
     return open_log(files, DIRECTORY, TopicPartition("t", 0), CONFIG, start, now_ms=NOW)
 
 
-def test_a_record_that_holds_a_batch_is_no_end() -> None:
-    """Somebody keeps batches in records, and the index entry leads into one."""
+def test_a_record_that_contains_a_batch_is_not_the_log_end() -> None:
+    """A record contains a batch, and an index entry points to it."""
     inner = batch(1000)
     files = written(s0=batch(0) + batch(2, inner, records=1) + batch(3))
     opened(files, Start()).log.close()
@@ -66,7 +66,7 @@ def test_offsets_that_no_index_can_hold(clean: bool) -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_log_that_ends_below_what_was_durable(clean: bool) -> None:
-    """It ends between two batches: nothing in it is wrong, but acknowledged records are missing."""
+    """The log ends between two batches: no byte is wrong, but acknowledged records are missing."""
     files = written(s0=batch(0) + batch(2))
     start = Start(clean_shutdown=clean, recovery_point=6)
     before = files.disk()
@@ -81,7 +81,7 @@ def test_a_log_that_ends_below_what_was_durable(clean: bool) -> None:
     assert "the log ends at 4: offsets up to 5 were durable, and are lost" in map(str, found.repairs)
 
 
-def test_a_recovery_point_that_nobody_knows_protects_closed_segments() -> None:
+def test_an_unknown_recovery_point_protects_closed_segments() -> None:
     damaged = bytearray(batch(0) + batch(2))
     damaged[-1] ^= 1
     with pytest.raises(CorruptRecordError, match="do not match its CRC"):
@@ -93,14 +93,14 @@ def test_a_recovery_point_that_nobody_knows_protects_closed_segments() -> None:
 
 
 def test_a_batch_beyond_the_next_segment() -> None:
-    """Its base offset was flipped: it is to blame, and what follows was not durable either."""
+    """The flipped base offset makes this batch the damaged one; the following data was not durable either."""
     found = opened(written(s0=batch(0) + batch(1 << 20), s4=batch(4)), Start())
     assert found.log.log_end_offset == 2
     assert [segment.base_offset for segment in found.log.segments] == [0]
 
 
 def test_a_refused_partition_stays_refused_and_others_work() -> None:
-    """Also when the checkpoint that knew how far it was durable is damaged, and made anew."""
+    """The partition also stays refused when the recovery point checkpoint is damaged and rewritten."""
     files = MemoryFiles()
     names = [TopicPartition("t", number) for number in range(2)]
 
@@ -131,7 +131,8 @@ def test_a_refused_partition_stays_refused_and_others_work() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_segment_under_the_name_of_a_later_one_is_refused(clean: bool) -> None:
-    """Nothing of it fits its name; after a crash, too, it is not cut away: it was durable."""
+    """The batches of the segment do not match its name; it was durable, so it is not truncated after a crash
+    either."""
     files = written(s38=batch(0) + batch(2))
     before = files.disk()
     for _ in range(2):
@@ -141,7 +142,7 @@ def test_a_segment_under_the_name_of_a_later_one_is_refused(clean: bool) -> None
 
 
 def test_a_torn_segment_behind_what_was_durable_is_cut() -> None:
-    """It begins with an offset from before: bytes that were never written there, with a wrong checksum."""
+    """The batch has too low an offset and a wrong CRC: stale bytes in a place that was never written."""
     torn = bytearray(batch(0) + batch(2))
     torn[30] ^= 1
     files = written(s0=batch(0) + batch(2), s4=bytes(torn))
@@ -149,7 +150,7 @@ def test_a_torn_segment_behind_what_was_durable_is_cut() -> None:
 
 
 def test_a_damaged_epoch_file_of_an_empty_log_is_replaced() -> None:
-    """Else it is rebuilt, and told so, at every start."""
+    """Every start would otherwise rebuild the file, and report that."""
     files = written(s0=b"")
     path = f"{DIRECTORY}/leader-epoch-checkpoint"
     files.create(path).write(0, [b"0\n2\n0 0\n"])

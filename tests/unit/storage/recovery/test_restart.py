@@ -1,4 +1,4 @@
-"""What a log knows goes on, whatever happens to the process and to the old data."""
+"""The state of a log survives restarts and the deletion of old data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from txnkafka.storage.recovery.log_loader import Start, open_log
 
 
 def busy() -> PartitionLog:
-    """Several segments; 0 is of a transaction that is aborted at 5, 6 begins one that stays open."""
+    """Return a log of several segments; offset 0 is in a transaction that is aborted at 5; 6 begins one that
+    stays open."""
     log = opened(segment_bytes=250)
     append(log, producer_id=1, transactional=True)
     for sequence in range(4):
@@ -33,8 +34,8 @@ def busy() -> PartitionLog:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_restart_changes_nothing(clean: bool) -> None:
-    """No file but those of the active segment, and nothing that is known: snapshots are kept, so that a start
-    does not take long."""
+    """Only the files of the active segment may be written again, and the state is the same; the snapshots are
+    kept, so that the next start is fast."""
     log = busy()
     once = restarted(log)
     before = content(once.files)
@@ -83,7 +84,7 @@ def test_a_producer_outlives_its_data(restart: bool) -> None:
 
 
 def test_looking_for_aborted_transactions_changes_no_producer() -> None:
-    """A transaction index that is missing is made with a table of its own."""
+    """A missing transaction index is rebuilt with a separate producer table."""
     log = busy()
     log.close()
     for name in content(log.files):
@@ -136,7 +137,7 @@ def test_what_is_deleted_later_is_not_what_came_back_under_its_name() -> None:
 
 
 def damaged(log: PartitionLog, name: str, content: bytes, position: int | None = None) -> None:
-    """Close the log and write into one of its files, at its end where no position is given."""
+    """Close the log and write into one of its files; without a position, at the end of the file."""
     log.close()
     path = f"{DIRECTORY}/{name}"
     file = log.files.open_to_write(path)
@@ -158,7 +159,7 @@ def test_a_torn_tail_is_cut(clean: bool) -> None:
 
 @pytest.mark.parametrize("interval", [0, 4096])
 @pytest.mark.parametrize("clean", [True, False])
-def test_what_indexes_say_of_a_torn_batch_goes_with_it(clean: bool, interval: int) -> None:
+def test_index_entries_of_a_torn_batch_are_removed(clean: bool, interval: int) -> None:
     log = opened(segment_bytes=1000, index_interval_bytes=interval)
     for later in range(3):
         append(log, NOW + later)
@@ -186,7 +187,7 @@ def test_epochs_that_begin_behind_the_end_go_with_it() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_an_epoch_that_begins_at_the_log_end_is_not_in_the_log(clean: bool) -> None:
-    """As a broker leaves it that becomes the leader and writes nothing."""
+    """A broker leaves such an epoch when it becomes the leader and writes nothing."""
     log = opened()
     append(log)
     log.set_epochs(LeaderEpochs([EpochEntry(0, 0), EpochEntry(5, 1)]))
@@ -205,7 +206,7 @@ def test_a_snapshot_of_offsets_that_the_log_has_not_goes(clean: bool) -> None:
 
 
 def test_recovery_notes_the_latest_time_of_every_segment() -> None:
-    """Of the last one, too, as if it had been closed (``LogSegment.recover``)."""
+    """The last segment gets its largest timestamp, too, as if it were closed (``LogSegment.recover``)."""
     log = opened(segment_bytes=1000, index_interval_bytes=4096)
     append(log, NOW + 5)
     log.flush()
@@ -214,8 +215,8 @@ def test_recovery_notes_the_latest_time_of_every_segment() -> None:
     assert log.active.time_index.last() == (NOW + 5, 0)
 
 
-def test_an_index_that_lies_is_made_anew() -> None:
-    """But for the last one, its entries say that each batch is the one before it."""
+def test_a_wrong_index_is_rebuilt() -> None:
+    """Each entry, except for the last, gives the position of the batch before."""
     log = opened(segment_bytes=1000)
     for _ in range(5):
         append(log)
