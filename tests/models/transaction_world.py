@@ -118,7 +118,9 @@ class Host:
     failing: ErrorCode = ErrorCode.NONE
     written: list[Marker] = field(default_factory=list)
 
-    def append(self, partition: int, records: Sequence[tuple[bytes, bytes | None]]) -> int:
+    def append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, is_awaited: bool = True
+    ) -> int:
         if self.failing != ErrorCode.NONE:
             raise error_of(self.failing)
         self.tickets += 1

@@ -99,10 +99,10 @@ class Broker:
         self.metadata = metadata
         self.manager = LogManager(data)
         self.jobs = Jobs()
-        self.durability = Durability(self.manager.tickets, durability)
+        self.fetches = Fetches(self)
+        self.durability = Durability(self.manager.tickets, durability, self.fetches.on_progress)
         self.topics = Topics(self)
         self.topics.reconcile(now_ms)
-        self.fetches = Fetches(self)
         self.transactions = Transactions(self, now_ms)
         self._maintenance = Maintenance(self, now_ms)
         self.durability.run_soon()
@@ -188,6 +188,12 @@ class Broker:
 
     # The host
 
+    @property
+    def is_flush_awaited(self) -> bool:
+        """Whether somebody waits for the next group; one that nobody waits for may be begun, too, and is
+        waited for when ``advance`` is called at its deadline."""
+        return self.manager.tickets.is_awaited
+
     def begin_flush(self) -> Flush | None:
         """The next group to make durable; None while one is under way, or when nothing waits."""
         return self.manager.tickets.begin()
@@ -220,7 +226,7 @@ class Broker:
             self._maintenance.advance(now_ms),
         ]
         self._poll()
-        return min(deadlines)
+        return min(*deadlines, self.durability.advance(now_ms))
 
     def _poll(self) -> None:
         self.durability.released(self.manager.tickets.poll())

@@ -2,13 +2,16 @@
 
 With ``durability="fsync"`` an append is acknowledged when a flush has covered it. With ``"page_cache"``,
 which is Apache Kafka's default, it is acknowledged at once, and lost when the machine stops; but not when the
-process does: what was appended to a segment without a name waits for the flush that names it.
+process does: what was appended to a segment without a name waits for the flush that names it. Logs are then
+flushed by ``flush.messages``, as part of the append, by ``flush.ms``, at a roll and at the close.
+
+A callback may let others go first (``is_awaited=False``): no flush begins for its sake for some milliseconds.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
@@ -17,34 +20,48 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from txnkafka.broker.flush import FlushTickets, Released
+    from txnkafka.model import TopicPartition
     from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["Durability", "Mode", "error_code"]
 
 Mode = Literal["fsync", "page_cache"]
+PATIENCE_MS: Final = 10  # of an append that nobody waits for
+NEVER: Final = (1 << 63) - 1
 
 
 class Durability:
-    """Calls back when appends are durable. Nobody is called back before ``run_soon`` or ``released``."""
+    """Calls back when appends are durable. Nobody is called back before ``run_soon`` or ``released``.
+    ``on_progress`` is called with the partitions of which readers see more without a flush."""
 
-    def __init__(self, tickets: FlushTickets, mode: Mode = "fsync") -> None:
+    def __init__(
+        self,
+        tickets: FlushTickets,
+        mode: Mode = "fsync",
+        on_progress: Callable[[Iterable[TopicPartition]], None] = lambda _: None,
+    ) -> None:
         if mode not in ("fsync", "page_cache"):
             raise ValueError(f"durability is fsync or page_cache, not {mode!r}")
         self.mode = mode
         self._tickets = tickets
         self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
         self._soon: deque[Callable[[], None]] = deque()
+        self._on_progress = on_progress
+        self._progressed: dict[TopicPartition, None] = {}
+        self._flush_ms: int | None = None  # when a flush begins for which nobody waits
 
-    def when_durable(self, log: PartitionLog, call: Callable[[ErrorCode], None]) -> None:
+    def when_durable(
+        self, log: PartitionLog, call: Callable[[ErrorCode], None], *, is_awaited: bool = True
+    ) -> None:
         """Call when everything appended to ``log`` so far is durable, with NONE, or never will be."""
         if log.recovery_point >= log.log_end_offset and log.fenced is None:
             self.soon(lambda: call(ErrorCode.NONE))
-        elif self.mode == "page_cache" and log.active.is_named and log.fenced is None:
+        elif self.mode == "page_cache" and _is_in_page_cache(log):
             log.offsets.advance_high_watermark(log.log_end_offset)
-            self._tickets.want(log)
+            self._progressed[log.topic_partition] = None
             self.soon(lambda: call(ErrorCode.NONE))
         else:
-            self._waiting[self._tickets.take(log)] = call
+            self._waiting[self._tickets.take(log, is_awaited=is_awaited)] = call
 
     def when_all_durable(self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to all of these logs is durable; with the first error otherwise."""
@@ -72,6 +89,20 @@ class Durability:
         """Make the calls that are due, and those that they ask for."""
         while self._soon:
             self._soon.popleft()()
+        if self._progressed:
+            progressed, self._progressed = self._progressed, {}
+            self._on_progress(progressed)
+
+    def advance(self, now_ms: int) -> int:
+        """Let a flush begin that nobody waits for, when it is due; returns when one is."""
+        if self._tickets.is_awaited or not self._tickets.is_dirty:
+            self._flush_ms = None
+        elif self._flush_ms is None:
+            self._flush_ms = now_ms + PATIENCE_MS
+        elif now_ms >= self._flush_ms:
+            self._tickets.hurry()
+            self._flush_ms = None
+        return NEVER if self._flush_ms is None else self._flush_ms
 
     def released(self, tickets: Iterable[Released]) -> None:
         """Call back those who waited for these tickets."""
@@ -79,6 +110,12 @@ class Durability:
             call = self._waiting.pop(released.ticket, None)
             if call is not None:
                 call(ErrorCode.NONE if released.error is None else error_code(released.error))
+
+
+def _is_in_page_cache(log: PartitionLog) -> bool:
+    """Whether an append is acknowledged without a flush (``UnifiedLog.append``)."""
+    unflushed = log.log_end_offset - log.recovery_point
+    return log.active.is_named and log.fenced is None and unflushed < log.config.flush_messages
 
 
 def error_code(error: Exception) -> ErrorCode:

@@ -9,6 +9,7 @@ Source: ``ReplicaManager.fetchMessages``, ``DelayedFetch``; KIP-74.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.broker.durability import error_code
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Fetches"]
 
 _NEVER = (1 << 63) - 1
+_FEW = 64
 
 
 class Answer(NamedTuple):
@@ -59,6 +61,8 @@ class Fetches:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._waiting: dict[Waiting, None] = {}  # in the order of arrival
+        self._deadlines: list[tuple[int, int, Waiting]] = []  # a heap, also with some that were answered
+        self._arrivals = 0
         self._by_partition: dict[TopicPartition, dict[Waiting, None]] = {}
 
     def __len__(self) -> int:
@@ -78,12 +82,15 @@ class Fetches:
         answer.release()
         waiting = Waiting(request, reply, now_ms + request.max_wait_ms)
         self._waiting[waiting] = None
+        self._add_deadline(waiting)
         for partition in request.partitions:
             self._by_partition.setdefault(partition.topic_partition, {})[waiting] = None
         return lambda: self._remove(waiting)
 
     def on_progress(self, partitions: Iterable[TopicPartition]) -> None:
         """Readers may see more of these partitions, or nothing any more."""
+        if not self._waiting:
+            return
         looked_at: dict[Waiting, None] = {}
         for partition in partitions:
             looked_at.update(self._by_partition.get(partition, {}))
@@ -98,10 +105,21 @@ class Fetches:
 
     def advance(self, now_ms: int) -> int:
         """Answer the requests whose time is over; returns when the next one's is."""
-        for waiting in [each for each in self._waiting if each.until_ms <= now_ms]:
+        while self._deadlines:
+            until_ms, _, waiting = self._deadlines[0]
+            if until_ms > now_ms and waiting in self._waiting:
+                return until_ms
+            heappop(self._deadlines)
             if waiting in self._waiting:
                 self._answer(waiting, self._read(waiting.request))
-        return min((waiting.until_ms for waiting in self._waiting), default=_NEVER)
+        return _NEVER
+
+    def _add_deadline(self, waiting: Waiting) -> None:
+        if len(self._deadlines) > 2 * len(self._waiting) + _FEW:  # most were answered before their time
+            self._deadlines = [entry for entry in self._deadlines if entry[2] in self._waiting]
+            heapify(self._deadlines)
+        self._arrivals += 1
+        heappush(self._deadlines, (waiting.until_ms, self._arrivals, waiting))
 
     def close(self) -> None:
         """Answer everybody with what there is."""

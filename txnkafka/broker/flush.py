@@ -46,6 +46,19 @@ class Flush(NamedTuple):
                 failed[log] = error
         return failed
 
+    def descriptors(self) -> list[tuple[PartitionLog, int]]:
+        """The open files to sync, by log, for a host that syncs them itself instead of ``run``. Empty when
+        there is more to be done than that, or a file has no descriptor."""
+        found = []
+        for log, flush in self.logs:
+            if flush.contents or flush.paths or flush.directories:
+                return []
+            try:
+                found += [(log, file.fileno()) for file in flush.files]
+            except OSError:
+                return []
+        return found
+
 
 class Released(NamedTuple):
     """A ticket whose append is durable or, with an error, will never be acknowledged: OSError when the log
@@ -65,6 +78,7 @@ class FlushTickets:
         self._waiting: deque[tuple[int, PartitionLog, int]] = deque()
         self._released: list[Released] = []
         self._dirty: dict[PartitionLog, None] = {}  # in the order of their first append
+        self._is_awaited = False  # else nobody waits for what is dirty
         self._running: Flush | None = None
 
     def __len__(self) -> int:
@@ -75,16 +89,34 @@ class FlushTickets:
         """Whether a group flush is under way: ``begin`` was called, and ``finish`` was not."""
         return self._running is not None
 
-    def take(self, log: PartitionLog) -> int:
-        """Return a new ticket for all appends to ``log`` so far."""
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a group flush is to begin as soon as none is under way; one that ``begin`` returns although
+        it is not awaited is due some time."""
+        return self._is_awaited
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether a log waits for a group flush."""
+        return bool(self._dirty)
+
+    def take(self, log: PartitionLog, *, is_awaited: bool = True) -> int:
+        """Return a new ticket for all appends to ``log`` so far. One that is not awaited comes with the next
+        group flush, whenever that is."""
         self._last_ticket += 1
         self._waiting.append((self._last_ticket, log, log.log_end_offset))
         self._dirty[log] = None
+        self._is_awaited |= is_awaited
         return self._last_ticket
 
     def want(self, log: PartitionLog) -> None:
         """Include ``log`` in the next group flush, without a ticket."""
         self._dirty[log] = None
+        self._is_awaited = True
+
+    def hurry(self) -> None:
+        """Let the next group flush be awaited, if a log waits for one."""
+        self._is_awaited = bool(self._dirty)
 
     def begin(self) -> Flush | None:
         """Begin a group flush; None when there is nothing to flush, or a group flush is under way, which
@@ -95,6 +127,7 @@ class FlushTickets:
         logs = [(log, log.begin_flush()) for log in self._dirty]
         self._running = Flush(self._last_ticket, logs)
         self._dirty.clear()
+        self._is_awaited = False
         return self._running
 
     def finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> list[Released]:
@@ -148,12 +181,14 @@ class FlushTickets:
         for log, done in flush.logs:
             log.finish_flush(done, failed.get(log))
             if log.has_unsynced_names and log.fenced is None:
-                self._dirty[log] = None  # a new segment was renamed, and may have tickets
-        waiting, self._waiting = self._waiting, deque()
-        for entry in waiting:
+                self.want(log)  # a new segment was renamed, and may have tickets
+        kept = []
+        while self._waiting and self._waiting[0][0] <= flush.ticket:  # those of later appends stay
+            entry = self._waiting.popleft()
             ticket, log, end_offset = entry
             error = failed.get(log) or log.fenced
-            if ticket <= flush.ticket and (error or log.recovery_point >= end_offset):
+            if error or log.recovery_point >= end_offset:
                 self._released.append(Released(ticket, log, error))
             else:
-                self._waiting.append(entry)
+                kept.append(entry)
+        self._waiting.extendleft(reversed(kept))

@@ -246,7 +246,9 @@ class Transactions:
 
     # CoordinatorHost
 
-    def append(self, partition: int, records: Sequence[tuple[bytes, bytes | None]]) -> int:
+    def append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, is_awaited: bool = True
+    ) -> int:
         """Append one batch to a partition of ``__transaction_state``."""
         topic_partition = TopicPartition(TRANSACTION_STATE_TOPIC, partition)
         log = self._broker.logs.get(topic_partition)
@@ -259,7 +261,9 @@ class Transactions:
         )  # fmt: skip
         ticket = self._new_ticket()
         self._broker.durability.when_durable(
-            log, lambda error: self.coordinator.flushed(ticket, error, self._broker.now_ms)
+            log,
+            lambda error: self.coordinator.flushed(ticket, error, self._broker.now_ms),
+            is_awaited=is_awaited,
         )
         return ticket
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 Value = TypeVar("Value")
+GARBAGE: Final = 20_000  # objects between two collections: requests leave few cycles
 
 
 class Address(click.ParamType[Any]):
@@ -135,6 +136,8 @@ def serve(
 def _serve(
     data: str, settings: BrokerConfig, topics: dict[str, int], listen: tuple[str, int], durability: Mode
 ) -> None:
+    import gc
+
     from txnkafka.broker.broker import open_broker
     from txnkafka.env import LocalDataFiles, SystemClock
     from txnkafka.server import tcp
@@ -144,6 +147,8 @@ def _serve(
     broker = open_broker(LocalDataFiles(), data, settings, now_ms=clock.now_ms(), durability=durability)
     try:
         create_topics(broker, topics, clock)
+        gc.freeze()  # logs and their state stay: no collection walks them
+        gc.set_threshold(GARBAGE)
         tcp.serve(broker, clock, *listen, _print_address)
     except BaseException:
         broker.data.abandon()  # what is not durable is left to the recovery of the next start

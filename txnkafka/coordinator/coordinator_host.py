@@ -19,9 +19,11 @@ class CoordinatorHost(Protocol):
     after a crash ends behind some record of it: a record that is durable has all before it.
     """
 
-    def append(self, partition: int, records: Sequence[tuple[bytes, bytes | None]]) -> int:
-        """Append one batch to a partition of ``__transaction_state``; returns its ticket. Raises KafkaError
-        when nothing was appended."""
+    def append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, is_awaited: bool = True
+    ) -> int:
+        """Append one batch to a partition of ``__transaction_state``; returns its ticket. What is not awaited
+        may become durable with what is appended later. Raises KafkaError when nothing was appended."""
 
     def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
         """The ticket of a flush of everything that the producer has appended to these partitions so far, or

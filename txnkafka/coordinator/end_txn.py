@@ -33,7 +33,7 @@ from txnkafka.coordinator.txn_image import (
     IDLE,
     LARGEST_EPOCH,
     PREPARED,
-    completed,
+    identity_after,
     is_exhausted,
     markers_of,
     prepared,
@@ -135,8 +135,7 @@ def _increment(
         client_transaction_version=client_version,
         next_producer_id=next_producer_id,
     )
-    after = completed(image, setting.now_ms)
-    return _prepare(image, Answer(ErrorCode.NONE, after.producer_id, after.producer_epoch))
+    return _prepare(image, Answer(ErrorCode.NONE, *identity_after(image)))
 
 
 def abort_from_here(metadata: TransactionMetadata, setting: Setting, response: Answer | Parked) -> Result:

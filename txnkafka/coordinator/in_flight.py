@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from txnkafka.coordinator.txn_events import (
     AddOffsets,
@@ -23,6 +24,8 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 __all__ = ["Flight", "InFlight", "ParkedRequests", "Request", "may_build_on"]
+
+NEVER: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,9 +154,11 @@ class ParkedRequests:
                 del self._queues[transactional_id]
         return found
 
-    def deadlines(self) -> list[int]:
-        """When the first request of each id has waited long enough."""
-        return [queue[0].until_ms for queue in self._queues.values() if queue]
+    def deadline(self) -> int:
+        """When the first request of an id has waited long enough; a long time where nobody waits."""
+        if not self._queues:
+            return NEVER
+        return min(queue[0].until_ms if queue else 0 for queue in self._queues.values())
 
 
 def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:

@@ -228,7 +228,7 @@ class TransactionCoordinator:
         """Append the records of flights of one partition as one batch."""
         partition = self.partition_of(flights[0].record.transactional_id)
         records = [(flight.record.key, flight.record.value(self.version)) for flight in flights]
-        ticket = self._host.append(partition, records)
+        ticket = self._host.append(partition, records, is_awaited=any(map(_is_awaited, flights)))
         self._in_flight.add(ticket, flights)
 
     def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
@@ -319,23 +319,30 @@ class TransactionCoordinator:
         """Do what is due by the clock; returns when to be called again at the latest."""
         ticks = self._ticks.at(now_ms)
         self._write_markers(now_ms)
+        if self._incomplete or self._parked.deadline() <= ticks:
+            self._try_again(ticks, now_ms)
+        if ticks >= self._next_timeouts:
+            self._next_timeouts = ticks + self.config.abort_timed_out_interval_ms
+            self._time_out(now_ms)
+        if ticks >= self._expiry.deadline(ticks):
+            self._expire(now_ms)
+        return self._ticks.wall(self._deadline(ticks))
+
+    def _try_again(self, ticks: int, now_ms: int) -> None:
+        """Append COMPLETE_* that were refused, and refuse requests that were parked for too long."""
         for due, written in list(self._incomplete.values()):
             if due <= ticks:
                 self._complete(written, now_ms)
         for request in self._parked.take_old(ticks):
             request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
             self._resume(request.event.transactional_id, now_ms)
-        if ticks >= self._next_timeouts:
-            self._next_timeouts = ticks + self.config.abort_timed_out_interval_ms
-            self._time_out(now_ms)
-        self._expire(now_ms)
-        return self._ticks.wall(self._deadline(ticks))
 
     def _deadline(self, ticks: int) -> int:
-        times = [self._next_timeouts, self._expiry.deadline(ticks), *self._parked.deadlines()]
-        times += [due for due, _ in self._incomplete.values()]
+        due = min(self._next_timeouts, self._expiry.deadline(ticks), self._parked.deadline())
+        if self._incomplete:
+            due = min(due, *(each for each, _ in self._incomplete.values()))
         marker_due = self.markers.deadline()
-        return min(times if marker_due is None else [*times, marker_due])
+        return due if marker_due is None else min(due, marker_due)
 
     def _time_out(self, now_ms: int) -> None:
         for state in self.partitions.values():
@@ -380,3 +387,8 @@ class TransactionCoordinator:
         if newest is not None and newest.metadata is None:
             return None
         return self._durable(transactional_id)
+
+
+def _is_awaited(flight: Flight) -> bool:
+    """Whether somebody waits until the record is durable: not for COMPLETE_* and tombstones."""
+    return flight.request.reply is not None or bool(flight.result.effects)

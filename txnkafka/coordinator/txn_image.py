@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from txnkafka.coordinator.txn_events import TransactionRecord, WriteMarkers
-from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdAndEpoch
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "PREPARED",
     "VALID_PREVIOUS_STATES",
     "completed",
+    "identity_after",
     "image_of",
     "is_exhausted",
     "markers_of",
@@ -84,18 +85,24 @@ def prepared(
 
 def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
     """The image of COMPLETE_COMMIT or COMPLETE_ABORT, with the next producer id where PREPARE_* named one."""
-    changes: dict[str, Any] = {}
-    if metadata.client_transaction_version >= 2 and metadata.next_producer_id != NO_PRODUCER_ID:
-        changes = {"producer_id": metadata.next_producer_id, "producer_epoch": 0}
+    producer_id, producer_epoch = identity_after(metadata)
     return image_of(
         metadata,
         S.COMPLETE_COMMIT if metadata.state == S.PREPARE_COMMIT else S.COMPLETE_ABORT,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
         next_producer_id=NO_PRODUCER_ID,
         next_producer_epoch=NO_PRODUCER_EPOCH,
         topic_partitions=frozenset(),
         last_update_timestamp=now_ms,
-        **changes,
     )
+
+
+def identity_after(metadata: TransactionMetadata) -> ProducerIdAndEpoch:
+    """The producer id and epoch that COMPLETE_* leaves behind a state PREPARE_*."""
+    if metadata.client_transaction_version >= 2 and metadata.next_producer_id != NO_PRODUCER_ID:
+        return ProducerIdAndEpoch(metadata.next_producer_id, 0)
+    return ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
 
 
 def markers_of(metadata: TransactionMetadata) -> WriteMarkers:

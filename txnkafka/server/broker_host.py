@@ -1,4 +1,4 @@
-"""Runs a broker on an event loop: flushes and other work in one thread, deadlines by the loop's timer.
+"""Runs a broker on an event loop: flushes and other work in threads, deadlines by the loop's timer.
 
 The broker is called in the thread of the loop only. Whatever happened in one iteration of the loop is settled
 by one ``turn`` behind it: so the requests of all connections that were ready share a flush, and while that
@@ -7,12 +7,15 @@ runs the next gathers.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from txnkafka._core.sync_threads import SyncThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.flush import Flush
@@ -39,12 +42,18 @@ class Loop(Protocol):
     def call_soon_threadsafe(self, call: Callable[..., None], *arguments: Any) -> object:
         """Call in the next iteration; from any thread."""
 
+    def add_reader(self, fd: int, callback: Callable[[], None]) -> object:
+        """Call whenever the descriptor is readable."""
+
+    def remove_reader(self, fd: int) -> object:
+        """Do not call."""
+
     def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
         """Call when the time is over."""
 
 
 class BrokerHost:
-    """Owns the thread in which a broker's flushes and work run. ``on_turn`` is called at the beginning of
+    """Owns the threads in which a broker's flushes and work run. ``on_turn`` is called at the beginning of
     each turn, ``on_failure`` with an exception of the broker itself, after which nothing is run any more."""
 
     def __init__(
@@ -61,7 +70,13 @@ class BrokerHost:
         self._clock = clock
         self._on_turn = on_turn
         self._on_failure = on_failure
-        self._executor = ThreadPoolExecutor(1, "txnkafka-flush")
+        # a pool would cost as much again for each flush: its futures have locks
+        self._to_run: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = Thread(target=self._run_all, name="txnkafka-work", daemon=True)
+        self._thread.start()
+        self._syncs = SyncThreads()
+        self._syncing: tuple[Flush, list[tuple[Any, int]]] | None = None
+        loop.add_reader(self._syncs.fileno(), self._synced)
         self._is_scheduled = False
         self._is_over = False
         self._timer: Timer | None = None
@@ -86,7 +101,15 @@ class BrokerHost:
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
-        self._executor.shutdown()
+        self._loop.remove_reader(self._syncs.fileno())
+        self._syncs.close()
+        self._to_run.put(None)
+        self._thread.join()
+
+    def _run_all(self) -> None:
+        """Run what comes, one piece after the other; in the thread."""
+        while (run := self._to_run.get()) is not None:
+            run()
 
     def _turn(self) -> None:
         self._is_scheduled = False
@@ -103,33 +126,60 @@ class BrokerHost:
             self._fail(error)
 
     def _begin(self) -> None:
-        flush = self.broker.begin_flush()
+        flush = self.broker.begin_flush() if self.broker.is_flush_awaited else None
         if flush is not None:
-            self._executor.submit(flush.run).add_done_callback(
-                lambda ran: self._loop.call_soon_threadsafe(self._flushed, flush, ran)
-            )
+            self._begin_flush(flush)
         work = self.broker.begin_work()
         if work is not None:
-            self._executor.submit(work.run).add_done_callback(
-                lambda ran: self._loop.call_soon_threadsafe(self._worked, work, ran)
-            )
+            self._to_run.put(partial(self._run_work, work))
 
-    def _flushed(self, flush: Flush, ran: Future[Any]) -> None:
+    def _begin_flush(self, flush: Flush) -> None:
+        """Most flushes only sync open files: that needs no Python in another thread."""
+        files = flush.descriptors()
+        if files:
+            self._syncing = flush, files
+            self._syncs.begin([descriptor for _, descriptor in files])
+        else:
+            self._to_run.put(partial(self._run_flush, flush))
+
+    # In the thread
+
+    def _run_flush(self, flush: Flush) -> None:
         try:
-            error = ran.exception()
-            failed = (
-                ran.result()
-                if error is None
-                else dict.fromkeys((log for log, _ in flush.logs), OSError(error))
-            )
+            failed = flush.run()
+        except BaseException as error:
+            failed = dict.fromkeys((log for log, _ in flush.logs), OSError(error))
+        self._loop.call_soon_threadsafe(self._flushed, flush, failed)
+
+    def _run_work(self, work: Any) -> None:
+        failed: BaseException | None = None
+        try:
+            work.run()
+        except BaseException as error:
+            failed = error
+        self._loop.call_soon_threadsafe(self._worked, work, failed)
+
+    # Back in the loop
+
+    def _synced(self) -> None:
+        errors = self._syncs.finish()
+        if errors is None or self._syncing is None:
+            return
+        (flush, files), self._syncing = self._syncing, None
+        failed = {log: error for (log, _), error in zip(files, errors, strict=True) if error is not None}
+        self._flushed(flush, failed)
+
+    def _flushed(self, flush: Flush, failed: dict[Any, OSError]) -> None:
+        self._is_scheduled = True  # the turn below is the one that the answers ask for
+        try:
             self.broker.finish_flush(flush, failed, now_ms=self.now_ms())
         except Exception as failure:
             self._fail(failure)
         self._turn()
 
-    def _worked(self, work: Any, ran: Future[Any]) -> None:
+    def _worked(self, work: Any, error: BaseException | None) -> None:
+        self._is_scheduled = True
         try:
-            error = ran.exception()
             if error is not None and not isinstance(error, Exception):
                 raise RuntimeError(f"work was ended by {error!r}")
             self.broker.finish_work(work, error, now_ms=self.now_ms())

@@ -69,11 +69,13 @@ class Session:
     def is_saturated(self) -> bool:
         """Whether no request comes out, and no byte should be received, before some are answered and sent."""
         waiting = self._unanswered
-        return bool(
+        if not waiting:
+            return self.unsent_bytes >= MAX_UNSENT_BYTES
+        return (
             self.unsent_bytes >= MAX_UNSENT_BYTES
             or len(waiting) >= MAX_UNANSWERED
             or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
-            or (waiting and waiting[-1].header.api.key == _FETCH)
+            or waiting[-1].header.api.key == _FETCH
         )
 
     @property

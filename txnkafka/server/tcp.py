@@ -218,16 +218,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def serve(self) -> None:
         """Serve the requests that have come as far as the session lets them, and send the answers."""
-        if self._transport is None or self._transport.is_closing():
+        transport, session = self._transport, self._session
+        if transport is None or transport.is_closing():
             return
-        self._send()
-        was_saturated = True
-        while was_saturated and not self._session.is_saturated and not self._server.is_stopping:
+        if session.unsent_bytes:
+            self._send()
+        while not self._server.is_stopping:
             self._is_serving = True
-            self._serve_requests(self._transport)
+            self._serve_requests(transport)
             self._is_serving = False
-            was_saturated = self._session.is_saturated
-            self._send()  # which may make room for the requests that have come
+            was_saturated = session.is_saturated
+            if session.unsent_bytes:
+                self._send()  # which may make room for the requests that have come
+            if not was_saturated or session.is_saturated:
+                break
         self._let_read()
 
     def _serve_requests(self, transport: asyncio.Transport) -> None:

@@ -1,16 +1,16 @@
-"""Kafka's message formats: schema tables, and the readers and writers compiled from them.
+"""Kafka's message formats: schema tables, and the readers and writers generated from them.
 
-``wire.records`` has the records of Kafka's own logs, ``wire.messages`` its requests and responses, with
-readers and writers that ``wire.codegen`` makes. All functions are pure functions over bytes: this room does
-not use files, sockets or the broker.
+``wire.records`` has the records of Kafka's own logs, ``wire.messages`` its requests and responses, both with
+readers and writers that ``wire.codegen`` generates. All functions are pure functions over bytes: this room
+does not use files, sockets or the broker.
 """
 
 from __future__ import annotations
 
-from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message, reader_of
+from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message
 from txnkafka.wire.scalars import read_uvarint
 from txnkafka.wire.schema import Array, Field, Message, SchemaError, Struct
-from txnkafka.wire.writer import write_message, writer_of
+from txnkafka.wire.writer import write_message
 
 __all__ = [
     "UNKNOWN_TAGGED_FIELDS",
@@ -21,7 +21,5 @@ __all__ = [
     "Struct",
     "read_message",
     "read_uvarint",
-    "reader_of",
     "write_message",
-    "writer_of",
 ]

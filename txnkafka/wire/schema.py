@@ -2,7 +2,7 @@
 
 A table has one line per field, with the versions that contain it, as in Kafka's own message definitions
 (KIP-482 for the flexible versions: compact lengths and tagged fields). Tables are data: this module reads and
-writes no bytes; ``wire.reader`` and ``wire.writer`` compile a table of one version to a reader and a writer.
+writes no bytes; ``wire.codegen`` generates a reader and a writer for one version of a table.
 
 Version ranges are Kafka's text: ``"0+"``, ``"1-3"``, ``"2"``, and ``""`` for none.
 """

@@ -283,6 +283,28 @@ def test_a_consumer_waits_until_there_is_enough_or_its_time_is_over() -> None:
     assert not answers
 
 
+def test_consumers_are_answered_in_the_order_of_their_deadlines() -> None:
+    node = Node()
+    node.create()
+    answers: list[int] = []
+    withdrawn: list[Any] = []
+    for number in range(400):  # most of them go before their time
+        wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], max_wait_ms=1000 - number)
+        call = node.broker.fetch(wanted, lambda _, number=number: answers.append(number), now_ms=node.now_ms)
+        if number % 100:
+            withdrawn.append(call)
+        if number % 10 == 9:
+            for each in withdrawn:
+                each()
+            withdrawn.clear()
+    assert node.broker.advance(node.now_ms) == node.now_ms + 700
+    node.wait(800)
+    assert answers == [300, 200]
+    assert node.broker.advance(node.now_ms) == node.now_ms + 100
+    node.wait(200)
+    assert answers == [300, 200, 100, 0]
+
+
 def test_a_consumer_of_committed_records_waits_for_the_marker() -> None:
     node = Node()
     node.create()

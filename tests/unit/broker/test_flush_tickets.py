@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import pytest
 
-from tests.unit.storage.client import PATH, Log, opened
+from tests.unit.storage.client import NOW, PATH, Log, opened
 from txnkafka.broker.flush import FlushTickets
 from txnkafka.broker.log_manager import flush_is_due
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalDataFiles
 from txnkafka.errors import KafkaStorageError
+from txnkafka.model import TopicPartition
+from txnkafka.storage.recovery.log_loader import Start, open_log
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -46,6 +51,52 @@ def test_what_comes_meanwhile_belongs_to_the_next_flush() -> None:
     assert following is not None
     assert [each.ticket for each in tickets.finish(following, following.run())] == [later]
     assert log.log.high_watermark == 4
+
+
+def test_a_host_may_sync_the_files_itself(tmp_path: Path) -> None:
+    found = open_log(
+        LocalDataFiles(), str(tmp_path), TopicPartition("t", 0), LogConfig(), Start(), now_ms=NOW
+    )
+    tickets, log = FlushTickets(), Log(found.log)
+    log.plain()
+    tickets.take(log.log)
+    first = tickets.begin()
+    assert first is not None
+    assert first.descriptors() == [], "the epochs are to be written, too"
+    tickets.finish(first, first.run())
+    log.plain()
+    tickets.take(log.log)
+    second = tickets.begin()
+    assert second is not None
+    assert second.descriptors() == [(log.log, log.log.active.file("log").fileno())]
+    assert len(tickets.finish(second, {})) == 1
+    in_memory = Log()
+    in_memory.plain()
+    tickets.take(in_memory.log)
+    third = tickets.begin()
+    assert third is not None
+    assert third.descriptors() == []
+    log.log.close()
+
+
+def test_a_ticket_that_is_not_awaited_comes_with_the_next_flush() -> None:
+    tickets, first, second = FlushTickets(), Log(), Log()
+    first.plain()
+    tickets.take(first.log, is_awaited=False)
+    assert (tickets.is_dirty, tickets.is_awaited) == (True, False)
+    second.plain()
+    tickets.take(second.log)
+    assert tickets.is_awaited
+    flush = tickets.begin()
+    assert flush is not None
+    assert not tickets.is_awaited
+    assert [each.log for each in tickets.finish(flush, flush.run())] == [first.log, second.log]
+    tickets.hurry()
+    assert not tickets.is_awaited, "nothing is dirty"
+    first.plain()
+    tickets.take(first.log, is_awaited=False)
+    tickets.hurry()
+    assert tickets.is_awaited
 
 
 def test_a_flush_is_finished_once_and_by_its_own() -> None:

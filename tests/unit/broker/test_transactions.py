@@ -38,6 +38,34 @@ def test_a_transaction_over_two_partitions(version: int, commit: bool) -> None:
     assert node.broker.transactions.describe("x").state == state
 
 
+def test_the_end_of_a_transaction_becomes_durable_with_what_follows_or_soon() -> None:
+    node = Node()
+    node.create()
+    producer, broker = Producer(node), node.broker
+    assert producer.send(b"a") == [NONE]
+
+    def flush_while_awaited() -> None:
+        while broker.is_flush_awaited:
+            flush = broker.begin_flush()
+            assert flush is not None
+            broker.finish_flush(flush, flush.run(), now_ms=node.now_ms)
+
+    node.settle = flush_while_awaited  # type: ignore[method-assign]
+    assert producer.end() == NONE
+    assert node.values() == [b"a"]
+    assert broker.transactions.describe("x").state == "PrepareCommit"
+    flush_at = broker.advance(node.now_ms)
+    assert 0 < flush_at - node.now_ms <= 100
+    assert not broker.is_flush_awaited
+    assert producer.send(b"b") == [NONE]  # both records, of one partition, share a flush
+    assert broker.transactions.describe("x").state == "Ongoing"
+    assert producer.end() == NONE
+    node.wait(0)
+    assert broker.transactions.describe("x").state == "PrepareCommit"
+    node.wait(100)
+    assert broker.transactions.describe("x").state == "CompleteCommit"
+
+
 def test_a_second_instance_fences_the_first() -> None:
     node = Node()
     node.create()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import queue
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +48,12 @@ class Loop:
         self.timers.append(Timer(self.clock.ms + seconds * 1000, call))
         return self.timers[-1]
 
+    def add_reader(self, fd: int, callback: Callable[[], None]) -> None:
+        """Nothing is synced here."""
+
+    def remove_reader(self, fd: int) -> None:
+        """Nothing is synced here."""
+
     def run(self, count: int) -> None:
         """Make so many calls, waiting for those of threads."""
         for _ in range(count):
@@ -64,6 +73,9 @@ class Piece:
         self.error: Exception | None = None
         self.thread = 0
 
+    def descriptors(self) -> list[tuple[str, int]]:
+        return []
+
     def run(self) -> dict[str, OSError]:
         assert self.may_run.wait(10)
         self.thread = threading.get_ident()
@@ -81,6 +93,7 @@ class Broker:
         self.running: list[Piece] = []
         self.calls: list[Any] = []
         self.deadline = 2000
+        self.is_flush_awaited = True
 
     def advance(self, now_ms: int) -> int:
         self.calls.append(("advance", now_ms))
@@ -155,6 +168,20 @@ def test_while_one_flush_runs_the_next_gathers(hosted: Hosted) -> None:
     assert first.thread == second.thread != threading.get_ident()
 
 
+def test_a_flush_that_nobody_waits_for_is_not_begun() -> None:
+    hosted = Hosted()
+    hosted.broker.flushes, hosted.broker.is_flush_awaited = [Piece("a")], False
+    hosted.host.wake()
+    hosted.loop.run(1)
+    assert hosted.broker.running == []
+    hosted.broker.is_flush_awaited = True
+    hosted.host.wake()
+    hosted.loop.run(1)
+    assert len(hosted.broker.running) == 1
+    hosted.broker.flushes[0].may_run.set()
+    hosted.host.close()
+
+
 def test_a_flush_that_raises_has_failed_for_all_its_logs(hosted: Hosted) -> None:
     flush = Piece("a")
     flush.error = RuntimeError("no")
@@ -164,6 +191,47 @@ def test_a_flush_that_raises_has_failed_for_all_its_logs(hosted: Hosted) -> None
     hosted.loop.run(2)
     assert hosted.said("flushed") == [("a", {"a": "no"})]
     assert hosted.failures == []
+
+
+class Files:
+    """A flush that only syncs files."""
+
+    def __init__(self, *descriptors: int) -> None:
+        self.logs = [(Log(), None) for _ in descriptors]
+        self._descriptors = descriptors
+
+    def descriptors(self) -> list[tuple[Log, int]]:
+        return [(log, descriptor) for (log, _), descriptor in zip(self.logs, self._descriptors, strict=True)]
+
+
+class Log:
+    """One of a flush."""
+
+
+def test_files_are_synced_without_the_thread(tmp_path: Path) -> None:
+    loop, broker, results = asyncio.new_event_loop(), Broker(), list[Any]()
+
+    def finish(flush: Files, failed: Any, *, now_ms: int) -> None:
+        results.append([failed.get(log) for log, _ in flush.logs])
+        broker.flushes.remove(flush)  # type: ignore[arg-type]
+        if not broker.flushes:
+            loop.stop()
+
+    broker.finish_flush = finish  # type: ignore[assignment, method-assign]
+    host = BrokerHost(
+        broker, loop, Clock(), on_turn=lambda: None, on_failure=results.append
+    )  # type: ignore[arg-type]
+    with (tmp_path / "a").open("wb") as file:
+        broker.flushes = [Files(file.fileno()), Files(file.fileno(), 1 << 20)]  # type: ignore[list-item]
+        host.wake()
+        loop.call_later(20, loop.stop)
+        loop.run_forever()
+    host.close()
+    loop.close()
+    (first,), (second, third) = results
+    assert (first, second) == (None, None)
+    assert third is not None
+    assert third.errno == errno.EBADF
 
 
 @pytest.mark.parametrize("error", [None, OSError("full")])

@@ -275,6 +275,19 @@ def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path, durabili
         assert values(second, "t") == [b"committed", b"next"]
 
 
+def test_a_process_that_is_killed_loses_nothing_of_the_page_cache(tmp_path: Path) -> None:
+    data, count = tmp_path / "data", 40
+    options = ("--create-topic", "t:1", "--config", "log.segment.bytes=1000")
+    with Serving(data, *options, "--durability", "page_cache") as first:
+        client = producer(first, "t")
+        for number in range(count):
+            transaction(client, "t", b"%d" % number)
+        first.kill()
+    assert len(list((data / "t-0").glob("*.log"))) > 5
+    with Serving(data) as second:
+        assert values(second, "t") == [b"%d" % number for number in range(count)]
+
+
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL"])
 def test_an_end_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path, end: str) -> None:
     data, acknowledged = tmp_path / "data", list[bytes]()

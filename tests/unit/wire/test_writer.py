@@ -14,6 +14,8 @@ from tests.unit.wire.test_kafka_samples import FULLEST, MESSAGES, UNTAGGED, shor
 from tests.unit.wire.values import values_of
 from txnkafka.bounds import MAX_SCHEMA_VALUES
 from txnkafka.wire import scalars
+from txnkafka.wire.codegen.fields import ArrayOf, fields_of
+from txnkafka.wire.codegen.table_readers import TableReaders
 from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message
 from txnkafka.wire.schema import (
     BOOL,
@@ -237,23 +239,20 @@ def test_an_array_is_bounded_before_it_is_written() -> None:
         write_one(Array(INT8), [0] * (MAX_SCHEMA_VALUES + 1))
 
 
-def densest(kind: Type, version: int, flexible: bool) -> float:
+def densest(kind: Any, readers: TableReaders) -> float:
     """The most values that a byte of an element can become."""
-    from txnkafka.wire import reader
-
-    compiled = reader._compile(kind, version, flexible, nullable=False)
-    inner = [kind.element] if isinstance(kind, Array) else []
-    inner += [field.type for field in kind.fields] if isinstance(kind, Struct) else []
-    here = compiled.values / max(compiled.minimum_size, 1)
-    return max([here, *(densest(each, version, flexible) for each in inner)])
+    inner = [kind.element] if isinstance(kind, ArrayOf) else []
+    inner += [field.schema.type for field in fields_of(kind)] if isinstance(kind, Struct) else []
+    here = readers._values(kind) / max(readers._minimum_size(kind), 1)
+    return max([here, *(densest(each, readers) for each in inner)])
 
 
 @pytest.mark.parametrize(("message", "version"), TABLES, ids=lambda each: getattr(each, "name", str(each)))
 def test_few_bytes_never_have_too_many_values(message: Message, version: int) -> None:
     """So that only what is longer has to be read for a count; a tagged field of two bytes counts three."""
-    arrays = [field.type for field in message.fields if isinstance(field.type, Array)]
-    flexible = in_versions(version, message.flexible)
-    most = max((densest(each.element, version, flexible) for each in arrays), default=0)
+    kinds = [field.schema.type for field in fields_of(Struct(message.fields))]
+    readers = TableReaders(version, in_versions(version, message.flexible))
+    most = max((densest(each.element, readers) for each in kinds if isinstance(each, ArrayOf)), default=0)
     assert max(most, 1.5) * SURELY_READABLE < MAX_SCHEMA_VALUES - 1000
 
 

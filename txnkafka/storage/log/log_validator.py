@@ -189,6 +189,8 @@ def _with_records(
 def _recompress(batch: IncomingBatch, config: LogConfig, records: memoryview | None) -> None:
     """Compress the records with the codec of ``compression.type``."""
     wanted = "none" if config.compression_type == "uncompressed" else config.compression_type
+    if wanted == "none" and not batch.codec:  # as all batches of coordinators are
+        return
     if CompressionType(batch.codec).label == wanted:
         return
     level = getattr(config, _LEVELS[wanted]) if wanted in _LEVELS else None

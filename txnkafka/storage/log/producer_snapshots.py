@@ -64,6 +64,8 @@ class ProducerSnapshots:
 
     def take_unsynced(self, offset: int | None = None) -> list[str]:
         """Return the paths of unsynced snapshots, or only of the one at ``offset``; the caller syncs them."""
+        if not self.unsynced:
+            return []
         wanted = set(self.offsets) if offset is None else {offset}
         taken = sorted(self.unsynced & wanted)
         self.unsynced.difference_update(taken if offset is not None else set(self.unsynced))

@@ -30,7 +30,10 @@ from txnkafka.wire.schema import (
     STRING,
     UUID,
     ZERO_UUID,
+    Array,
+    Field,
     Scalar,
+    Struct,
     in_versions,
 )
 
@@ -60,12 +63,12 @@ Buffer = bytes | bytearray | memoryview
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf:
-    """An array: of scalars, or of structs, which are message classes. Elements are never null."""
+    """An array: of scalars, or of structs, which are message classes or tables. Elements are never null."""
 
-    element: Scalar | type
+    element: Scalar | type | Struct | ArrayOf
 
 
-Type = Scalar | ArrayOf | type
+Type = Scalar | ArrayOf | type | Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +106,24 @@ def message(cls: type[T]) -> type[T]:
 
 
 @cache
-def fields_of(cls: type) -> tuple[MessageField, ...]:
-    """The fields of a message class in the order of the wire."""
-    found = dataclasses.fields(cls)
+def fields_of(kind: type | Struct) -> tuple[MessageField, ...]:
+    """The fields of a message class, or of a struct in a table, in the order of the wire. Defaults of a table
+    are not values but what ``wire.schema`` says of them."""
+    if isinstance(kind, Struct):
+        return tuple(
+            MessageField(field.name, field.default, _schema_of(field))
+            for field in kind.fields
+        )
+    found = dataclasses.fields(kind)
     return tuple(MessageField(field.name, field.default, field.metadata["schema"]) for field in found)
+
+
+def _schema_of(field: Field) -> FieldSchema:
+    return FieldSchema(_typed(field.type), field.versions, field.nullable, field.tag)
+
+
+def _typed(kind: Scalar | Array | Struct) -> Type:
+    return ArrayOf(_typed(kind.element)) if isinstance(kind, Array) else kind
 
 
 def boolean(versions: str = "0+", **options: Any) -> Any:

@@ -48,14 +48,14 @@ def sized_part_writer(write: WriteSized, name: str) -> WritePart:
     return lambda out, gather, value: write(out, gather, value, name)
 
 
-def struct_writer(write: WritePart, name: str, *, nullable: bool) -> WritePart:
-    """A struct that is a field; where it may be null behind an int8, which is -1 for null and 1 otherwise."""
+def struct_writer(write: WritePart, name: str, *, nullable: bool, null: int = 0xFF) -> WritePart:
+    """A struct that is a field; where it may be null behind a byte, which is 1 or that of ``null``."""
 
     def struct_field(out: bytearray, gather: Gather, value: Any) -> None:
         if value is None:
             if not nullable:
                 raise misfit("struct", None).inside(name)
-            out.append(0xFF)
+            out.append(null)
             return
         if nullable:
             out.append(1)
@@ -93,10 +93,17 @@ def array_writer(write_element: WritePart, name: str, *, flexible: bool, nullabl
 
 def write_tagged_fields(out: bytearray, tagged: list[tuple[int, WritePart, Any]]) -> None:
     """Tagged fields that do not have their defaults, in the order of their tags."""
-    out.append(len(tagged))
+    write_uvarint(out, len(tagged))
     for tag, write, value in tagged:
-        field = bytearray()
-        write(field, [], value)
         write_uvarint(out, tag)
-        write_uvarint(out, len(field))
-        out += field
+        start = len(out)
+        out.append(0)
+        write(out, [], value)
+        size = len(out) - start - 1
+        if size < 0x80:
+            out[start] = size
+        else:
+            field = out[start + 1 :]
+            del out[start:]
+            write_uvarint(out, size)
+            out += field

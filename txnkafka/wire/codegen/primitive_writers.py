@@ -109,7 +109,7 @@ def _write_text(out: bytearray, gather: Gather, value: Any, write_length: WriteL
 
 def _write_copy(out: bytearray, gather: Gather, value: Any, write_length: WriteLength) -> None:
     write_length(out, _size(value))
-    out += value
+    out += bytes(value)  # a view may have gaps
 
 
 def _write_view(out: bytearray, gather: Gather, value: Any, write_length: WriteLength) -> None:
@@ -121,7 +121,7 @@ def _write_view(out: bytearray, gather: Gather, value: Any, write_length: WriteL
 
 def _size(value: Any) -> int:
     if not isinstance(value, bytes | bytearray | memoryview):
-        raise misfit("buffer", value)
+        raise misfit("bytes", value)
     size = value.nbytes if isinstance(value, memoryview) else len(value)
     if size > MAX_LENGTH:
         raise SchemaError(f"{size} bytes are more than {MAX_LENGTH}")

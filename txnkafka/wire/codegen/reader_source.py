@@ -28,6 +28,7 @@ from typing import Any, Final
 from txnkafka.wire.codegen.fields import ArrayOf, MessageField, Type, fields_of
 from txnkafka.wire.codegen.generated import run_source
 from txnkafka.wire.codegen.part_readers import (
+    Collected,
     Element,
     ReadPart,
     array_reader,
@@ -39,9 +40,9 @@ from txnkafka.wire.codegen.part_readers import (
     struct_reader,
 )
 from txnkafka.wire.codegen.primitive_readers import READERS, short_run, sized_reader, uuid_text
-from txnkafka.wire.schema import Scalar
+from txnkafka.wire.schema import Scalar, Struct
 
-__all__ = ["UUID_LAYOUT", "VersionReaders", "layout_of"]
+__all__ = ["TAB", "UUID_LAYOUT", "StructReader", "VersionReaders", "layout_of", "name_of"]
 
 UUID_LAYOUT: Final = "16s"
 TAB: Final = "    "
@@ -54,20 +55,32 @@ def layout_of(kind: Type) -> str:
     return UUID_LAYOUT if kind.name == "uuid" else kind.layout
 
 
+def name_of(kind: type | Struct) -> str:
+    """The name of a struct in the source."""
+    return "struct" if isinstance(kind, Struct) else kind.__name__
+
+
 class VersionReaders:
     """Makes the readers of the structs of one version, each once."""
 
+    collected: Collected = tuple
+
     def __init__(self, version: int, flexible: bool) -> None:
         self.version, self.flexible = version, flexible
-        self._readers: dict[type, ReadPart] = {}
+        self._readers: dict[type | Struct, ReadPart] = {}
 
-    def reader(self, cls: type) -> ReadPart:
+    def reader(self, kind: type | Struct) -> ReadPart:
         """The function that reads a struct, and the readers of all structs in it."""
-        if cls not in self._readers:
-            function = StructReader(self, cls)
-            title = f"{cls.__name__} version {self.version}"
-            self._readers[cls] = run_source(function.source, f"read_{cls.__name__}", title, function.names)
-        return self._readers[cls]
+        if kind not in self._readers:
+            function = self.struct(kind)
+            name = name_of(kind)
+            title = f"{name} version {self.version}"
+            self._readers[kind] = run_source(function.source, f"read_{name}", title, function.names)
+        return self._readers[kind]
+
+    def struct(self, kind: type | Struct) -> StructReader:
+        """The source of one function."""
+        return StructReader(self, kind)
 
     def part(self, field: MessageField) -> ReadPart:
         """The reader of a field on its own."""
@@ -77,7 +90,8 @@ class VersionReaders:
             return self._array(kind, name, nullable)
         if isinstance(kind, Scalar):
             return self._scalar(kind, name, nullable)
-        return struct_reader(self.reader(kind), name, nullable=nullable)
+        null = -1 if field.schema.tag is None else 0
+        return struct_reader(self.reader(kind), name, nullable=nullable, null=null)
 
     def _scalar(self, kind: Scalar, name: str, nullable: bool = False) -> ReadPart:
         if layout := layout_of(kind):
@@ -89,10 +103,16 @@ class VersionReaders:
         minimum_size, values = self._minimum_size(element), self._values(element)
         if isinstance(element, Scalar) and element.layout:
             numbers = Element(self._scalar(element, ""), minimum_size, values)
-            return numbers_reader(numbers, element.layout, name, flexible=self.flexible, nullable=nullable)
-        read = self._scalar(element, "") if isinstance(element, Scalar) else self.reader(element)
-        part = Element(read, minimum_size, values)
-        return array_reader(part, name, flexible=self.flexible, nullable=nullable)
+            return numbers_reader(
+                numbers, element.layout, name, self.collected, flexible=self.flexible, nullable=nullable
+            )
+        part = Element(self._element(element), minimum_size, values)
+        return array_reader(part, name, self.collected, flexible=self.flexible, nullable=nullable)
+
+    def _element(self, kind: Type) -> ReadPart:
+        if isinstance(kind, ArrayOf):
+            return self._array(kind, "", nullable=False)
+        return self._scalar(kind, "") if isinstance(kind, Scalar) else self.reader(kind)
 
     # Sizes
 
@@ -125,18 +145,18 @@ class VersionReaders:
 class StructReader:
     """Collects the source of one function, and the names that it uses."""
 
-    def __init__(self, readers: VersionReaders, cls: type) -> None:
-        self._readers, self._cls, self._runs = readers, cls, 0
-        self._lines = [f"def read_{cls.__name__}(data, position, end, left):"]
+    def __init__(self, readers: VersionReaders, kind: type | Struct) -> None:
+        self._readers, self._name, self._runs = readers, name_of(kind), 0
+        self._lines = [f"def read_{self._name}(data, position, end, left):"]
         self.names: dict[str, Any] = {
             **READERS,
-            cls.__name__: cls,
+            self._name: kind,
             "read_tagged_fields": read_tagged_fields,
             "short_run": short_run,
             "skip_tagged_fields": skip_tagged_fields,
             "uuid_text": uuid_text,
         }
-        present = [field for field in fields_of(cls) if field.is_in(readers.version)]
+        present = [field for field in fields_of(kind) if field.is_in(readers.version)]
         positional = [field for field in present if field.schema.tag is None]
         tagged = [field for field in present if field.schema.tag is not None]
         for is_run, fields in groupby(positional, lambda field: bool(layout_of(field.schema.type))):
@@ -146,7 +166,7 @@ class StructReader:
                 self._add_calls(fields)
         if readers.flexible:
             self._add_tagged(tagged)
-        self._add_return(positional, bool(tagged))
+        self._add_return(positional, tagged)
 
     @property
     def source(self) -> str:
@@ -190,7 +210,7 @@ class StructReader:
         self.names["tags"] = {field.schema.tag: (field.name, self._readers.part(field)) for field in tagged}
         self._add("tagged, position = read_tagged_fields(data, position, end, left, tags)")
 
-    def _add_return(self, positional: list[MessageField], has_tags: bool) -> None:
-        self._add(f"return {self._cls.__name__}(")
+    def _add_return(self, positional: list[MessageField], tagged: list[MessageField]) -> None:
+        self._add(f"return {self._name}(")
         self._add(*(f"{TAB}{field.name}={field.name}," for field in positional))
-        self._add(*[f"{TAB}**tagged,"] * has_tags, "), position")
+        self._add(*[f"{TAB}**tagged,"] * bool(tagged), "), position")

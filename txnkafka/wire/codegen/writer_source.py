@@ -36,12 +36,11 @@ from txnkafka.wire.codegen.primitive_writers import (
     uuid_bytes,
     wrong_number,
 )
-from txnkafka.wire.codegen.reader_source import UUID_LAYOUT, layout_of
-from txnkafka.wire.schema import BOOL, UUID, Scalar
+from txnkafka.wire.codegen.reader_source import TAB, UUID_LAYOUT, layout_of, name_of
+from txnkafka.wire.schema import BOOL, UUID, Scalar, Struct
 
-__all__ = ["VersionWriters"]
+__all__ = ["StructWriter", "VersionWriters"]
 
-TAB: Final = "    "
 NUMBER_ERRORS: Final = (struct.error, OverflowError)
 
 
@@ -55,39 +54,58 @@ class VersionWriters:
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version, self.flexible = version, flexible
-        self._writers: dict[type, WritePart] = {}
+        self._writers: dict[type | Struct, WritePart] = {}
 
-    def writer(self, cls: type) -> WritePart:
+    def writer(self, kind: type | Struct) -> WritePart:
         """The function that writes a struct, and the writers of all structs in it."""
-        if cls not in self._writers:
-            function = StructWriter(self, cls)
-            title = f"{cls.__name__} version {self.version}"
-            self._writers[cls] = run_source(function.source, f"write_{cls.__name__}", title, function.names)
-        return self._writers[cls]
+        if kind not in self._writers:
+            function = self.struct(kind)
+            name = name_of(kind)
+            title = f"{name} version {self.version}"
+            self._writers[kind] = run_source(function.source, f"write_{name}", title, function.names)
+        return self._writers[kind]
+
+    def struct(self, kind: type | Struct) -> StructWriter:
+        """The source of one function."""
+        return StructWriter(self, kind)
 
     def part(self, field: MessageField) -> WritePart:
         """The writer of a field on its own."""
         kind, name, nullable = field.schema.type, field.name, field.is_nullable(self.version)
         if isinstance(kind, ArrayOf):
-            element = kind.element
-            write = self._scalar(element, "") if isinstance(element, Scalar) else self.writer(element)
-            return array_writer(write, name, flexible=self.flexible, nullable=nullable)
+            return self.array(kind, name, nullable)
         if isinstance(kind, Scalar):
-            return self._scalar(kind, name, nullable)
-        return struct_writer(self.writer(kind), name, nullable=nullable)
+            return self.scalar(kind, name, nullable)
+        null = 0xFF if field.schema.tag is None else 0
+        return struct_writer(self.writer(kind), name, nullable=nullable, null=null)
 
-    def _scalar(self, kind: Scalar, name: str, nullable: bool = False) -> WritePart:
+    def array(self, kind: ArrayOf, name: str, nullable: bool) -> WritePart:
+        """The writer of an array."""
+        return array_writer(self.element(kind.element), name, flexible=self.flexible, nullable=nullable)
+
+    def element(self, kind: Type) -> WritePart:
+        """The writer of an element of an array."""
+        if isinstance(kind, ArrayOf):
+            return self.array(kind, "", nullable=False)
+        return self.scalar(kind, "") if isinstance(kind, Scalar) else self.writer(kind)
+
+    def scalar(self, kind: Scalar, name: str, nullable: bool = False) -> WritePart:
+        """The writer of a number, a string or bytes on its own."""
         if layout := pack_layout_of(kind):
             return number_writer(">" + layout, kind.name, name)
-        return sized_part_writer(WRITERS[sized_writer(kind.name, self.flexible, nullable)], name)
+        return sized_part_writer(WRITERS[self.sized(kind, nullable)], name)
+
+    def sized(self, kind: Scalar, nullable: bool) -> str:
+        """The name, in WRITERS, of the writer of a string, of bytes or of records."""
+        return sized_writer(kind.name, self.flexible, nullable)
 
 
 class StructWriter:
     """Collects the source of one function, and the names that it uses."""
 
-    def __init__(self, writers: VersionWriters, cls: type) -> None:
-        self._writers, self._cls, self._runs = writers, cls, 0
-        self._lines = [f"def write_{cls.__name__}(out, gather, value):"]
+    def __init__(self, writers: VersionWriters, kind: type | Struct) -> None:
+        self._writers, self._runs = writers, 0
+        self._lines = [f"def write_{name_of(kind)}(out, gather, value):"]
         self.names: dict[str, Any] = {
             **WRITERS,
             "number_errors": NUMBER_ERRORS,
@@ -96,8 +114,9 @@ class StructWriter:
             "write_tagged_fields": write_tagged_fields,
             "wrong_number": wrong_number,
         }
-        fields = fields_of(cls)
+        fields = fields_of(kind)
         present = [field for field in fields if field.is_in(writers.version)]
+        self._add_checks(present)
         positional = [field for field in present if field.schema.tag is None]
         tagged = [field for field in present if field.schema.tag is not None]
         self._add_absent(field for field in fields if field not in present and not field.schema.ignorable)
@@ -118,6 +137,9 @@ class StructWriter:
 
     def _add(self, *lines: str) -> None:
         self._lines += (TAB + line for line in lines)
+
+    def _add_checks(self, present: list[MessageField]) -> None:
+        """A message class has its fields."""
 
     def _add_absent(self, fields: Iterable[MessageField]) -> None:
         for field in fields:
@@ -146,12 +168,7 @@ class StructWriter:
             for field in run
             if isinstance(kind := field.schema.type, Scalar) and kind is not UUID
         )
-        values = (
-            f'uuid_bytes(value.{field.name}, "{field.name}")'
-            if layout == UUID_LAYOUT
-            else f"value.{field.name}"
-            for field, layout in zip(run, layouts, strict=True)
-        )
+        values = map(self._packed, run)
         self._add(
             "try:",
             f"{TAB}out += pack_{number}({', '.join(values)})",
@@ -159,16 +176,26 @@ class StructWriter:
             f"{TAB}raise wrong_number(numbers_{number}, value) from None",
         )
 
+    def _value(self, name: str) -> str:
+        """How the value of a field is got."""
+        return f"value.{name}"
+
+    def _packed(self, field: MessageField) -> str:
+        """What of a field is packed."""
+        value = self._value(field.name)
+        is_uuid = layout_of(field.schema.type) == UUID_LAYOUT
+        return f'uuid_bytes({value}, "{field.name}")' if is_uuid else value
+
     def _add_calls(self, fields: Iterable[MessageField]) -> None:
         for field in fields:
-            kind, name = field.schema.type, field.name
+            kind, name, value = field.schema.type, field.name, self._value(field.name)
             if isinstance(kind, Scalar):
                 nullable = field.is_nullable(self._writers.version)
-                writer = sized_writer(kind.name, self._writers.flexible, nullable)
-                self._add(f'{writer}(out, gather, value.{name}, "{name}")')
+                writer = self._writers.sized(kind, nullable)
+                self._add(f'{writer}(out, gather, {value}, "{name}")')
             else:
                 self.names[f"write_{name}"] = self._writers.part(field)
-                self._add(f"write_{name}(out, gather, value.{name})")
+                self._add(f"write_{name}(out, gather, {value})")
 
     def _add_tagged(self, tagged: list[MessageField]) -> None:
         if not tagged:

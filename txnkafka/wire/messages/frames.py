@@ -9,9 +9,8 @@ All errors are ``InvalidRequestError``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from txnkafka.bounds import MAX_MESSAGE_VALUES
 from txnkafka.errors import InvalidRequestError
@@ -42,8 +41,7 @@ _READ_CLIENT_ID: Final = READERS["read_nullable_string"]
 _WRITE_CLIENT_ID: Final = WRITERS["write_nullable_string"]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHeader:
+class RequestHeader(NamedTuple):
     """``RequestHeader.json``; version 0 is not known to Apache Kafka 4."""
 
     api: Api
@@ -68,7 +66,7 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     try:
         client_id, position = _READ_CLIENT_ID(view, _REQUEST.size, len(view), "client_id")
         if api.is_flexible(version) and (api.has(version) or api_key != API_VERSIONS):
-            position = skip_tagged_fields(view, position, len(view), [MAX_MESSAGE_VALUES])
+            position = skip_tagged_fields(view, position, len(view), [MAX_MESSAGE_VALUES, MAX_MESSAGE_VALUES])
     except SchemaError as error:
         raise _invalid("RequestHeader", error) from None
     return RequestHeader(api, version, correlation_id, client_id), position
@@ -89,7 +87,7 @@ def read_response(api: Api, version: int, frame: Buffer) -> tuple[int, Any]:
     (correlation_id,) = _SIZE.unpack_from(view)
     if api.response_header_version(version):
         try:
-            position = skip_tagged_fields(view, position, len(view), [MAX_MESSAGE_VALUES])
+            position = skip_tagged_fields(view, position, len(view), [MAX_MESSAGE_VALUES, MAX_MESSAGE_VALUES])
         except SchemaError as error:
             raise _invalid("ResponseHeader", error) from None
     return correlation_id, _read(api, "Response", version, view, position)
@@ -124,7 +122,7 @@ def _read(api: Api, kind: str, version: int, view: memoryview, position: int) ->
     name, cls = _message(api, kind, version)
     try:
         read = reader_of(cls, version, api.is_flexible(version))
-        return read(view, position, len(view), [MAX_MESSAGE_VALUES])[0]
+        return read(view, position, len(view), [MAX_MESSAGE_VALUES, MAX_MESSAGE_VALUES])[0]
     except SchemaError as error:
         raise _invalid(name, error, version) from None
 
