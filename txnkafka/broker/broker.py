@@ -17,6 +17,7 @@ from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.durability import Durability, Mode
 from txnkafka.broker.fetch import Fetches
 from txnkafka.broker.jobs import Jobs
+from txnkafka.broker.log_cleaner import LogCleaner
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.broker.maintenance import Maintenance
 from txnkafka.broker.metadata_log import MetadataLog
@@ -105,6 +106,7 @@ class Broker:
         self.fetches = Fetches(self)
         self.transactions = Transactions(self, now_ms)
         self._maintenance = Maintenance(self, now_ms)
+        self._cleaner = LogCleaner(self, now_ms)
         self.durability.run_soon()
 
     # What is here
@@ -218,6 +220,7 @@ class Broker:
             self.fetches.advance(now_ms),
             self.transactions.advance(now_ms),
             self._maintenance.advance(now_ms),
+            self._cleaner.advance(now_ms),
         ]
         self._poll()
         return min(deadlines)
@@ -228,7 +231,7 @@ class Broker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether neither a flush nor work is under way or waits."""
+        """Whether neither a flush nor work is under way or waits; compaction waits for its next turn."""
         return not (len(self.jobs) or self.manager.tickets.is_flushing or len(self.manager.tickets))
 
     def close(self) -> None:
@@ -239,6 +242,7 @@ class Broker:
                 "work of the broker is under way: finish it, then close"
             )
         self.fetches.close()
+        self._cleaner.close()
         try:
             self.metadata.close()
         finally:

@@ -61,7 +61,6 @@ _NAMES = """
     group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
     initial.broker.registration.timeout.ms
      leader.imbalance.check.interval.seconds auto.leader.rebalance.enable
-    log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor
     log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads
     log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms
     log.flush.start.offset.checkpoint.interval.ms log.initial.task.delay.ms

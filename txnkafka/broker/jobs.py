@@ -1,4 +1,5 @@
-"""Work that waits for the disk, in the order in which it was asked for, one piece after the other.
+"""Work that waits for the disk, in the order in which it was asked for, one piece after the other, and
+background work, of which a piece is run when nothing else waits.
 
 The host takes the next piece under its lock, runs it without, and hands it back under the lock.
 """
@@ -26,27 +27,36 @@ class Job(NamedTuple):
 
 
 class Jobs:
-    """A queue of jobs, of which one at most is under way."""
+    """A queue of jobs, of which one at most is under way. ``background`` returns a job for when none waits, or
+    None."""
 
     def __init__(self) -> None:
+        self.background: Callable[[], Job | None] = lambda: None
         self._waiting: deque[Job] = deque()
         self._running: tuple[Work, Job] | None = None
 
     def __len__(self) -> int:
-        """Jobs that are not done."""
+        """Jobs that are not done; one of the background counts while it is under way."""
         return len(self._waiting) + (self._running is not None)
 
     def add(self, begin: Callable[[], Work | None], on_done: Callable[[Exception | None], None]) -> None:
         """Do this behind everything that was added before."""
         self._waiting.append(Job(begin, on_done))
 
+    def add_first(self, job: Job) -> None:
+        """Do this before everything else: it continues what was done."""
+        self._waiting.appendleft(job)
+
     def begin(self) -> Work | None:
         """The next piece of work to run; None when one is under way or none is left. A job without work, or
         whose work cannot begin, is done here."""
         if self._running is not None:
             return None
-        while self._waiting:
-            job = self._waiting.popleft()
+        while True:
+            is_background = not self._waiting
+            job = self._waiting.popleft() if self._waiting else self.background()
+            if job is None:
+                return None
             try:
                 work = job.begin()
             except (KafkaError, OSError) as error:
@@ -56,7 +66,8 @@ class Jobs:
                 self._running = work, job
                 return work
             job.on_done(None)
-        return None
+            if is_background and not self._waiting:
+                return None
 
     def finish(self, work: Work, error: Exception | None) -> None:
         """The work was run, and raised ``error`` if it is not None. Raises ValueError for work that is not

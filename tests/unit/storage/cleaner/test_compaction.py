@@ -13,7 +13,8 @@ from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import CleanerConfig, LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError
-from txnkafka.storage.cleaner.compaction import LogToClean, group_segments
+from txnkafka.storage.cleaner.cleaner_pass import group_segments
+from txnkafka.storage.cleaner.compaction import LogToClean
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
@@ -124,7 +125,7 @@ def test_segments_that_fit_into_one_become_one(settings: dict[str, object], size
         log.data(-1, (b"a", b"x" * 14))
         log.data(-1, (b"a", b"x" * 14))
         log.roll()
-    assert [len(group) for group in group_segments(log.log, log.log.log_end_offset)] == sizes
+    assert [len(group) for group in group_segments(log.log.segments, log.config, log.log.log_end_offset)] == sizes
 
 
 def test_offsets_of_a_group_fit_into_its_index() -> None:
@@ -133,7 +134,7 @@ def test_offsets_of_a_group_fit_into_its_index() -> None:
         log.data(-1, (b"a", b"x"))
         log.log.offsets.move(0, 0, base_offset)
         log.roll()
-    bases = [[each.base_offset for each in group] for group in group_segments(log.log, 1 << 40)]
+    bases = [[each.base_offset for each in group] for group in group_segments(log.log.segments, log.config, 1 << 40)]
     assert bases == [[0, 1, 2**31 - 1], [2**31]]
 
 
