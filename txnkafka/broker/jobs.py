@@ -27,8 +27,8 @@ class Job(NamedTuple):
 
 
 class Jobs:
-    """A queue of jobs, of which one at most is under way. ``background`` returns a job for when none waits, or
-    None."""
+    """A queue of jobs, of which one at most is under way. ``background`` returns a job for when none waits,
+    or None."""
 
     def __init__(self) -> None:
         self.background: Callable[[], Job | None] = lambda: None

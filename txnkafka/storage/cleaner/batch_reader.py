@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchReader", "Window", "cost_of"]
 
 _BATCH_COST = 2 << 10  # of a batch beside that of its bytes
-_CODEC_COST = 16  # times the bytes of a compressed batch
+_COMPRESSED_COST = 16  # times the bytes of a compressed batch
 _PARTS = ("offsets", "data", "validity")
 _WRONG_CRC = "has a CRC that does not match its bytes"
 _DISORDER = "begins below the end of the batch before it"
@@ -44,7 +44,7 @@ _COLUMNS = ("offsets", "timestamps", *(f"{kind}_{part}" for kind in ("key", "val
 
 def cost_of(header: BatchHeader) -> int:
     """Return how long the work on a batch takes, in the time for a byte of a large uncompressed one."""
-    return _BATCH_COST + header.size * (_CODEC_COST if header.attributes & ATTRIBUTE_CODEC else 1)
+    return _BATCH_COST + header.size * (_COMPRESSED_COST if header.attributes & ATTRIBUTE_CODEC else 1)
 
 
 class Window:

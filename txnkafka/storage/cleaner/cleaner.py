@@ -42,8 +42,8 @@ _SYNC_BYTES = 1 << 20  # between two syncs, so that none of them takes long
 
 
 class Cleaner:
-    """One pass over a log, from its first segment on. ``filter`` has the counts of records, ``cleaned`` is the
-    new segment of the group that was rewritten last."""
+    """One pass over a log, from its first segment on. ``filter`` has the counts of records, ``cleaned`` is
+    the new segment of the group that was rewritten last."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class Cleaner:
         self._unsynced = 0
 
     def rewrite(self, group: Sequence[LogSegment]) -> Generator[int]:
-        """Rewrite the next segments into ``cleaned``, with the suffix ``.cleaned``, whose bytes are durable in
-        the end. Yields the cost of each step in bytes. Raises CorruptRecordError and OSError."""
+        """Rewrite the next segments into ``cleaned``, with the suffix ``.cleaned``, whose bytes are durable
+        in the end. Yields the cost of each step in bytes. Raises CorruptRecordError and OSError."""
         log = self._log
         cleaned = CleanedSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
         self.cleaned, self._unsynced = cleaned, 0

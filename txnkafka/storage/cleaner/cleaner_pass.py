@@ -1,9 +1,9 @@
 """One compaction of a log in pieces of work, none of which takes long.
 
-The host runs the pieces without its lock; in between, appends, reads and flushes go on. The closed segments of
-a log change by deletion and truncation only: then the pass ends, and nothing of it remains. The state of the
-producers is taken once, in the beginning, and it is durable before a segment is replaced: no crash brings an
-older state back whose batches were removed.
+The host runs the pieces without its lock; in between, appends, reads and flushes go on. The closed segments
+of a log change by deletion and truncation only: then the pass ends, and nothing of it remains. The state of
+the producers is taken once, in the beginning, and it is durable before a segment is replaced: no crash brings
+an older state back whose batches were removed.
 
 Source: ``LogCleaner.CleanerThread``, ``Cleaner.doClean``, ``Cleaner.groupSegmentsBySize``.
 """
@@ -81,11 +81,11 @@ class CleanerPass:
         self._pieces = self._run(to_clean.first_dirty_offset, to_clean.first_uncleanable_offset)
 
     def begin(self) -> Piece | None:
-        """Return the next piece of work; None when the pass is over, because it is complete or because segments
-        were deleted meanwhile, or when it waits for the flush.
+        """Return the next piece of work; None when the pass is over, because it is complete or because
+        segments were deleted meanwhile, or when it waits for the flush.
 
-        Raises CorruptRecordError where the log is damaged, RecordListTooLargeError, KafkaStorageError. Segments
-        replaced before stay replaced, and the log remains usable unless it is fenced."""
+        Raises CorruptRecordError where the log is damaged, RecordListTooLargeError, KafkaStorageError.
+        Segments replaced before stay replaced, and the log remains usable unless it is fenced."""
         error, self._error = self._error, None
         self.is_over = True
         try:
@@ -174,8 +174,8 @@ class CleanerPass:
     def _in_pieces(
         self, steps: Generator[int], needed: Sequence[LogSegment], last: LogSegment
     ) -> Steps:
-        """Yield calls that together run all ``steps``, which the ``needed`` segments must outlive, and so must
-        the ``last`` one, at which the range ends."""
+        """Yield calls that together run all ``steps``, which the ``needed`` segments must outlive, and so
+        must the ``last`` one, at which the range ends."""
         is_over = False
 
         def run() -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from txnkafka._core.offset_map import OffsetMap
-    from txnkafka._core.scan import BatchHeader
     from txnkafka.storage.cleaner.batch_reader import Window
     from txnkafka.storage.cleaner.cleaned_transactions import CleanedTransactions
     from txnkafka.storage.log.log_segment import LogSegment
@@ -29,8 +28,8 @@ def map_offsets(
     keys: OffsetMap, segments: Sequence[LogSegment], begin: int, end: int, transactions: CleanedTransactions
 ) -> Iterator[int]:
     """Put the last offsets of the keys in [begin, end) into ``keys``, where ``end`` is the base offset of one
-    of the ``segments`` of a log; yields the cost of each step in bytes. ``keys.latest_offset`` becomes the last
-    offset for which the memory was sufficient. Raises CorruptRecordError and OSError."""
+    of the ``segments`` of a log; yields the cost of each step in bytes. ``keys.latest_offset`` becomes the
+    last offset for which the memory was sufficient. Raises CorruptRecordError and OSError."""
     reader = BatchReader()
     for segment, following in pairwise(segments):
         if following.base_offset <= begin:
@@ -41,28 +40,20 @@ def map_offsets(
             for number, header in enumerate(window.index):
                 if header.last_offset < begin:
                     continue
-                if not _map_batch(keys, reader, window, number, header, begin, transactions):
+                is_data = header.count and not header.attributes & ATTRIBUTE_CONTROL
+                counts = is_data and not transactions.is_aborted(header)
+                if counts and not _map_batch(keys, reader, window, number, begin):
                     return
+                keys.latest_offset = max(keys.latest_offset, header.last_offset)
                 yield cost_of(header)
         keys.latest_offset = following.base_offset - 1  # offsets may be missing behind the last batch
 
 
-def _map_batch(
-    keys: OffsetMap,
-    reader: BatchReader,
-    window: Window,
-    number: int,
-    header: BatchHeader,
-    begin: int,
-    transactions: CleanedTransactions,
-) -> bool:
-    if not header.attributes & ATTRIBUTE_CONTROL and header.count and not transactions.is_aborted(header):
-        fields, records = reader.records(window, number)
-        try:
-            if not note_keys(keys, fields, records, start_offset=begin):
-                return False
-        except CorruptRecordError as error:
-            window.locate(error, number)
-            raise
-    keys.latest_offset = max(keys.latest_offset, header.last_offset)
-    return True
+def _map_batch(keys: OffsetMap, reader: BatchReader, window: Window, number: int, begin: int) -> bool:
+    """Put the keys of one batch into the map; False when there is no room for them."""
+    fields, records = reader.records(window, number)
+    try:
+        return note_keys(keys, fields, records, start_offset=begin)
+    except CorruptRecordError as error:
+        window.locate(error, number)
+        raise

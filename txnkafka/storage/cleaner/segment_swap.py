@@ -2,8 +2,8 @@
 
 The files are renamed from ``.cleaned`` to ``.swap``, the log last. Once ``.log.swap`` exists durably, the new
 segment counts: after a crash ``storage.recovery.interrupted`` finishes the rest, and so does Kafka. Then the
-old files become ``.deleted``, and once that is durable, the suffix ``.swap`` is removed from the new ones, again
-from the log last.
+old files become ``.deleted``, and once that is durable, the suffix ``.swap`` is removed from the new ones,
+again from the log last.
 
 The open log is changed by the owner, between two waits for the disk: from the moment when the old files are
 renamed, it reads the new segment.
@@ -29,8 +29,8 @@ __all__ = ["swap_segments"]
 def swap_segments(
     log: PartitionLog, cleaned: CleanedSegment, replaced: Sequence[LogSegment], *, now_ms: int
 ) -> Iterator[Callable[[], None]]:
-    """Replace consecutive segments by ``cleaned``, whose bytes are durable. Yields what waits for the disk, to
-    be called before the next step.
+    """Replace consecutive segments by ``cleaned``, whose bytes are durable. Yields what waits for the disk,
+    to be called before the next step.
 
     Raises KafkaStorageError after an OSError, and the log is fenced, also when the last step is not reached:
     opening it again finishes or undoes the swap."""

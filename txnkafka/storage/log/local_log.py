@@ -134,8 +134,8 @@ class LocalLog:
         self.flushing.has_unsynced_names = True
 
     def replace(self, replaced: Sequence[LogSegment], by: LogSegment, remove_at_ms: int) -> None:
-        """Replace consecutive segments by one that a crash replaces them by, too. Their files are renamed like
-        those of ``delete``, not durably. Raises OSError."""
+        """Replace consecutive segments by one that a crash replaces them by, too. Their files are renamed
+        like those of ``delete``, not durably. Raises OSError."""
         self._fence.check_owner()
         for segment in replaced:
             self.deleted.add(segment.files.mark_deleted(), remove_at_ms)

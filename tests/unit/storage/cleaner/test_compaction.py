@@ -125,7 +125,8 @@ def test_segments_that_fit_into_one_become_one(settings: dict[str, object], size
         log.data(-1, (b"a", b"x" * 14))
         log.data(-1, (b"a", b"x" * 14))
         log.roll()
-    assert [len(group) for group in group_segments(log.log.segments, log.config, log.log.log_end_offset)] == sizes
+    groups = group_segments(log.log.segments, log.config, log.log.log_end_offset)
+    assert [len(group) for group in groups] == sizes
 
 
 def test_offsets_of_a_group_fit_into_its_index() -> None:
@@ -134,7 +135,8 @@ def test_offsets_of_a_group_fit_into_its_index() -> None:
         log.data(-1, (b"a", b"x"))
         log.log.offsets.move(0, 0, base_offset)
         log.roll()
-    bases = [[each.base_offset for each in group] for group in group_segments(log.log.segments, log.config, 1 << 40)]
+    groups = group_segments(log.log.segments, log.config, 1 << 40)
+    bases = [[each.base_offset for each in group] for group in groups]
     assert bases == [[0, 1, 2**31 - 1], [2**31]]
 
 
