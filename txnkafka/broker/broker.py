@@ -21,6 +21,7 @@ from txnkafka.broker.log_cleaner import LogCleaner
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.broker.maintenance import Maintenance
 from txnkafka.broker.metadata_log import MetadataLog
+from txnkafka.broker.metadata_snapshots import MetadataSnapshots
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
 from txnkafka.coordinator.cluster_image import ClusterImage
@@ -107,6 +108,7 @@ class Broker:
         self.transactions = Transactions(self, now_ms)
         self._maintenance = Maintenance(self, now_ms)
         self._cleaner = LogCleaner(self, now_ms)
+        self._snapshots = MetadataSnapshots(self, now_ms)
         self.durability.run_soon()
 
     # What is here
@@ -221,6 +223,7 @@ class Broker:
             self.transactions.advance(now_ms),
             self._maintenance.advance(now_ms),
             self._cleaner.advance(now_ms),
+            self._snapshots.advance(now_ms),
         ]
         self._poll()
         return min(deadlines)
@@ -243,6 +246,7 @@ class Broker:
             )
         self.fetches.close()
         self._cleaner.close()
+        self._snapshots.close()
         try:
             self.metadata.close()
         finally:

@@ -53,6 +53,10 @@ class BrokerConfig:
     log_cleaner_backoff_ms: int = _number(15_000, 0, _INT64_MAX)
     log_cleaner_dedupe_buffer_size: int = _number(134_217_728, 1 << 20, _INT64_MAX)
     log_cleaner_io_buffer_load_factor: float = _number(0.9, 0.01, 1)
+    metadata_log_max_record_bytes_between_snapshots: int = _number(20_971_520, 1, _INT64_MAX)
+    metadata_log_max_snapshot_interval_ms: int = _number(3_600_000, 0, _INT64_MAX)
+    metadata_max_retention_bytes: int = _number(104_857_600, -1, _INT64_MAX)
+    metadata_max_retention_ms: int = _number(604_800_000, -1, _INT64_MAX)
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

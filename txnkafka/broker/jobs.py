@@ -27,11 +27,10 @@ class Job(NamedTuple):
 
 
 class Jobs:
-    """A queue of jobs, of which one at most is under way. ``background`` returns a job for when none waits,
-    or None."""
+    """A queue of jobs, of which one at most is under way."""
 
     def __init__(self) -> None:
-        self.background: Callable[[], Job | None] = lambda: None
+        self._background: list[Callable[[], Job | None]] = []
         self._waiting: deque[Job] = deque()
         self._running: tuple[Work, Job] | None = None
 
@@ -47,6 +46,13 @@ class Jobs:
         """Do this before everything else: it continues what was done."""
         self._waiting.appendleft(job)
 
+    def add_background(self, find: Callable[[], Job | None]) -> None:
+        """Ask this for a job when none waits; None is that there is none."""
+        self._background.append(find)
+
+    def _in_background(self) -> Job | None:
+        return next((job for find in self._background if (job := find()) is not None), None)
+
     def begin(self) -> Work | None:
         """The next piece of work to run; None when one is under way or none is left. A job without work, or
         whose work cannot begin, is done here."""
@@ -54,7 +60,7 @@ class Jobs:
             return None
         while True:
             is_background = not self._waiting
-            job = self._waiting.popleft() if self._waiting else self.background()
+            job = self._waiting.popleft() if self._waiting else self._in_background()
             if job is None:
                 return None
             try:

@@ -34,7 +34,7 @@ _NEVER: Final = 2**63 - 1
 
 
 class LogCleaner:
-    """The compaction of a broker's logs; its pieces are the background of ``broker.jobs``."""
+    """The compaction of a broker's logs; its pieces are a background of ``broker.jobs``."""
 
     def __init__(self, broker: Broker, now_ms: int) -> None:
         config = broker.config
@@ -47,7 +47,7 @@ class LogCleaner:
         self._search: Iterator[PartitionLog] | None = None  # for the next log, under way
         self._dirtiest: LogToClean | None = None
         self._pass: CleanerPass | None = None
-        broker.jobs.background = self._job
+        broker.jobs.add_background(self._job)
 
     def advance(self, now_ms: int) -> int:
         """Look for a log to compact when it is time; returns when to be called again."""

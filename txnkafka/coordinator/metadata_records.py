@@ -5,9 +5,18 @@ Source: ``ReplicationControlManager``, ``ClusterControlManager``, ``QuorumFeatur
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.wire.records import LogRecord, decode_metadata, encode_leader_change, encode_metadata
+from txnkafka.wire.records import (
+    LogRecord,
+    decode_control_body,
+    decode_metadata,
+    encode_leader_change,
+    encode_metadata,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.coordinator.cluster_image import PartitionImage
 
 __all__ = [
     "BOOTSTRAP_FEATURES",
@@ -15,12 +24,14 @@ __all__ = [
     "abort_transaction",
     "begin_transaction",
     "config",
+    "decode_control_body",
     "decode_metadata",
     "encode_leader_change",
     "encode_metadata",
     "end_transaction",
     "feature_level",
     "partition",
+    "partition_image",
     "partition_started",
     "producer_ids",
     "remove_topic",
@@ -54,6 +65,20 @@ def partition(topic_id: str, number: int, node_id: int, directory_id: str) -> Lo
         partition_id=number, topic_id=topic_id, replicas=[node_id], isr=[node_id],
         removing_replicas=[], adding_replicas=[], leader=node_id, leader_recovery_state=0, leader_epoch=0,
         partition_epoch=0, directories=[directory_id], eligible_leader_replicas=None, last_known_elr=None,
+    )  # fmt: skip
+
+
+def partition_image(topic_id: str, number: int, image: PartitionImage) -> LogRecord:
+    """A partition with everything that is known of it."""
+    return _record(
+        "partition_record", 3, 2,
+        partition_id=number, topic_id=topic_id, replicas=image.replicas, isr=image.isr,
+        removing_replicas=list(image.removing_replicas), adding_replicas=list(image.adding_replicas),
+        leader=image.leader, leader_recovery_state=image.leader_recovery_state,
+        leader_epoch=image.leader_epoch, partition_epoch=image.partition_epoch,
+        directories=image.directories,
+        eligible_leader_replicas=list(image.eligible_leader_replicas) or None,
+        last_known_elr=list(image.last_known_elr) or None,
     )  # fmt: skip
 
 

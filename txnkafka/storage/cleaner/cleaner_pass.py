@@ -23,7 +23,7 @@ from txnkafka.storage.cleaner.offset_map import map_offsets
 from txnkafka.storage.cleaner.segment_swap import swap_segments
 from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
 from txnkafka.storage.log.segment_indexes import SPARSE
-from txnkafka.storage.work import perform
+from txnkafka.storage.work import perform, run_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -180,13 +180,7 @@ class CleanerPass:
 
         def run() -> None:
             nonlocal is_over
-            cost = 0
-            while cost < PIECE_COST:
-                step = next(steps, None)
-                if step is None:
-                    is_over = True
-                    return
-                cost += step
+            is_over = run_some(steps, PIECE_COST)
 
         try:
             while not is_over:
