@@ -36,8 +36,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 
 @pytest.fixture
 def formatted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """Not running; its directory was formatted by ``kafka-storage format --standalone``. Kafka writes snapshots
-    of its metadata often."""
+    """Not running; its directory was formatted by ``kafka-storage format --standalone``. Kafka writes
+    snapshots of its metadata often."""
     broker = KafkaBroker(
         tmp_path_factory.mktemp("formatted"), {"metadata.log.max.record.bytes.between.snapshots": "200"}
     )

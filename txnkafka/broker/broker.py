@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from txnkafka.broker import listing, produce
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.durability import Durability, Mode
+from txnkafka.broker.failures import Failures
 from txnkafka.broker.fetch import Fetches
 from txnkafka.broker.jobs import Jobs
 from txnkafka.broker.log_cleaner import LogCleaner
@@ -100,8 +101,9 @@ class Broker:
         self.data = data
         self.metadata = metadata
         self.manager = LogManager(data)
-        self.jobs = Jobs()
-        self.durability = Durability(self.manager.tickets, durability)
+        self.failures = Failures()
+        self.jobs = Jobs(self.failures)
+        self.durability = Durability(self.manager.tickets, self.failures, durability)
         self.topics = Topics(self)
         self.topics.reconcile(now_ms)
         self.fetches = Fetches(self)

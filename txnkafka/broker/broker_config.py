@@ -48,6 +48,10 @@ class BrokerConfig:
     message_max_bytes: int = _number(1_048_588, 0)
     fetch_max_bytes: int = _number(57_671_680, 1024)
     socket_request_max_bytes: int = _number(104_857_600, 1)
+    max_connections: int = _number(_INT32_MAX, 0)
+    max_connections_per_ip: int = _number(_INT32_MAX, 0)
+    connections_max_idle_ms: int = _number(600_000, -1, _INT64_MAX)
+    max_incremental_fetch_session_cache_slots: int = _number(1000, 0)
     log_retention_check_interval_ms: int = _number(300_000, 1, _INT64_MAX)
     log_cleaner_enable: bool = True
     log_cleaner_backoff_ms: int = _number(15_000, 0, _INT64_MAX)

@@ -64,8 +64,7 @@ _NAMES = """
     log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads
     log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms
     log.flush.start.offset.checkpoint.interval.ms log.initial.task.delay.ms
-    max.connection.creation.rate max.connections max.connections.per.ip connections.max.idle.ms
-    max.incremental.fetch.session.cache.slots metadata.log.dir
+    max.connection.creation.rate metadata.log.dir
     metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
     metric.reporters metrics.num.samples
     metrics.recording.level metrics.sample.window.ms min.insync.replicas node.id num.io.threads

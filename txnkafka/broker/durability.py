@@ -16,6 +16,7 @@ from txnkafka.errors import KafkaError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from txnkafka.broker.failures import Failures, Owner
     from txnkafka.broker.flush import FlushTickets, Released
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -27,13 +28,14 @@ Mode = Literal["fsync", "page_cache"]
 class Durability:
     """Calls back when appends are durable. Nobody is called back before ``run_soon`` or ``released``."""
 
-    def __init__(self, tickets: FlushTickets, mode: Mode = "fsync") -> None:
+    def __init__(self, tickets: FlushTickets, failures: Failures, mode: Mode = "fsync") -> None:
         if mode not in ("fsync", "page_cache"):
             raise ValueError(f"durability is fsync or page_cache, not {mode!r}")
         self.mode = mode
         self._tickets = tickets
-        self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
-        self._soon: deque[Callable[[], None]] = deque()
+        self._failures = failures
+        self._waiting: dict[int, tuple[Owner | None, Callable[[ErrorCode], None]]] = {}
+        self._soon: deque[tuple[Owner | None, Callable[[], None]]] = deque()
 
     def when_durable(self, log: PartitionLog, call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to ``log`` so far is durable, with NONE, or never will be."""
@@ -44,7 +46,7 @@ class Durability:
             self._tickets.want(log)
             self.soon(lambda: call(ErrorCode.NONE))
         else:
-            self._waiting[self._tickets.take(log)] = call
+            self._waiting[self._tickets.take(log)] = self._failures.owner, call
 
     def when_all_durable(self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to all of these logs is durable; with the first error otherwise."""
@@ -66,19 +68,20 @@ class Durability:
 
     def soon(self, call: Callable[[], None]) -> None:
         """Call when the broker has finished what it is doing."""
-        self._soon.append(call)
+        self._soon.append((self._failures.owner, call))
 
     def run_soon(self) -> None:
         """Make the calls that are due, and those that they ask for."""
         while self._soon:
-            self._soon.popleft()()
+            self._failures.run(*self._soon.popleft())
 
     def released(self, tickets: Iterable[Released]) -> None:
         """Call back those who waited for these tickets."""
         for released in tickets:
-            call = self._waiting.pop(released.ticket, None)
-            if call is not None:
-                call(ErrorCode.NONE if released.error is None else error_code(released.error))
+            waiting = self._waiting.pop(released.ticket, None)
+            if waiting is not None:
+                error = released.error
+                self._failures.run(*waiting, ErrorCode.NONE if error is None else error_code(error))
 
 
 def error_code(error: Exception) -> ErrorCode:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from txnkafka.broker.broker import Broker
+    from txnkafka.broker.failures import Owner
     from txnkafka.broker.requests import FetchPartition, FetchRequest
 
 __all__ = ["Fetches"]
@@ -51,6 +52,7 @@ class Waiting:
     request: FetchRequest
     reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None]
     until_ms: int
+    owner: Owner | None
 
 
 class Fetches:
@@ -76,7 +78,7 @@ class Fetches:
             reply(answer.partitions)
             return _nothing
         answer.release()
-        waiting = Waiting(request, reply, now_ms + request.max_wait_ms)
+        waiting = Waiting(request, reply, now_ms + request.max_wait_ms, self._broker.failures.owner)
         self._waiting[waiting] = None
         for partition in request.partitions:
             self._by_partition.setdefault(partition.topic_partition, {})[waiting] = None
@@ -88,29 +90,32 @@ class Fetches:
         for partition in partitions:
             looked_at.update(self._by_partition.get(partition, {}))
         for waiting in looked_at:
-            if waiting not in self._waiting:
-                continue
-            answer = self._read(waiting.request)
-            if answer.is_final or answer.size >= waiting.request.min_bytes:
-                self._answer(waiting, answer)
-            else:
-                answer.release()
+            if waiting in self._waiting:
+                self._broker.failures.run(waiting.owner, self._look_again, waiting)
 
     def advance(self, now_ms: int) -> int:
         """Answer the requests whose time is over; returns when the next one's is."""
         for waiting in [each for each in self._waiting if each.until_ms <= now_ms]:
             if waiting in self._waiting:
-                self._answer(waiting, self._read(waiting.request))
+                self._broker.failures.run(waiting.owner, self._answer, waiting)
         return min((waiting.until_ms for waiting in self._waiting), default=_NEVER)
 
     def close(self) -> None:
         """Answer everybody with what there is."""
         for waiting in list(self._waiting):
-            self._answer(waiting, self._read(waiting.request))
+            self._broker.failures.run(waiting.owner, self._answer, waiting)
 
-    def _answer(self, waiting: Waiting, answer: Answer) -> None:
+    def _look_again(self, waiting: Waiting) -> None:
+        answer = self._read(waiting.request)
+        if answer.is_final or answer.size >= waiting.request.min_bytes:
+            self._remove(waiting)
+            waiting.reply(answer.partitions)
+        else:
+            answer.release()
+
+    def _answer(self, waiting: Waiting) -> None:
         self._remove(waiting)
-        waiting.reply(answer.partitions)
+        waiting.reply(self._read(waiting.request).partitions)
 
     def _remove(self, waiting: Waiting) -> None:
         self._waiting.pop(waiting, None)

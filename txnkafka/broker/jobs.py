@@ -14,22 +14,26 @@ from txnkafka.errors import KafkaError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from txnkafka.broker.failures import Failures, Owner
     from txnkafka.storage.work import Work
 
 __all__ = ["Job", "Jobs"]
 
 
 class Job(NamedTuple):
-    """``begin`` makes the work when its turn has come; ``on_done`` gets the error of either."""
+    """``begin`` makes the work when its turn has come; ``on_done`` gets the error of either; ``owner`` is
+    told when that raises."""
 
     begin: Callable[[], Work | None]
     on_done: Callable[[Exception | None], None]
+    owner: Owner | None = None
 
 
 class Jobs:
     """A queue of jobs, of which one at most is under way."""
 
-    def __init__(self) -> None:
+    def __init__(self, failures: Failures) -> None:
+        self._failures = failures
         self._background: list[Callable[[], Job | None]] = []
         self._waiting: deque[Job] = deque()
         self._running: tuple[Work, Job] | None = None
@@ -40,7 +44,7 @@ class Jobs:
 
     def add(self, begin: Callable[[], Work | None], on_done: Callable[[Exception | None], None]) -> None:
         """Do this behind everything that was added before."""
-        self._waiting.append(Job(begin, on_done))
+        self._waiting.append(Job(begin, on_done, self._failures.owner))
 
     def add_first(self, job: Job) -> None:
         """Do this before everything else: it continues what was done."""
@@ -66,12 +70,12 @@ class Jobs:
             try:
                 work = job.begin()
             except (KafkaError, OSError) as error:
-                job.on_done(error)
+                self._done(job, error)
                 continue
             if work is not None:
                 self._running = work, job
                 return work
-            job.on_done(None)
+            self._done(job, None)
             if is_background and not self._waiting:
                 return None
 
@@ -85,4 +89,7 @@ class Jobs:
             work.finish(error)
         except (KafkaError, OSError) as failed:
             error = error or failed
-        job.on_done(error)
+        self._done(job, error)
+
+    def _done(self, job: Job, error: Exception | None) -> None:
+        self._failures.run(job.owner, job.on_done, error)

@@ -285,7 +285,10 @@ REMOVALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kept", "removal"), list(zip(KEPT, REMOVALS, strict=True)), ids=lambda each: each.type)
+PAIRS = list(zip(KEPT, REMOVALS, strict=True))
+
+
+@pytest.mark.parametrize(("kept", "removal"), PAIRS, ids=lambda each: each.type)
 def test_what_means_nothing_here_is_in_a_snapshot(kept: LogRecord, removal: LogRecord) -> None:
     assert encode_metadata(kept)
     assert encode_metadata(removal)
@@ -301,8 +304,8 @@ def test_what_means_nothing_here_is_in_a_snapshot(kept: LogRecord, removal: LogR
 def test_the_registration_of_a_broker_follows_its_changes() -> None:
     image = ClusterImage()
     image.replay(KEPT[0])
-    change = {"broker_id": 1, "broker_epoch": 5}
-    image.replay(record("broker_registration_change_record", 17, 1, **change, fenced=-1, in_controlled_shutdown=1))
+    change = {"broker_id": 1, "broker_epoch": 5, "fenced": -1, "in_controlled_shutdown": 1}
+    image.replay(record("broker_registration_change_record", 17, 1, **change))
     ((found),) = image_records(image)
     assert found.value is not None
     assert (found.value["fenced"], found.value["in_controlled_shutdown"]) == (False, True)
