@@ -1,8 +1,9 @@
 """Patterns for transactional ids: the syntax of RE2, matched in a time that a pattern cannot blow up.
 
-Kafka uses RE2/J. Here the same patterns become an automaton (Thompson, 1968), whose states after each character
-are computed together and remembered. What RE2 has not (back references, looking around) is refused, and so is
-what ids need not (flags, Unicode classes, quotes, word boundaries). The steps of all matches of a pattern are counted.
+Kafka uses RE2/J. Here the same patterns become an automaton (Thompson, 1968), whose states after each
+character are computed together and remembered. What RE2 has not (back references, looking around) is refused,
+and so is what ids need not (flags, Unicode classes, quotes, word boundaries). The steps of all matches of a
+pattern are counted.
 
 Source: ``com.google.re2j.Pattern``, https://github.com/google/re2/wiki/Syntax.
 """

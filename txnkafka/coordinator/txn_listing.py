@@ -65,8 +65,8 @@ class Description:
 
 
 def list_transactions(coordinator: TransactionCoordinator, filters: Filters, now_ms: int) -> Listing:
-    """The rows that fulfil the filters; not before all partitions are loaded. A pattern that is none, or whose
-    matches take too long, is INVALID_REGULAR_EXPRESSION."""
+    """The rows that fulfil the filters; not before all partitions are loaded. A pattern that is none, or
+    whose matches take too long, is INVALID_REGULAR_EXPRESSION."""
     if coordinator.loading:
         return Listing(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     try:

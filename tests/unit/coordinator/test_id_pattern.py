@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from txnkafka.coordinator.id_pattern import MOST_STEPS, IdPattern, PatternError
 
 PATTERNS = [
-    "", "a", "ab", "a|b", "a*", "a+b?", "(ab)+", "(?:a|b)*c", "(?P<name>a)b", "[abc]x", "[^abc]", "[a-c-]+", r"\d+",
-    r"\w*", r"[\d_]+", r"\D", ".", ".*", "^ab$", "(^a|b)$", r"\.", r"a\-b", "a{2}", "a{2,}", "a{1,3}b", "x{,2}", "a{b",
-    "(a*)*", "(a|a)*b", "a??b", "a*?", "[]a]", "(|a)b", r"\x41", r"[\x41-\x43]+", "orders-[0-9]+", "a||b",
-    "(a{0,3}){2}", r"\Ab", "[.]", "a$b", "[a\\]]",
+    "", "a", "ab", "a|b", "a*", "a+b?", "(ab)+", "(?:a|b)*c", "(?P<name>a)b", "[abc]x", "[^abc]",
+    "[a-c-]+", r"\d+", r"\w*", r"[\d_]+", r"\D", ".", ".*", "^ab$", "(^a|b)$", r"\.", r"a\-b", "a{2}",
+    "a{2,}", "a{1,3}b", "x{,2}", "a{b", "(a*)*", "(a|a)*b", "a??b", "a*?", "[]a]", "(|a)b", r"\x41",
+    r"[\x41-\x43]+", "orders-[0-9]+", "a||b", "(a{0,3}){2}", r"\Ab", "[.]", "a$b", "[a\\]]",
 ]  # fmt: skip
 TEXTS = [
-    "", "a", "b", "ab", "abc", "aab", "aaab", "ba", "c", "x", "xx", "ax", "1", "12", "_", "a-b", "-", ".", "A", "ABC",
-    "orders-7", "a{b", "]", "é", "x{,2}", "\n", "bb", "abab",
+    "", "a", "b", "ab", "abc", "aab", "aaab", "ba", "c", "x", "xx", "ax", "1", "12", "_", "a-b", "-",
+    ".", "A", "ABC", "orders-7", "a{b", "]", "é", "x{,2}", "\n", "bb", "abab",
 ]  # fmt: skip
 
 
@@ -51,9 +51,10 @@ def test_what_is_only_in_re2(pattern: str, matching: str, other: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        "(", ")", "[", "[a", "*", "a**", "a{2}{3}", "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1", "(?i)a", r"\pN",
-        r"\k<a>", "(?>a)", "a++", "[b-a]", r"[\d-z]", "[[:none:]]", "\\", r"\x4", r"\x{}", r"\x{110000}", "a{1001}",
-        "a{3,2}", "(a{1000}){1000}", "(" * 60 + ")" * 60, "a" * 1001, "(?P<a", "(?P<->a)", "x{2}*", r"\Qa\E", r"\b",
+        "(", ")", "[", "[a", "*", "a**", "a{2}{3}", "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1",
+        "(?i)a", r"\pN", r"\k<a>", "(?>a)", "a++", "[b-a]", r"[\d-z]", "[[:none:]]", "\\", r"\x4",
+        r"\x{}", r"\x{110000}", "a{1001}", "a{3,2}", "(a{1000}){1000}", "(", ")", "a", "(?P<a",
+        "(?P<->a)", "x{2}*", r"\Qa\E", r"\b",
     ],
 )  # fmt: skip
 def test_what_is_refused(pattern: str) -> None:
@@ -69,9 +70,13 @@ def test_a_pattern_that_explodes_elsewhere_does_not_here() -> None:
 
 def test_the_time_of_all_matches_is_bounded() -> None:
     made = IdPattern("(.?){300}x")
-    with pytest.raises(PatternError, match="too long"):
+
+    def match_many() -> None:
         for number in range(MOST_STEPS):
             made.fullmatch(f"{number}" * 100)
+
+    with pytest.raises(PatternError, match="too long"):
+        match_many()
 
 
 SMALL = st.text(st.sampled_from("ab|*+?()[]^$.-\\d{2,}"), max_size=12)
