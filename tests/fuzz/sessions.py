@@ -47,7 +47,7 @@ BY_NAME = {api.name: api for api in APIS.values()}
 
 
 class Served:
-    """A broker that all inputs of a process share, as all connections of a server do; a new one after many."""
+    """The broker of all inputs of a process, as a server has one; now and then a new one."""
 
     def __init__(self) -> None:
         self._uses = 0
