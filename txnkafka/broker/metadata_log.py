@@ -87,7 +87,25 @@ class MetadataLog:
             self._append_now([metadata_records.abort_transaction("Controller failover")], now_ms)
         if not self.image.features:
             self._append_now(_bootstrap(files, files.join(data_path, _BOOTSTRAP)), now_ms)
+        self._fence_brokers(now_ms)
         self.log.flush()
+
+    def _fence_brokers(self, now_ms: int) -> None:
+        """Say that an Apache Kafka that was killed does not run any more: the next one would wait for the end
+        of its session."""
+        running = [
+            record.value
+            for record in self.image.kept.of("register_broker_record")
+            if record.value is not None and not record.value["fenced"]
+        ]
+        if running:
+            self._append_now(
+                [
+                    metadata_records.broker_fenced(value["broker_id"], value["broker_epoch"])
+                    for value in running
+                ],
+                now_ms,
+            )
 
     def _replayed(self, newest: SnapshotId | None) -> MetadataReplay:
         """Load the newest snapshot and the log behind it."""

@@ -23,6 +23,7 @@ __all__ = [
     "LogRecord",
     "abort_transaction",
     "begin_transaction",
+    "broker_fenced",
     "config",
     "decode_control_body",
     "decode_metadata",
@@ -90,6 +91,14 @@ def partition_started(topic_id: str, number: int, node_id: int) -> LogRecord:
         partition_id=number, topic_id=topic_id, isr=[node_id], leader=node_id, replicas=None,
         removing_replicas=None, adding_replicas=None, leader_recovery_state=-1, directories=None,
         eligible_leader_replicas=[], last_known_elr=[],
+    )  # fmt: skip
+
+
+def broker_fenced(broker_id: int, broker_epoch: int) -> LogRecord:
+    """A registered broker does not run."""
+    return _record(
+        "broker_registration_change_record", 17, 0,
+        broker_id=broker_id, broker_epoch=broker_epoch, fenced=1,
     )  # fmt: skip
 
 

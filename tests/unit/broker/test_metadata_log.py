@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -312,3 +313,17 @@ def test_the_registration_of_a_broker_follows_its_changes() -> None:
     image.replay(record("fence_broker_record", 7, 0, id=1, epoch=5))
     ((found),) = image_records(image)
     assert found.value == {**(KEPT[0].value or {}), "fenced": True, "in_controlled_shutdown": True}
+
+
+def test_a_kafka_that_was_killed_is_fenced_at_the_next_start() -> None:
+    files = MemoryFiles()
+    running = replace(KEPT[0], value={**(KEPT[0].value or {}), "fenced": False})
+    write_now(files, SnapshotId(10, 1), feature_level("metadata.version", 30), running)
+    node = Node(files)
+    (found,) = node.broker.image.kept.of("register_broker_record")
+    assert found.value == KEPT[0].value
+    end = node.broker.metadata.log.log_end_offset
+    node.restart()
+    (found,) = node.broker.image.kept.of("register_broker_record")
+    assert found.value == KEPT[0].value
+    assert node.broker.metadata.log.log_end_offset == end + 2, "an election and a block of ids"
