@@ -151,9 +151,11 @@ def test_a_power_cut_leaves_the_old_snapshot_or_the_new_one(monkeypatch: pytest.
         moments.append((len(node.files.journal), f"t{number}"))  # type: ignore[attr-defined]
         node.wait(1)
     count = 0
-    for state in crash_states(node.files, limit=60, news=[told for told, _ in moments]):  # type: ignore[arg-type]
+    assert isinstance(node.files, MemoryFiles)
+    for state in crash_states(node.files, limit=60, news=[told for told, _ in moments]):
         again = Node(MemoryFiles(base=state.disk))
-        assert {name for told, name in moments if told <= state.changes} <= again.broker.image.topics.keys()
+        promised = {name for told, name in moments if told <= state.changes}
+        assert promised <= again.broker.image.topics.keys()
         count += 1
     assert count > 40
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
 from txnkafka.coordinator.id_pattern import MOST_STEPS, IdPattern, PatternError
@@ -83,18 +83,13 @@ def test_the_time_of_all_matches_is_bounded() -> None:
 SMALL = st.text(st.sampled_from("ab|*+?()[]^$.-\\d{2,}"), max_size=12)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(SMALL, st.text(st.sampled_from("ab-2"), max_size=6))
 def test_random_patterns(pattern: str, text: str) -> None:
     """Where both take a pattern, both mean the same by it."""
+    assume("{," not in pattern and "[[" not in pattern and "--" not in pattern)
     try:
-        made = IdPattern(pattern)
-    except PatternError:
-        return
-    if "{," in pattern or "[[" in pattern or "--" in pattern or "&&" in pattern:
-        return
-    try:
-        expected = re.compile(pattern, re.ASCII)
-    except re.error:
-        return
+        made, expected = IdPattern(pattern), re.compile(pattern, re.ASCII)
+    except (PatternError, re.error):
+        reject()
     assert made.fullmatch(text) == bool(expected.fullmatch(text))
