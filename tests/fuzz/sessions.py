@@ -27,7 +27,7 @@ from txnkafka.server.context import CloseConnection, Context
 from txnkafka.server.context import Node as Address
 from txnkafka.server.fetch_sessions import FetchSessions
 from txnkafka.server.handlers import SERVED, handler_of
-from txnkafka.server.receive_buffer import BlockPool
+from txnkafka.server.receive_buffer import BLOCK_SIZE, BlockPool
 from txnkafka.server.session import Session
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
 from txnkafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -79,6 +79,7 @@ class Connection:
         self.is_closed = False
         self.requests: list[Any] = []  # headers, in the order in which they came
         self.with_answer: list[bool] = []
+        self._received = 0
         self._node, self._address = node, Address("localhost", 9092, sessions)
 
     def receive(self, data: bytes) -> None:
@@ -90,7 +91,10 @@ class Connection:
             count = min(len(space), len(data) - position)
             space[:count] = data[position : position + count]
             position += count
+            self._received += count
             self.session.received(count)
+            allocated = self.session._received.allocated
+            require(allocated <= max(BLOCK_SIZE, 4 * self._received), f"{allocated} bytes are allocated")
             self.serve()
 
     def serve(self) -> None:

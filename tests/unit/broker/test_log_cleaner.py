@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.broker.node import NOW, Node, Producer
+from txnkafka import LogDir
 from txnkafka._core.encode import encode_batch
 from txnkafka.broker.requests import ProduceRequest
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
+from txnkafka.env import LocalDataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import FlushUnderWayError, KafkaError
+from txnkafka.logdir.verify.report import verify
 from txnkafka.model import TopicPartition
 from txnkafka.storage.cleaner import cleaner_pass
 from txnkafka.storage.log.partition_log import PartitionLog
@@ -277,3 +281,37 @@ def test_a_disk_that_fails_once_stops_nothing_else(call: str) -> None:
         assert log.segments[0].size < log.active.size
     node = Node(MemoryFiles(base=files.disk()))
     assert view(node) == before
+
+
+def test_what_was_compacted_and_its_registry_are_sound(tmp_path: Path) -> None:
+    node = Node(
+        LocalDataFiles(), str(tmp_path / "data"), transaction_state_log_num_partitions=1,
+        transaction_state_log_segment_bytes=1500, metadata_log_max_record_bytes_between_snapshots=1,
+    )  # fmt: skip
+    filled(node, rounds=5)
+    producer = Producer(node)
+    for number in range(20):
+        batch = keyed(b"k0", b"k0%d" % number, transactional=True, **numbered(producer))
+        request = {T0: batch}
+        assert node.produce(request, transactional_id="x", version=13)[T0].error == ErrorCode.NONE
+        assert producer.end(commit=number % 3 > 0) == ErrorCode.NONE
+    for _ in range(3):
+        node.wait(BACKOFF_MS)
+    assert len(node.broker.data.checkpoints.cleaner_offsets) == 2
+    assert node.broker.metadata.snapshots
+    before = view(node)
+    node.wait(600_000)  # replaced segments are removed when nobody reads them any more
+    node.close()
+    report = verify(LogDir(str(tmp_path / "data")))
+    assert [(each.code, each.file) for each in report.findings] == []
+    node = Node(LocalDataFiles(), str(tmp_path / "data"), transaction_state_log_num_partitions=1)
+    assert view(node) == before == {b"k0": 19, b"k1": 4, b"k2": 4}
+    node.close()
+
+
+def numbered(producer: Producer) -> dict[str, int]:
+    """The identity of a producer, for the first batch of a transaction of version 2."""
+    identity = producer.identity
+    return {
+        "producer_id": identity.producer_id, "producer_epoch": identity.producer_epoch, "base_sequence": 0
+    }  # fmt: skip
