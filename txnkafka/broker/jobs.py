@@ -6,6 +6,7 @@ The host takes the next piece under its lock, runs it without, and hands it back
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from txnkafka.storage.work import Work
 
 __all__ = ["Job", "Jobs"]
+
+LOG = logging.getLogger("txnkafka.broker")
 
 
 class Job(NamedTuple):
@@ -59,7 +62,7 @@ class Jobs:
 
     def begin(self) -> Work | None:
         """The next piece of work to run; None when one is under way or none is left. A job without work, or
-        whose work cannot begin, is done here."""
+        whose work cannot begin, is done here, with the error."""
         if self._running is not None:
             return None
         while True:
@@ -69,8 +72,8 @@ class Jobs:
                 return None
             try:
                 work = job.begin()
-            except (KafkaError, OSError) as error:
-                self._done(job, error)
+            except Exception as error:
+                self._failed(job, error)
                 continue
             if work is not None:
                 self._running = work, job
@@ -87,8 +90,17 @@ class Jobs:
         job, self._running = self._running[1], None
         try:
             work.finish(error)
-        except (KafkaError, OSError) as failed:
+        except Exception as failed:
             error = error or failed
+        if error is None:
+            self._done(job, None)
+        else:
+            self._failed(job, error)
+
+    def _failed(self, job: Job, error: Exception) -> None:
+        """The job ends with an error; one that is no error of the disk is a bug, of which more is logged."""
+        if not isinstance(error, KafkaError | OSError):
+            LOG.error("a piece of work failed; the broker goes on", exc_info=error)
         self._done(job, error)
 
     def _done(self, job: Job, error: Exception | None) -> None:
