@@ -172,7 +172,7 @@ class Broker:
     ) -> Callable[[], None]:
         """Read batches; the records of the answer are slices that the caller releases. Returns a function
         that withdraws the request while it waits: its connection is gone."""
-        return self.fetches.fetch(request, reply, now_ms)
+        return self.fetches.fetch(request, self.failures.owned(reply), now_ms)
 
     def list_offsets(
         self, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel

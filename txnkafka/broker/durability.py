@@ -16,7 +16,7 @@ from txnkafka.errors import KafkaError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from txnkafka.broker.failures import Failures, Owner
+    from txnkafka.broker.failures import Failures
     from txnkafka.broker.flush import FlushTickets, Released
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -32,13 +32,14 @@ class Durability:
         if mode not in ("fsync", "page_cache"):
             raise ValueError(f"durability is fsync or page_cache, not {mode!r}")
         self.mode = mode
-        self._tickets = tickets
         self._failures = failures
-        self._waiting: dict[int, tuple[Owner | None, Callable[[ErrorCode], None]]] = {}
-        self._soon: deque[tuple[Owner | None, Callable[[], None]]] = deque()
+        self._tickets = tickets
+        self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
+        self._soon: deque[Callable[[], None]] = deque()
 
     def when_durable(self, log: PartitionLog, call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to ``log`` so far is durable, with NONE, or never will be."""
+        call = self._failures.owned(call)
         if log.recovery_point >= log.log_end_offset and log.fenced is None:
             self.soon(lambda: call(ErrorCode.NONE))
         elif self.mode == "page_cache" and log.active.is_named and log.fenced is None:
@@ -46,7 +47,7 @@ class Durability:
             self._tickets.want(log)
             self.soon(lambda: call(ErrorCode.NONE))
         else:
-            self._waiting[self._tickets.take(log)] = self._failures.owner, call
+            self._waiting[self._tickets.take(log)] = call
 
     def when_all_durable(self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to all of these logs is durable; with the first error otherwise."""
@@ -68,20 +69,19 @@ class Durability:
 
     def soon(self, call: Callable[[], None]) -> None:
         """Call when the broker has finished what it is doing."""
-        self._soon.append((self._failures.owner, call))
+        self._soon.append(self._failures.owned(call))
 
     def run_soon(self) -> None:
         """Make the calls that are due, and those that they ask for."""
         while self._soon:
-            self._failures.run(*self._soon.popleft())
+            self._soon.popleft()()
 
     def released(self, tickets: Iterable[Released]) -> None:
         """Call back those who waited for these tickets."""
         for released in tickets:
-            waiting = self._waiting.pop(released.ticket, None)
-            if waiting is not None:
-                error = released.error
-                self._failures.run(*waiting, ErrorCode.NONE if error is None else error_code(error))
+            call = self._waiting.pop(released.ticket, None)
+            if call is not None:
+                call(ErrorCode.NONE if released.error is None else error_code(released.error))
 
 
 def error_code(error: Exception) -> ErrorCode:

@@ -7,6 +7,7 @@ request belongs to it, and so does what that asks for.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ class Failures:
 
     def __init__(self) -> None:
         self.owner: Owner | None = None
+
+    def owned(self, call: Callable[..., object]) -> Callable[..., None]:
+        """Return what makes a call later for the owner of this moment."""
+        return partial(self.run, self.owner, call)
 
     def run(self, owner: Owner | None, call: Callable[..., object], *arguments: Any) -> None:
         """Call for ``owner``. An exception is logged."""

@@ -8,6 +8,7 @@ Source: ``ReplicaManager.fetchMessages``, ``DelayedFetch``; KIP-74.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.broker.failures import Owner
     from txnkafka.broker.requests import FetchPartition, FetchRequest
 
 __all__ = ["Fetches"]
+
+LOG = logging.getLogger("txnkafka.broker")
 
 _NEVER = (1 << 63) - 1
 
@@ -52,7 +54,6 @@ class Waiting:
     request: FetchRequest
     reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None]
     until_ms: int
-    owner: Owner | None
 
 
 class Fetches:
@@ -78,7 +79,7 @@ class Fetches:
             reply(answer.partitions)
             return _nothing
         answer.release()
-        waiting = Waiting(request, reply, now_ms + request.max_wait_ms, self._broker.failures.owner)
+        waiting = Waiting(request, reply, now_ms + request.max_wait_ms)
         self._waiting[waiting] = None
         for partition in request.partitions:
             self._by_partition.setdefault(partition.topic_partition, {})[waiting] = None
@@ -90,32 +91,29 @@ class Fetches:
         for partition in partitions:
             looked_at.update(self._by_partition.get(partition, {}))
         for waiting in looked_at:
-            if waiting in self._waiting:
-                self._broker.failures.run(waiting.owner, self._look_again, waiting)
+            if waiting not in self._waiting:
+                continue
+            answer = self._read(waiting.request)
+            if answer.is_final or answer.size >= waiting.request.min_bytes:
+                self._answer(waiting, answer)
+            else:
+                answer.release()
 
     def advance(self, now_ms: int) -> int:
         """Answer the requests whose time is over; returns when the next one's is."""
         for waiting in [each for each in self._waiting if each.until_ms <= now_ms]:
             if waiting in self._waiting:
-                self._broker.failures.run(waiting.owner, self._answer, waiting)
+                self._answer(waiting, self._read(waiting.request))
         return min((waiting.until_ms for waiting in self._waiting), default=_NEVER)
 
     def close(self) -> None:
         """Answer everybody with what there is."""
         for waiting in list(self._waiting):
-            self._broker.failures.run(waiting.owner, self._answer, waiting)
+            self._answer(waiting, self._read(waiting.request))
 
-    def _look_again(self, waiting: Waiting) -> None:
-        answer = self._read(waiting.request)
-        if answer.is_final or answer.size >= waiting.request.min_bytes:
-            self._remove(waiting)
-            waiting.reply(answer.partitions)
-        else:
-            answer.release()
-
-    def _answer(self, waiting: Waiting) -> None:
+    def _answer(self, waiting: Waiting, answer: Answer) -> None:
         self._remove(waiting)
-        waiting.reply(self._read(waiting.request).partitions)
+        waiting.reply(answer.partitions)
 
     def _remove(self, waiting: Waiting) -> None:
         self._waiting.pop(waiting, None)
@@ -127,6 +125,15 @@ class Fetches:
                     del self._by_partition[partition.topic_partition]
 
     def _read(self, request: FetchRequest) -> Answer:
+        """Read; what raises is the answer, and nothing that others wait for."""
+        try:
+            return self._found(request)
+        except Exception:
+            LOG.exception("a fetch failed; the broker goes on")
+            failed = FetchedPartition(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return Answer([(each.topic_partition, failed) for each in request.partitions], 0, is_final=True)
+
+    def _found(self, request: FetchRequest) -> Answer:
         """Read the partitions in their order. The first batch of all is whole, whatever its size, so that a
         consumer never gets stuck."""
         found: list[tuple[TopicPartition, FetchedPartition]] = []

@@ -125,7 +125,7 @@ def test_an_exception_of_a_fetch_that_waited(monkeypatch: pytest.MonkeyPatch) ->
         while not len(broker.fetches):
             await asyncio.sleep(0)
         with monkeypatch.context() as patch:
-            patch.setattr(broker.fetches, "_read", fails)
+            patch.setattr(broker.fetches, "_found", fails)
             answer = await asked
         assert answer.responses[0].partitions[0].error_code == UNKNOWN
         answer = await client.ask("Fetch", 6, max_wait_ms=1, min_bytes=1, topics=wanted)

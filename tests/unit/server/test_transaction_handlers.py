@@ -170,18 +170,6 @@ def test_write_txn_markers(version: int) -> None:
     assert of.ask("WriteTxnMarkers", version).markers == ()
 
 
-@pytest.mark.parametrize("identity", [(-1, 0), (7, -1)])
-def test_a_marker_of_no_producer_is_not_written(identity: tuple[int, int]) -> None:
-    of = node()
-    topics = (markers.WritableTxnMarkerTopic(name="t", partition_indexes=(0,)),)
-    marker = markers.WritableTxnMarker(
-        producer_id=identity[0], producer_epoch=identity[1], topics=topics
-    )
-    (answer,) = of.ask("WriteTxnMarkers", 1, markers=(marker,)).markers
-    assert answer.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert of.broker.logs[TopicPartition("t", 0)].log_end_offset == 0
-
-
 @versions("DescribeProducers")
 def test_describe_producers(version: int) -> None:
     of, client = transactional()
