@@ -90,6 +90,7 @@ def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]
     for segment in _dirty_segments(log, dirty) if lag > 0 else ():
         segment.load()
         latest = segment.modified_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
+        segment.unload()
         if latest > now_ms - lag:
             return [segment.base_offset]
     return []

@@ -76,6 +76,17 @@ def test_too_little_is_dirty_until_it_is_so_for_too_long() -> None:
     assert directory.clean(NOW + 5001) is not None
 
 
+def test_to_look_at_the_age_of_segments_keeps_no_indexes_in_memory() -> None:
+    log = CompactedLog(min_compaction_lag_ms=1000)
+    for _ in range(3):
+        log.data(-1, (b"a", b"x" * 100), (b"b", b"x" * 100))
+        log.data(-1, (b"a", b"x" * 100))
+        log.roll()
+    log.reopen()
+    assert LogToClean.of(log.log, 0, NOW + 5000).first_uncleanable_offset == 9
+    assert [len(segment.offset_index) for segment in log.log.segments[:-1]] == [0, 0, 0]
+
+
 def test_an_offset_that_the_log_has_not_means_all_is_dirty() -> None:
     directory = opened(MemoryFiles())
     log = directory.logs[TopicPartition("small", 0)]
