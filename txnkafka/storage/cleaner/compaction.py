@@ -62,9 +62,7 @@ class LogToClean(NamedTuple):
         dirty = log.log_start_offset if dirty_from is None else dirty_from
         if not log.log_start_offset <= dirty <= log.log_end_offset:
             dirty = log.log_start_offset
-        # with durability="page_cache" readers may be in front of what is durable
-        decided = min(log.last_stable_offset, log.recovery_point)
-        bounds = [decided, log.active.base_offset, *_young_segments(log, dirty, now_ms)]
+        bounds = [log.last_stable_offset, log.active.base_offset, *_young_segments(log, dirty, now_ms)]
         uncleanable = log.segments[log.segments.number_of(max(dirty, min(bounds)))].base_offset
         ends = [segment.base_offset for segment in log.segments[1:]]
         closed = [
