@@ -71,7 +71,7 @@ class KafkaBroker:
         return self._process.pid
 
     def __enter__(self) -> KafkaBroker:
-        self._format()
+        self.format()
         self.start()
         return self
 
@@ -122,7 +122,8 @@ class KafkaBroker:
         finally:
             self.start()
 
-    def _format(self) -> None:
+    def format(self) -> None:
+        """Make the directory what Kafka starts on, with the one voter in it."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # a leading dash would look like an option
         options = ["format", f"--cluster-id={cluster_id}", "--config", str(self._config), "--standalone"]

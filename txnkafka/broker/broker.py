@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING
 from txnkafka.broker import listing, produce
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.durability import Durability, Mode
+from txnkafka.broker.failures import Failures
 from txnkafka.broker.fetch import Fetches
 from txnkafka.broker.jobs import Jobs
+from txnkafka.broker.log_cleaner import LogCleaner
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.broker.maintenance import Maintenance
 from txnkafka.broker.metadata_log import MetadataLog
+from txnkafka.broker.metadata_snapshots import MetadataSnapshots
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
 from txnkafka.coordinator.cluster_image import ClusterImage
@@ -98,13 +101,18 @@ class Broker:
         self.data = data
         self.metadata = metadata
         self.manager = LogManager(data)
-        self.jobs = Jobs()
+        self.failures = Failures()
+        self.jobs = Jobs(self.failures)
         self.fetches = Fetches(self)
-        self.durability = Durability(self.manager.tickets, durability, self.fetches.on_progress)
+        self.durability = Durability(
+            self.manager.tickets, self.failures, durability, self.fetches.on_progress
+        )
         self.topics = Topics(self)
         self.topics.reconcile(now_ms)
         self.transactions = Transactions(self, now_ms)
         self._maintenance = Maintenance(self, now_ms)
+        self._cleaner = LogCleaner(self, now_ms)
+        self._snapshots = MetadataSnapshots(self, now_ms)
         self.durability.run_soon()
 
     # What is here
@@ -166,7 +174,7 @@ class Broker:
     ) -> Callable[[], None]:
         """Read batches; the records of the answer are slices that the caller releases. Returns a function
         that withdraws the request while it waits: its connection is gone."""
-        return self.fetches.fetch(request, reply, now_ms)
+        return self.fetches.fetch(request, self.failures.owned(reply), now_ms)
 
     def list_offsets(
         self, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
@@ -224,6 +232,8 @@ class Broker:
             self.fetches.advance(now_ms),
             self.transactions.advance(now_ms),
             self._maintenance.advance(now_ms),
+            self._cleaner.advance(now_ms),
+            self._snapshots.advance(now_ms),
         ]
         self._poll()
         return min(*deadlines, self.durability.advance(now_ms))
@@ -234,7 +244,7 @@ class Broker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether neither a flush nor work is under way or waits."""
+        """Whether neither a flush nor work is under way or waits; compaction waits for its next turn."""
         return not (len(self.jobs) or self.manager.tickets.is_flushing or len(self.manager.tickets))
 
     def close(self) -> None:
@@ -245,6 +255,8 @@ class Broker:
                 "work of the broker is under way: finish it, then close"
             )
         self.fetches.close()
+        self._cleaner.close()
+        self._snapshots.close()
         try:
             self.metadata.close()
         finally:

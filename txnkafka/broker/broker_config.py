@@ -22,7 +22,7 @@ LOG = logging.getLogger("txnkafka.broker")
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 
 
-def _number(default: int, low: int, high: int = _INT32_MAX) -> Any:
+def _number(default: float, low: float, high: float = _INT32_MAX) -> Any:
     return field(default=default, metadata={"low": low, "high": high})
 
 
@@ -48,7 +48,19 @@ class BrokerConfig:
     message_max_bytes: int = _number(1_048_588, 0)
     fetch_max_bytes: int = _number(57_671_680, 1024)
     socket_request_max_bytes: int = _number(104_857_600, 1)
+    max_connections: int = _number(_INT32_MAX, 0)
+    max_connections_per_ip: int = _number(_INT32_MAX, 0)
+    connections_max_idle_ms: int = _number(600_000, -1, _INT64_MAX)
+    max_incremental_fetch_session_cache_slots: int = _number(1000, 0)
     log_retention_check_interval_ms: int = _number(300_000, 1, _INT64_MAX)
+    log_cleaner_enable: bool = True
+    log_cleaner_backoff_ms: int = _number(15_000, 0, _INT64_MAX)
+    log_cleaner_dedupe_buffer_size: int = _number(134_217_728, 1 << 20, _INT64_MAX)
+    log_cleaner_io_buffer_load_factor: float = _number(0.9, 0.01, 1)
+    metadata_log_max_record_bytes_between_snapshots: int = _number(20_971_520, 1, _INT64_MAX)
+    metadata_log_max_snapshot_interval_ms: int = _number(3_600_000, 0, _INT64_MAX)
+    metadata_max_retention_bytes: int = _number(104_857_600, -1, _INT64_MAX)
+    metadata_max_retention_ms: int = _number(604_800_000, -1, _INT64_MAX)
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -108,14 +120,14 @@ def _understood(configs: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in configs.items() if name not in _WITHOUT_EFFECT}
 
 
-def _parsed(name: str, text: str, kind: str) -> int | bool:
+def _parsed(name: str, text: str, kind: str) -> float:
     value = text.strip().lower()
     if kind == "bool":
         if value in ("true", "false"):
             return value == "true"
     else:
         try:
-            return int(value)
+            return float(value) if kind == "float" else int(value)
         except ValueError:
             pass
     raise ValueError(f"{name} must be {'true or false' if kind == 'bool' else 'a number'}, not {text!r}")

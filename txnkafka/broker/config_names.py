@@ -61,14 +61,12 @@ _NAMES = """
     group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
     initial.broker.registration.timeout.ms
      leader.imbalance.check.interval.seconds auto.leader.rebalance.enable
-    log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor
     log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads
     log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms
     log.flush.start.offset.checkpoint.interval.ms log.initial.task.delay.ms
-    max.connection.creation.rate max.connections max.connections.per.ip connections.max.idle.ms
-    max.incremental.fetch.session.cache.slots metadata.log.dir metadata.log.max.record.bytes.between.snapshots
+    max.connection.creation.rate metadata.log.dir
     metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
-    metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.num.samples
+    metric.reporters metrics.num.samples
     metrics.recording.level metrics.sample.window.ms min.insync.replicas node.id num.io.threads
     num.network.threads num.recovery.threads.per.data.dir
     num.replica.alter.log.dirs.threads num.replica.fetchers offset.metadata.max.bytes

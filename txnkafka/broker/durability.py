@@ -19,6 +19,7 @@ from txnkafka.errors import KafkaError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from txnkafka.broker.failures import Failures
     from txnkafka.broker.flush import FlushTickets, Released
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.partition_log import PartitionLog
@@ -37,12 +38,14 @@ class Durability:
     def __init__(
         self,
         tickets: FlushTickets,
+        failures: Failures,
         mode: Mode = "fsync",
         on_progress: Callable[[Iterable[TopicPartition]], None] = lambda _: None,
     ) -> None:
         if mode not in ("fsync", "page_cache"):
             raise ValueError(f"durability is fsync or page_cache, not {mode!r}")
         self.mode = mode
+        self._failures = failures
         self._tickets = tickets
         self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
         self._soon: deque[Callable[[], None]] = deque()
@@ -54,6 +57,7 @@ class Durability:
         self, log: PartitionLog, call: Callable[[ErrorCode], None], *, is_awaited: bool = True
     ) -> None:
         """Call when everything appended to ``log`` so far is durable, with NONE, or never will be."""
+        call = self._failures.owned(call)
         if log.recovery_point >= log.log_end_offset and log.fenced is None:
             self.soon(lambda: call(ErrorCode.NONE))
         elif self.mode == "page_cache" and _is_in_page_cache(log):
@@ -83,7 +87,7 @@ class Durability:
 
     def soon(self, call: Callable[[], None]) -> None:
         """Call when the broker has finished what it is doing."""
-        self._soon.append(call)
+        self._soon.append(self._failures.owned(call))
 
     def run_soon(self) -> None:
         """Make the calls that are due, and those that they ask for."""

@@ -8,6 +8,7 @@ Source: ``ReplicaManager.fetchMessages``, ``DelayedFetch``; KIP-74.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from txnkafka.broker.requests import FetchPartition, FetchRequest
 
 __all__ = ["Fetches"]
+
+LOG = logging.getLogger("txnkafka.broker")
 
 _NEVER = (1 << 63) - 1
 _FEW = 64
@@ -140,6 +143,15 @@ class Fetches:
                     del self._by_partition[partition.topic_partition]
 
     def _read(self, request: FetchRequest) -> Answer:
+        """Read; what raises is the answer, and nothing that others wait for."""
+        try:
+            return self._found(request)
+        except Exception:
+            LOG.exception("a fetch failed; the broker goes on")
+            failed = FetchedPartition(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return Answer([(each.topic_partition, failed) for each in request.partitions], 0, is_final=True)
+
+    def _found(self, request: FetchRequest) -> Answer:
         """Read the partitions in their order. The first batch of all is whole, whatever its size, so that a
         consumer never gets stuck."""
         found: list[tuple[TopicPartition, FetchedPartition]] = []

@@ -18,7 +18,7 @@ from txnkafka.errors import (
     KafkaStorageError,
     UnknownTopicOrPartitionError,
 )
-from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, CleanStats, clean_dirtiest
+from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, clean_dirtiest
 from txnkafka.storage.log.truncation import delete_old_segments, retention
 from txnkafka.storage.work import perform
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from txnkafka.config import CleanerConfig
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.cleaner.cleaner_pass import CleanStats
     from txnkafka.storage.data_directory import DataDirectory
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.partition_work import Deletion

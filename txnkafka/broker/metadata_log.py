@@ -10,31 +10,44 @@ Source: ``KafkaRaftClient``, ``QuorumController``, ``FileQuorumStateStore``.
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Final
 
 from txnkafka._core.encode import encode_batch
+from txnkafka.broker.metadata_replay import MetadataReplay
+from txnkafka.broker.metadata_snapshot import (
+    control_type,
+    find_snapshots,
+    read_checkpoint,
+    remove_leftovers,
+)
 from txnkafka.config import LogConfig
 from txnkafka.coordinator import metadata_records
-from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.metadata_records import decode_metadata, encode_leader_change, encode_metadata
 from txnkafka.env import make_directories, replace_file
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
-from txnkafka.storage.formats.layout import PARTITION_METADATA
-from txnkafka.storage.log.log_records import records_of_log
+from txnkafka.storage.formats.layout import (
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    file_name,
+    parse_segment_file,
+)
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.recovery.log_loader import Start, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txnkafka.broker.metadata_snapshot import SnapshotId
     from txnkafka.coordinator.metadata_records import LogRecord
     from txnkafka.env import DataFiles
     from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["METADATA_PARTITION", "MetadataLog"]
 
+LOG = logging.getLogger("txnkafka.broker")
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 _TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 _CONFIG: Final = LogConfig(
@@ -42,15 +55,18 @@ _CONFIG: Final = LogConfig(
     max_message_bytes=8 << 20,
 )  # fmt: skip
 _QUORUM_STATE: Final = "quorum-state"
+_BOOTSTRAP: Final = "bootstrap.checkpoint"
+_NO_DIRECTORY: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _QUORUM_STATE_LIMIT: Final = 64 << 10
 _LARGEST_EPOCH: Final = (1 << 31) - 1
 
 
 class MetadataLog:
-    """The open log and its ``image``. ``epoch`` is that of this start. For one thread at a time.
+    """The open log and its ``image``. ``epoch`` is that of this start, ``snapshots`` are those that exist,
+    the oldest first, ``size_since_snapshot`` the bytes of records behind the last. For one thread at a time.
 
-    Raises KafkaError when the log has a record that is not understood, LogDirError when the quorum state is
-    damaged, OSError.
+    Raises KafkaError when the log has a record that is not understood, LogDirError when the quorum state or
+    a snapshot is damaged, OSError.
     """
 
     def __init__(self, files: DataFiles, data_path: str, node_id: int, *, now_ms: int) -> None:
@@ -59,43 +75,89 @@ class MetadataLog:
         metadata_path = files.join(directory, PARTITION_METADATA)
         if not files.exists(metadata_path):
             replace_file(files, metadata_path, format_partition_metadata(_TOPIC_ID))
+        remove_leftovers(files, directory)
         self.node_id = node_id
-        self.image = ClusterImage()
-        # Kafka trusts nothing here either: every start looks at the whole log
-        self.log: PartitionLog = open_log(
-            files, directory, METADATA_PARTITION, _CONFIG, Start(clean_shutdown=False), now_ms=now_ms
-        ).log
-        for record in records_of_log(self.log):
-            self._replay(decode_metadata(record.value), record.offset)
-        self.epoch = self._elect(now_ms)
+        self.snapshots = find_snapshots(files, directory)
+        newest = self.snapshots[-1] if self.snapshots else None
+        self.log = _opened(files, directory, newest, now_ms)
+        state = self._replayed(newest)
+        self.image, self.size_since_snapshot = state.image, state.size
+        self.epoch = self._elect(state, now_ms)
         if self.image.has_open_transaction:
             self._append_now([metadata_records.abort_transaction("Controller failover")], now_ms)
         if not self.image.features:
-            self._append_now(_bootstrap(), now_ms)
+            self._append_now(_bootstrap(files, files.join(data_path, _BOOTSTRAP)), now_ms)
+        self._fence_brokers(now_ms)
         self.log.flush()
 
-    def _replay(self, record: LogRecord, offset: int) -> None:
-        try:
-            self.image.replay(record)
-        except KafkaError as error:
-            raise KafkaError(f"{self.log.directory}: offset {offset}: {error}") from None
+    def _fence_brokers(self, now_ms: int) -> None:
+        """Say that an Apache Kafka that was killed does not run any more: the next one would wait for the end
+        of its session."""
+        running = [
+            record.value
+            for record in self.image.kept.of("register_broker_record")
+            if record.value is not None and not record.value["fenced"]
+        ]
+        if running:
+            self._append_now(
+                [
+                    metadata_records.broker_fenced(value["broker_id"], value["broker_epoch"])
+                    for value in running
+                ],
+                now_ms,
+            )
 
-    def _elect(self, now_ms: int) -> int:
+    def _replayed(self, newest: SnapshotId | None) -> MetadataReplay:
+        """Load the newest snapshot and the log behind it."""
+        state, log = MetadataReplay(), self.log
+        begin = 0 if newest is None else newest.end_offset
+        if log.log_start_offset > begin:
+            raise LogDirError(
+                f"{log.directory} begins at offset {log.log_start_offset}, and has no snapshot of what was "
+                "before: topics are missing"
+            )
+        for _ in state.load(log.files, log.directory, newest):
+            pass
+        for segment in log.segments:
+            for _ in state.read(segment.view()) if segment.size else ():
+                pass
+        others = [voter for voter in state.voter_ids if voter != self.node_id]
+        if others:
+            raise KafkaError(f"{log.directory} is that of a cluster: node {others[0]} is a voter, too")
+        return state
+
+    def old_snapshots(self, retention_bytes: int, retention_ms: int, now_ms: int) -> list[SnapshotId]:
+        """Return the snapshots that are too old, or too much together with the log; never the newest. Raises
+        OSError."""
+        log = self.log
+        doomed: list[SnapshotId] = []
+        entries = {entry.name: entry for entry in log.files.list(log.directory)}
+        known = [snapshot for snapshot in self.snapshots if snapshot.name in entries]
+        total = sum(segment.size for segment in log.segments)
+        total += sum(entries[snapshot.name].size for snapshot in known)
+        for snapshot in known[:-1]:
+            entry = entries[snapshot.name]
+            is_old = 0 <= retention_ms < now_ms - entry.modified_ms
+            if not is_old and not 0 <= retention_bytes < total:
+                break
+            total -= entry.size
+            doomed.append(snapshot)
+        return doomed
+
+    def _elect(self, state: MetadataReplay, now_ms: int) -> int:
         """Begin the next epoch, as the only voter."""
-        epoch = max(self._stored_epoch(), self.log.epochs.latest or 0) + 1
+        of_snapshots = max((snapshot.epoch for snapshot in self.snapshots), default=0)
+        epoch = max(self._stored_epoch(), self.log.epochs.latest or 0, of_snapshots) + 1
         if epoch > _LARGEST_EPOCH:
             raise LogDirError(f"{self.log.directory} has had the last epoch there can be")
-        state = {
-            "clusterId": "",
-            "leaderId": self.node_id,
-            "leaderEpoch": epoch,
-            "votedId": -1,
-            "appliedOffset": 0,
-            "currentVoters": [{"voterId": self.node_id}],
-            "data_version": 0,
-        }
+        quorum: dict[str, object] = {"leaderId": self.node_id, "leaderEpoch": epoch, "votedId": -1}
+        if state.kraft_version:
+            quorum |= {"votedDirectoryId": _NO_DIRECTORY, "data_version": 1}
+        else:
+            voters = [{"voterId": self.node_id}]
+            quorum |= {"clusterId": "", "appliedOffset": 0, "currentVoters": voters, "data_version": 0}
         path = self.log.files.join(self.log.directory, _QUORUM_STATE)
-        replace_file(self.log.files, path, json.dumps(state).encode())
+        replace_file(self.log.files, path, json.dumps(quorum).encode())
         key, value = encode_leader_change(self.node_id, [self.node_id])
         self._append([(key, value, now_ms)], epoch, now_ms, control=True)
         return epoch
@@ -135,6 +197,7 @@ class MetadataLog:
         *,
         control: bool = False,
     ) -> None:
+        self.size_since_snapshot += sum(len(value) for _, value, _ in values)
         batch = encode_batch([(*value, []) for value in values], control=control)
         self.log.append(batch, now_ms=now_ms, leader_epoch=epoch, origin=AppendOrigin.COORDINATOR)
 
@@ -143,12 +206,40 @@ class MetadataLog:
         self.log.close()
 
 
-def _bootstrap() -> list[LogRecord]:
-    """What the first start of a cluster writes."""
-    features = metadata_records.BOOTSTRAP_FEATURES.items()
+def _opened(files: DataFiles, directory: str, newest: SnapshotId | None, now_ms: int) -> PartitionLog:
+    """Open the log, which begins anew where it ends before the newest snapshot does."""
+    named = files, directory, METADATA_PARTITION, _CONFIG
+    # Kafka trusts nothing here either: every start looks at the whole log
+    start = Start(clean_shutdown=False)
+    log = open_log(*named, start, now_ms=now_ms).log
+    if newest is None or newest.end_offset <= log.log_end_offset:
+        return log
+    LOG.warning(
+        "%s ends at offset %d, before its snapshot: it goes on at %d",
+        directory, log.log_end_offset, newest.end_offset,
+    )  # fmt: skip
+    log.release()
+    for entry in files.list(directory):
+        if parse_segment_file(entry.name) or entry.name == LEADER_EPOCH_CHECKPOINT:
+            files.remove(files.join(directory, entry.name))
+    files.create(files.join(directory, file_name(newest.end_offset, "log"))).close()
+    files.sync_directory(directory)
+    return open_log(*named, start, now_ms=now_ms).log
+
+
+def _bootstrap(files: DataFiles, path: str) -> list[LogRecord]:
+    """What the first start of a cluster writes: what ``kafka-storage format`` has left for it, or the
+    defaults."""
+    records = [
+        metadata_records.feature_level(name, level)
+        for name, level in metadata_records.BOOTSTRAP_FEATURES.items()
+    ]
+    if files.exists(path):
+        found = [record for record in read_checkpoint(files, path) if control_type(record) is None]
+        records = [decode_metadata(record.value) for record in found]
     return [
         metadata_records.begin_transaction("Bootstrap records"),
-        *(metadata_records.feature_level(name, level) for name, level in features),
+        *records,
         metadata_records.config(4, "", "min.insync.replicas", "1"),
         metadata_records.end_transaction(),
     ]

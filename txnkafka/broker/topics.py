@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import topic_by_default
 from txnkafka.broker.requests import DeletedTopic, TopicResult
-from txnkafka.coordinator import TRANSACTION_STATE_TOPIC, metadata_records
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, metadata_records
 from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError, KafkaError
@@ -35,6 +35,7 @@ __all__ = ["Topics"]
 LOG = logging.getLogger("txnkafka.broker")
 MOST_PARTITIONS: Final = 10_000  # of one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)
 _METADATA_TOPIC = "__cluster_metadata"
+_INTERNAL = (TRANSACTION_STATE_TOPIC, CONSUMER_OFFSETS_TOPIC)
 
 
 class Topics:
@@ -240,7 +241,11 @@ class Topics:
             validate_topic(topic.name)
         except InvalidTopicError as error:
             return refused(ErrorCode.INVALID_TOPIC_EXCEPTION, str(error))
-        if topic.name in self._broker.image.topics or topic.name == _METADATA_TOPIC:
+        if topic.name == _METADATA_TOPIC:
+            return refused(
+                ErrorCode.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited."
+            )
+        if topic.name in self._broker.image.topics:
             return _there_already(topic.name)
         collides = _collision(topic.name, self._broker.image.topics)
         if collides is not None:
@@ -313,7 +318,7 @@ class Topics:
     ) -> None:
         broker = self._broker
         topic = None if name is None else broker.image.topics.get(name)
-        error = ErrorCode.NONE
+        error, message = ErrorCode.NONE, None
         if not broker.config.delete_topic_enable:
             error = ErrorCode.TOPIC_DELETION_DISABLED
         elif topic is None:
@@ -321,8 +326,11 @@ class Topics:
             error = ErrorCode.UNKNOWN_TOPIC_ID if is_by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif topic.name in self._in_creation:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif topic.name in _INTERNAL:
+            error = ErrorCode.INVALID_TOPIC_EXCEPTION
+            message = f"Topic '{name}' has the state of this broker's coordinators, and cannot be deleted."
         if error != ErrorCode.NONE or topic is None:
-            broker.durability.soon(lambda: reply(DeletedTopic(name, topic_id, error)))
+            broker.durability.soon(lambda: reply(DeletedTopic(name, topic_id, error, message)))
             return
         record = metadata_records.remove_topic(topic.topic_id)
         partitions = [TopicPartition(topic.name, number) for number in topic.partitions]

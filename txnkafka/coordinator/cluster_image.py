@@ -13,26 +13,37 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.coordinator.kept_records import KeptRecords
 from txnkafka.errors import KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from txnkafka.wire.records import LogRecord
 
 __all__ = ["BROKER_RESOURCE", "TOPIC_RESOURCE", "ClusterImage", "PartitionImage", "TopicImage"]
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
 _NO_CHANGE = -2  # of the leader, in a PartitionChange
+_LISTS = ("removing_replicas", "adding_replicas", "eligible_leader_replicas", "last_known_elr")
 
 
 @dataclass(slots=True)
 class PartitionImage:
-    """One partition. ``leader`` is -1 while its broker is stopped."""
+    """One partition. ``leader`` is -1 while its broker is stopped. From ``directories`` on nothing means
+    anything to this broker; a snapshot has it."""
 
     replicas: list[int]
     isr: list[int]
     leader: int
     leader_epoch: int
     partition_epoch: int
+    directories: list[str]
+    leader_recovery_state: int = 0
+    removing_replicas: Sequence[int] = ()
+    adding_replicas: Sequence[int] = ()
+    eligible_leader_replicas: Sequence[int] = ()
+    last_known_elr: Sequence[int] = ()
 
 
 @dataclass(slots=True)
@@ -46,7 +57,8 @@ class TopicImage:
 
 class ClusterImage:
     """``topics`` by name, ``features`` with their levels, ``configs`` by resource type and name.
-    ``next_producer_id`` was given to nobody; ``broker_epochs`` are those of the last registrations."""
+    ``next_producer_id`` was given to nobody; ``broker_epochs`` are those of the last registrations; ``kept``
+    has the other records of objects that exist."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}
@@ -56,6 +68,7 @@ class ClusterImage:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.next_producer_id = 0
         self.broker_epochs: dict[int, int] = {}
+        self.kept = KeptRecords()
         self._pending: list[LogRecord] | None = None  # records of an open transaction
 
     def topic_configs(self, topic: str) -> dict[str, str]:
@@ -72,23 +85,24 @@ class ClusterImage:
         elif record.type == "end_transaction_record":
             pending, self._pending = self._pending or [], None
             for each in pending:
-                self._apply(each.type, each.value or {})
+                self._apply(each, each.value or {})
         elif record.type == "abort_transaction_record":
             self._pending = None
         elif self._pending is not None:
             self._pending.append(record)
         else:
-            self._apply(record.type, record.value)
+            self._apply(record, record.value)
 
     @property
     def has_open_transaction(self) -> bool:
         """Whether the log ended inside of a transaction, which the next controller aborts."""
         return self._pending is not None
 
-    def _apply(self, kind: str, value: dict[str, Any]) -> None:
-        change = _CHANGES.get(kind)
+    def _apply(self, record: LogRecord, value: dict[str, Any]) -> None:
+        change = _CHANGES.get(record.type)
         if change is not None:
             change(self, value)
+        self.kept.replay(record)
 
     def _topic(self, value: dict[str, Any]) -> None:
         topic = TopicImage(value["name"], value["topic_id"])
@@ -115,6 +129,9 @@ class ClusterImage:
             leader=value["leader"],
             leader_epoch=value["leader_epoch"],
             partition_epoch=value["partition_epoch"],
+            directories=list(value.get("directories") or ()),
+            leader_recovery_state=value["leader_recovery_state"],
+            **{name: value[name] for name in _LISTS if value.get(name)},
         )
 
     def _change_partition(self, value: dict[str, Any]) -> None:
@@ -125,10 +142,23 @@ class ClusterImage:
             partition.isr = list(value["isr"])
         if value.get("replicas") is not None:
             partition.replicas = list(value["replicas"])
+        if value.get("directories") is not None:
+            partition.directories = list(value["directories"])
+        if value.get("leader_recovery_state", -1) != -1:
+            partition.leader_recovery_state = value["leader_recovery_state"]
+        for name in _LISTS:
+            if value.get(name) is not None:
+                setattr(partition, name, value[name])
         if value.get("leader", _NO_CHANGE) != _NO_CHANGE:
             partition.leader = value["leader"]
             partition.leader_epoch += 1
         partition.partition_epoch += 1
+
+    def _clear_elr(self, value: dict[str, Any]) -> None:
+        name = value["topic_name"]
+        for topic in self.topics.values():
+            for partition in topic.partitions.values() if name in ("", topic.name) else ():
+                partition.eligible_leader_replicas = partition.last_known_elr = ()
 
     def _config(self, value: dict[str, Any]) -> None:
         resource = value["resource_type"], value["resource_name"]
@@ -158,6 +188,7 @@ _CHANGES = {
     "remove_topic_record": ClusterImage._remove_topic,
     "partition_record": ClusterImage._partition,
     "partition_change_record": ClusterImage._change_partition,
+    "clear_elr_record": ClusterImage._clear_elr,
     "config_record": ClusterImage._config,
     "feature_level_record": ClusterImage._feature,
     "producer_ids_record": ClusterImage._producer_ids,

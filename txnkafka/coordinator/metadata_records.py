@@ -5,22 +5,34 @@ Source: ``ReplicationControlManager``, ``ClusterControlManager``, ``QuorumFeatur
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.wire.records import LogRecord, decode_metadata, encode_leader_change, encode_metadata
+from txnkafka.wire.records import (
+    LogRecord,
+    decode_control_body,
+    decode_metadata,
+    encode_leader_change,
+    encode_metadata,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.coordinator.cluster_image import PartitionImage
 
 __all__ = [
     "BOOTSTRAP_FEATURES",
     "LogRecord",
     "abort_transaction",
     "begin_transaction",
+    "broker_fenced",
     "config",
+    "decode_control_body",
     "decode_metadata",
     "encode_leader_change",
     "encode_metadata",
     "end_transaction",
     "feature_level",
     "partition",
+    "partition_image",
     "partition_started",
     "producer_ids",
     "remove_topic",
@@ -57,6 +69,20 @@ def partition(topic_id: str, number: int, node_id: int, directory_id: str) -> Lo
     )  # fmt: skip
 
 
+def partition_image(topic_id: str, number: int, image: PartitionImage) -> LogRecord:
+    """A partition with everything that is known of it."""
+    return _record(
+        "partition_record", 3, 2,
+        partition_id=number, topic_id=topic_id, replicas=image.replicas, isr=image.isr,
+        removing_replicas=list(image.removing_replicas), adding_replicas=list(image.adding_replicas),
+        leader=image.leader, leader_recovery_state=image.leader_recovery_state,
+        leader_epoch=image.leader_epoch, partition_epoch=image.partition_epoch,
+        directories=image.directories,
+        eligible_leader_replicas=list(image.eligible_leader_replicas) or None,
+        last_known_elr=list(image.last_known_elr) or None,
+    )  # fmt: skip
+
+
 def partition_started(topic_id: str, number: int, node_id: int) -> LogRecord:
     """A partition that a clean stop has left without a leader has one again; its leader epoch is greater by
     one."""
@@ -65,6 +91,14 @@ def partition_started(topic_id: str, number: int, node_id: int) -> LogRecord:
         partition_id=number, topic_id=topic_id, isr=[node_id], leader=node_id, replicas=None,
         removing_replicas=None, adding_replicas=None, leader_recovery_state=-1, directories=None,
         eligible_leader_replicas=[], last_known_elr=[],
+    )  # fmt: skip
+
+
+def broker_fenced(broker_id: int, broker_epoch: int) -> LogRecord:
+    """A registered broker does not run."""
+    return _record(
+        "broker_registration_change_record", 17, 0,
+        broker_id=broker_id, broker_epoch=broker_epoch, fenced=1,
     )  # fmt: skip
 
 

@@ -5,11 +5,11 @@ Source: TransactionStateManager.listTransactionStates, TransactionCoordinator.ha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from txnkafka.coordinator.id_pattern import IdPattern, PatternError
 from txnkafka.coordinator.txn_image import PREPARED
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
@@ -65,19 +65,20 @@ class Description:
 
 
 def list_transactions(coordinator: TransactionCoordinator, filters: Filters, now_ms: int) -> Listing:
-    """The rows that fulfil the filters; not before all partitions are loaded. A pattern that is none is
-    INVALID_REGULAR_EXPRESSION."""
+    """The rows that fulfil the filters; not before all partitions are loaded. A pattern that is none, or
+    whose matches take too long, is INVALID_REGULAR_EXPRESSION."""
     if coordinator.loading:
         return Listing(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     try:
-        pattern = re.compile(filters.pattern) if filters.pattern else None
-    except re.error:
+        pattern = IdPattern(filters.pattern) if filters.pattern else None
+        found = [
+            Listed(each.transactional_id, each.producer_id, each.state.label)
+            for each in _alive(coordinator)
+            if _fulfils(each, filters, now_ms)
+            and (pattern is None or pattern.fullmatch(each.transactional_id))
+        ]
+    except PatternError:
         return Listing(ErrorCode.INVALID_REGULAR_EXPRESSION)
-    found = [
-        Listed(each.transactional_id, each.producer_id, each.state.label)
-        for each in _alive(coordinator)
-        if _fulfils(each, filters, now_ms) and (pattern is None or pattern.fullmatch(each.transactional_id))
-    ]
     return Listing(ErrorCode.NONE, tuple(sorted(found)), tuple(sorted(filters.states - BY_LABEL.keys())))
 
 

@@ -7,6 +7,7 @@ runs the next gathers.
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokerHost", "Loop"]
 
+LOG = logging.getLogger("txnkafka.server")
+_RETRY_MS: Final = 1_000
 _LONGEST_MS: Final = 60_000  # between two turns
 
 
@@ -119,11 +122,19 @@ class BrokerHost:
             self._on_turn()
             if self._is_over:
                 return
-            deadline = self.broker.advance(self.now_ms())
+            deadline = self._advance()
             self._begin()
             self._call_at(deadline)
         except Exception as error:
             self._fail(error)
+
+    def _advance(self) -> int:
+        """What is due by the clock; what fails is tried again in a second, and requests are served."""
+        try:
+            return self.broker.advance(self.now_ms())
+        except Exception:
+            LOG.exception("the broker failed in what was due by the clock; it goes on")
+            return self.now_ms() + _RETRY_MS
 
     def _begin(self) -> None:
         flush = self.broker.begin_flush() if self.broker.is_flush_awaited else None

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FetchSessions", "Key", "Wanted"]
 
-MAX_SESSIONS: Final = 1000  # max.incremental.fetch.session.cache.slots
-IDLE_MS: Final = 120_000  # a session that was used since then is not taken away for another
+IDLE_MS: Final = 120_000  # min.incremental.fetch.session.eviction.ms
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
 _FINAL_EPOCH: Final = -1
@@ -65,7 +64,7 @@ class _Session:
         self.id = session_id
         self.has_topic_ids = has_topic_ids
         self.epoch = _FIRST_EPOCH + 1
-        self.used_ms = now_ms
+        self.created_ms = self.used_ms = now_ms
         self.partitions: dict[Key, _Partition] = {}
 
     def update(self, request: FetchRequest, version: int) -> None:
@@ -113,9 +112,9 @@ class Wanted:
 
 
 class FetchSessions:
-    """The sessions of a broker."""
+    """The sessions of a broker, ``limit`` at most (``max.incremental.fetch.session.cache.slots``)."""
 
-    def __init__(self, limit: int = MAX_SESSIONS) -> None:
+    def __init__(self, limit: int = 1000) -> None:
         self._limit = limit
         self._sessions: OrderedDict[int, _Session] = OrderedDict()  # what was used last is last
 
@@ -128,7 +127,7 @@ class FetchSessions:
             self._sessions.pop(request.session_id, None)
             session = None
             if request.session_epoch == _FIRST_EPOCH:
-                session = self._new(version >= _FIRST_WITH_IDS, now_ms)
+                session = self._new(request, version, now_ms)
             if session is not None:
                 session.update(request, version)
             return Wanted(dict(_named(request, version)), session, is_full=True)
@@ -149,18 +148,32 @@ class FetchSessions:
         partitions = {key: partition.wanted for key, partition in session.partitions.items()}
         return Wanted(partitions, session, is_full=False)
 
-    def _new(self, has_topic_ids: bool, now_ms: int) -> _Session | None:
-        """A session; None when there are too many."""
+    def _new(self, request: FetchRequest, version: int, now_ms: int) -> _Session | None:
+        """A session; None when there are too many, and none of them has to go for it."""
         if len(self._sessions) >= self._limit:
-            oldest = next(iter(self._sessions.values()))
-            if now_ms - oldest.used_ms < IDLE_MS:
+            size = sum(len(topic.partitions) for topic in request.topics)
+            evicted = self._evictable(size, now_ms)
+            if evicted is None:
                 return None
-            del self._sessions[oldest.id]
+            del self._sessions[evicted.id]
+        has_topic_ids = version >= _FIRST_WITH_IDS
         session_id = _NO_SESSION
         while session_id == _NO_SESSION or session_id in self._sessions:
             session_id = 1 + random_below(_INT32_MAX)
         session = self._sessions[session_id] = _Session(session_id, has_topic_ids, now_ms)
         return session
+
+
+    def _evictable(self, size: int, now_ms: int) -> _Session | None:
+        """The session that goes for a new one of ``size`` partitions: the one that was not used for the
+        longest time, if that is long enough, or else the smallest of those that have had theirs, if it is
+        smaller."""
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now_ms - oldest.used_ms >= IDLE_MS:
+            return oldest
+        old = (each for each in self._sessions.values() if each.used_ms - each.created_ms > IDLE_MS)
+        smallest = min(old, key=lambda each: (len(each.partitions), each.id), default=None)
+        return smallest if smallest is not None and len(smallest.partitions) < size else None
 
 
 def _named(request: FetchRequest, version: int) -> Iterable[tuple[Key, FetchPartition]]:

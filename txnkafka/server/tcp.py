@@ -9,9 +9,11 @@ import signal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidRequestError
 from txnkafka.server.broker_host import BrokerHost
 from txnkafka.server.context import CloseConnection, Context, Node
+from txnkafka.server.error_response import error_response
 from txnkafka.server.fetch_sessions import FetchSessions
 from txnkafka.server.handlers import SERVED, handler_of
 from txnkafka.server.receive_buffer import BlockPool
@@ -62,10 +64,11 @@ class Server:
     def __init__(self, broker: Broker, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self.broker = broker
         self.pool = BlockPool()
-        self.fetch_sessions = FetchSessions()
+        self.fetch_sessions = FetchSessions(broker.config.max_incremental_fetch_session_cache_slots)
         self.connections: set[Connection] = set()
         self.address = ("", 0)
         self.is_stopping = False
+        self.time = loop.time
         self._loop = loop
         self._answered: dict[Connection, None] = {}
         self._stopped: asyncio.Future[None] = loop.create_future()
@@ -81,6 +84,7 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop)
         self.host.wake()
+        self._close_idle()
         on_listening(*self.address)
         try:
             await self._stopped
@@ -96,6 +100,25 @@ class Server:
         if not self._stopped.done():
             self.is_stopping = True
             self._stopped.set_result(None)
+
+    def accepts(self, connection: Connection) -> bool:
+        """Whether there is room for one more connection, and for one more of its address."""
+        config, address = self.broker.config, connection.address
+        if len(self.connections) >= config.max_connections:
+            return False
+        if len(self.connections) < config.max_connections_per_ip:
+            return True
+        return sum(each.address == address for each in self.connections) < config.max_connections_per_ip
+
+    def _close_idle(self) -> None:
+        """Close the connections on which nothing has happened for ``connections.max.idle.ms``."""
+        idle = self.broker.config.connections_max_idle_ms / 1000
+        if idle < 0 or self.is_stopping:
+            return
+        for connection in [each for each in self.connections if each.idle_seconds >= idle]:
+            LOG.info("%s: the connection is closed: it was idle", connection.peer)
+            connection.abort()
+        self._loop.call_later(min(max(idle / 10, 0.01), 10), self._close_idle)
 
     async def _drain(self) -> None:
         """Wait for the broker, without a limit, and for the clients, for some seconds."""
@@ -141,7 +164,8 @@ class Connection(asyncio.BufferedProtocol):
         self._session = Session(server.pool, server.broker.config.socket_request_max_bytes, SERVED)
         self._transport: asyncio.Transport | None = None
         self._node = Node("", 0, server.fetch_sessions)
-        self._peer = "?"
+        self.peer = self.address = "?"
+        self._used = server.time()
         self._file_number = -1
         self._is_full = False  # the transport has bytes that the socket does not take
         self._is_reading = True
@@ -156,11 +180,16 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=0)
         self._file_number = transport.get_extra_info("socket").fileno()
         peer = transport.get_extra_info("peername")
-        self._peer = f"{peer[0]}:{peer[1]}" if peer else "?"
+        if peer:
+            self.address, self.peer = peer[0], f"{peer[0]}:{peer[1]}"
         host, port = server.address
         if host in _WILDCARDS:  # nobody can connect to that: say what this client has connected to
             host = transport.get_extra_info("sockname")[0]
         self._node = Node(host, port, server.fetch_sessions)
+        if not server.accepts(self):
+            LOG.warning("%s: the connection is closed: there are too many", self.peer)
+            self.abort()
+            return
         server.connections.add(self)
         if server.is_stopping:
             self.abort()
@@ -171,6 +200,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, count: int) -> None:
         """Bytes came."""
+        self._used = self._server.time()
         self._session.received(count)
         self.serve()
         self._server.host.wake()
@@ -204,6 +234,13 @@ class Connection(asyncio.BufferedProtocol):
     def is_drained(self) -> bool:
         """Whether nothing of what was asked for is left to be sent, but for a Fetch that waits."""
         return self._session.is_idle and not self._is_full
+
+    @property
+    def idle_seconds(self) -> float:
+        """For how long nothing has come and nothing was under way."""
+        if not self._session.is_unused:
+            self._used = self._server.time()
+        return self._server.time() - self._used
 
     def stop_reading(self) -> None:
         """Take no more requests."""
@@ -239,33 +276,58 @@ class Connection(asyncio.BufferedProtocol):
             while not transport.is_closing() and (request := self._session.next_request()) is not None:
                 self._dispatch(request)
         except InvalidRequestError as error:
-            LOG.warning("%s: the connection is closed: %s", self._peer, error)
+            LOG.warning("%s: the connection is closed: %s", self.peer, error)
             self._close()
         except Exception:
-            LOG.exception("%s: the connection is closed: a request failed", self._peer)
+            LOG.exception("%s: the connection is closed: a request failed", self.peer)
             self._close()
 
     def _dispatch(self, request: Request) -> None:
         header, server = request.header, self._server
         context = Context(self._node, server.host.now_ms(), header.client_id)
         handle = handler_of(header.api)
-        cancel = handle(
-            server.broker, request.message, header.api_version, context, partial(self._reply, request)
-        )
+        failures = server.broker.failures
+        failures.owner = partial(self._fail, request)
+        try:
+            cancel = handle(
+                server.broker, request.message, header.api_version, context, partial(self._reply, request)
+            )
+        except Exception as error:
+            LOG.exception("%s: %s failed", self.peer, header)
+            self._fail(request, error)
+            return
+        finally:
+            failures.owner = None
         if cancel is not None:
             self._cancel = cancel
+
+    def _fail(self, request: Request, error: Exception) -> None:
+        """Answer that a request failed, unless it is answered: the broker raised an exception."""
+        if not request.is_answered and self._transport is not None:
+            header = request.header
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            try:
+                response = error_response(header.api, header.api_version, request.message, code)
+            except Exception:
+                LOG.exception("%s: the connection is closed: no answer to %s", self.peer, header)
+                self._close()
+            else:
+                self._reply(request, response)
 
     def _reply(self, request: Request, response: Any) -> None:
         if self._transport is None:
             return
+        if request.is_answered:
+            LOG.error("%s: %s was answered before", self.peer, request.header)
+            return
         if isinstance(response, CloseConnection):
-            LOG.warning("%s: the connection is closed: %s", self._peer, response.reason)
+            LOG.warning("%s: the connection is closed: %s", self.peer, response.reason)
             self._close()
             return
         try:
             self._session.respond(request, response)
         except Exception:
-            LOG.exception("%s: the connection is closed: no answer to %s", self._peer, request.header)
+            LOG.exception("%s: the connection is closed: no answer to %s", self.peer, request.header)
             self._close()
         else:
             if not self._is_serving:
@@ -290,7 +352,7 @@ class Connection(asyncio.BufferedProtocol):
             except BlockingIOError:
                 count = 0
             except OSError as error:
-                LOG.debug("%s: %s", self._peer, error)
+                LOG.debug("%s: %s", self.peer, error)
                 transport.abort()
                 return
             session.sent(count)

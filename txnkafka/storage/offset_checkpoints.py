@@ -127,9 +127,13 @@ class OffsetCheckpoints:
         """Return the work that writes the start of each log that does not begin with its first segment."""
         return self._work({LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)})
 
+    def cleaner_offsets_work(self) -> CheckpointWork:
+        """Return the work that writes the offset from which the cleaner continues in each compacted log."""
+        return self._work({CLEANER_OFFSET_CHECKPOINT: self.cleaner_offsets})
+
     def write_cleaner_offsets(self) -> None:
         """Write the offset from which the cleaner continues in each compacted log."""
-        perform(self._work({CLEANER_OFFSET_CHECKPOINT: self.cleaner_offsets}))
+        perform(self.cleaner_offsets_work())
 
     def _log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
         starts = {

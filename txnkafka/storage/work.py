@@ -6,9 +6,12 @@ under it again. The work contains all data that it needs: ``run`` reads no state
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-__all__ = ["Work", "perform"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Work", "perform", "run_some"]
 
 
 class Work(Protocol):
@@ -34,3 +37,15 @@ def perform(work: Work) -> None:
         raise
     finally:
         work.finish(error)
+
+
+def run_some(steps: Iterator[int], cost: int) -> bool:
+    """Run steps, which yield what they cost, until together they cost so much; returns whether they are over.
+    Long work is cut into pieces in this way. Raises the errors of the steps."""
+    spent = 0
+    while spent < cost:
+        step = next(steps, None)
+        if step is None:
+            return True
+        spent += step
+    return False

@@ -108,20 +108,30 @@ class Node:
         where = TopicPartition("t", partition)
         return self.produce({where: records}, **fields)[where]
 
-    def fetch(self, offset: int = 0, partition: int = 0, **fields: Any) -> FetchedPartition:
+    def fetch(
+        self, offset: int = 0, partition: int = 0, *, topic: str = "t", **fields: Any
+    ) -> FetchedPartition:
         """The answer for one partition, to be released."""
-        where = FetchPartition(TopicPartition("t", partition), offset, 1 << 20)
+        where = FetchPartition(TopicPartition(topic, partition), offset, 1 << 20)
         answers: list[Any] = []
         self.broker.fetch(FetchRequest([where], **fields), answers.append, now_ms=self.now_ms)
         ((_, fetched),) = answers[0]
         found: FetchedPartition = fetched
         return found
 
-    def values(self, partition: int = 0, isolation_level: IsolationLevel = COMMITTED) -> list[bytes | None]:
-        """What a consumer gets: of a read_committed one, without what the aborted list hides."""
-        content, aborted, offset = bytearray(), list[Any](), 0
+    def values(
+        self,
+        partition: int = 0,
+        isolation_level: IsolationLevel = COMMITTED,
+        *,
+        offset: int = 0,
+        topic: str = "t",
+    ) -> list[bytes | None]:
+        """What a consumer gets from an offset on: of a read_committed one, without what the aborted list
+        hides."""
+        content, aborted = bytearray(), list[Any]()
         while True:
-            fetched = self.fetch(offset, partition, isolation_level=isolation_level)
+            fetched = self.fetch(offset, partition, topic=topic, isolation_level=isolation_level)
             assert fetched.error == ErrorCode.NONE
             assert fetched.records is not None
             with fetched.records as records:

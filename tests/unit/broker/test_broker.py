@@ -108,6 +108,7 @@ def test_a_partition_of_another_topic_is_not_served_as_this_one() -> None:
     ("topic", "error"),
     [
         (NewTopic("t"), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (NewTopic("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
         (NewTopic("a/b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (NewTopic("with_dash"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (NewTopic("u", 0), ErrorCode.INVALID_PARTITIONS),
@@ -128,6 +129,18 @@ def test_a_topic_that_cannot_be_created(topic: NewTopic, error: ErrorCode) -> No
     (result,) = node.call(node.broker.topics.create, [topic])
     assert (result.error, node.broker.metadata.log.log_end_offset) == (error, end)
     assert len(node.broker.image.topics) == 2
+
+
+@pytest.mark.parametrize("name", ["__transaction_state", "__consumer_offsets"])
+def test_topics_of_the_coordinators_cannot_be_deleted(name: str) -> None:
+    node = Node()
+    assert node.call(node.broker.topics.auto_create, [name]) == {name: NONE}
+    topic_id = node.broker.image.topics[name].topic_id
+    for asked in ([name], []), ([], [topic_id]):
+        (deleted,) = node.call(node.broker.topics.delete, *asked)
+        assert deleted.error == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert "cannot be deleted" in deleted.message
+    assert name in node.broker.image.topics
 
 
 def test_a_topic_that_is_asked_for_twice_is_created_once() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
+from pathlib import Path
 
 import pytest
 
+import txnkafka
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
 
@@ -55,6 +58,17 @@ def test_what_has_no_effect_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert BrokerConfig.of({"num.io.threads": "8"}) == BrokerConfig()
     assert "num.io.threads=8 has no effect" in caplog.text
+
+
+PACKAGE = Path(txnkafka.__file__).parent
+OF_TOPICS = {"topic_defaults", "message_max_bytes"}  # they are in the config of each log
+
+
+@pytest.mark.parametrize("name", sorted(BrokerConfig.__dataclass_fields__.keys() - OF_TOPICS))
+def test_each_setting_is_looked_at(name: str) -> None:
+    """What has no effect is in the list of which serve warns."""
+    sources = (path.read_text() for path in PACKAGE.rglob("*.py") if path.name != "broker_config.py")
+    assert any(re.search(rf"\bconfig\.{name}\b", source) for source in sources)
 
 
 def test_no_name_has_two_meanings() -> None:

@@ -155,8 +155,9 @@ def test_a_deleted_topic_in_a_session() -> None:
     assert TopicPartition("t", 0) not in consumer.node.broker.logs
 
 
-def full(sessions: FetchSessions, now_ms: int) -> int:
-    topics = (FetchTopic(topic="t", partitions=(FetchPartition(),)),)
+def full(sessions: FetchSessions, now_ms: int, partitions: int = 1) -> int:
+    wanted_partitions = tuple(FetchPartition(partition=number) for number in range(partitions))
+    topics = (FetchTopic(topic="t", partitions=wanted_partitions),)
     wanted = sessions.begin(FetchRequest(session_epoch=0, topics=topics), 12, now_ms)
     assert isinstance(wanted, Wanted)
     return wanted.session_id
@@ -172,6 +173,29 @@ def test_sessions_are_bounded() -> None:
     gone = sessions.begin(FetchRequest(session_id=second, session_epoch=1), 12, 0)
     assert gone == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert len(sessions) == 2
+
+
+def again(sessions: FetchSessions, session_id: int, epoch: int, now_ms: int) -> Any:
+    return sessions.begin(FetchRequest(session_id=session_id, session_epoch=epoch), 12, now_ms)
+
+
+def test_a_large_session_takes_the_place_of_the_smallest_that_has_had_its_time() -> None:
+    sessions = FetchSessions(limit=2)
+    small, large = full(sessions, 0, 2), full(sessions, 0, 5)
+    for session_id in (small, large):
+        assert isinstance(again(sessions, session_id, 1, IDLE_MS), Wanted)
+    assert full(sessions, IDLE_MS, 9) == 0, "they are not old enough"
+    for session_id in (small, large):
+        assert isinstance(again(sessions, session_id, 2, IDLE_MS + 1), Wanted)
+    assert full(sessions, IDLE_MS + 2, 2) == 0, "it is not larger"
+    larger = full(sessions, IDLE_MS + 2, 3)
+    assert larger != 0
+    assert again(sessions, small, 3, IDLE_MS + 3) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert isinstance(again(sessions, large, 3, IDLE_MS + 3), Wanted)
+
+
+def test_there_may_be_no_sessions() -> None:
+    assert full(FetchSessions(limit=0), 0) == 0
 
 
 def test_an_epoch_begins_again_after_the_largest() -> None:

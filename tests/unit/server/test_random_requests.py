@@ -10,10 +10,13 @@ from tests.unit.broker.node import batch_of
 from tests.unit.server.wire_node import WireNode, node
 from tests.unit.wire.messages.kafka_apis import Message
 from tests.unit.wire.messages.values import random_message
+from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidRequestError
+from txnkafka.model import TopicPartition
 from txnkafka.server.context import CloseConnection
 from txnkafka.server.handlers import SERVED
 from txnkafka.wire.messages import APIS
+from txnkafka.wire.messages import write_txn_markers as markers
 
 LONGEST_MS = 1 << 32  # beyond every wait of a request
 COUNT = 20  # of messages in each version
@@ -48,3 +51,15 @@ def test_every_request_is_answered_once(api: Any) -> None:
             of.create("t", 2)
     assert messages > COUNT / 2
     of.restart()
+
+
+@pytest.mark.parametrize("identity", [(-1, 0), (7, -1)])
+def test_a_marker_of_no_producer_is_not_written(identity: tuple[int, int]) -> None:
+    of = node()
+    topics = (markers.WritableTxnMarkerTopic(name="t", partition_indexes=(0,)),)
+    marker = markers.WritableTxnMarker(
+        producer_id=identity[0], producer_epoch=identity[1], topics=topics
+    )
+    (answer,) = of.ask("WriteTxnMarkers", 1, markers=(marker,)).markers
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert of.broker.logs[TopicPartition("t", 0)].log_end_offset == 0

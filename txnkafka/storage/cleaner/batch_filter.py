@@ -37,11 +37,11 @@ from txnkafka.storage.cleaner.batch_reader import BatchReader
 if TYPE_CHECKING:
     from txnkafka._core.compact import Survivors
     from txnkafka._core.offset_map import OffsetMap
+    from txnkafka._core.producer_table import ProducerTable
     from txnkafka._core.scan import BatchHeader
     from txnkafka.env import Bytes
     from txnkafka.storage.cleaner.batch_reader import Window
     from txnkafka.storage.cleaner.cleaned_transactions import CleanedTransactions
-    from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["BatchFilter"]
 
@@ -49,20 +49,26 @@ __all__ = ["BatchFilter"]
 class BatchFilter:
     """Filters the batches of a log in offset order, from the first on.
 
-    ``kept`` and ``dropped`` count data records; ``kept_aborts`` are the offsets of ABORT markers whose
-    transactions still have batches.
+    ``kept`` and ``dropped`` count data records; ``kept_aborts`` are the ABORT markers whose transactions
+    still have batches.
     """
 
     def __init__(
-        self, log: PartitionLog, keys: OffsetMap, transactions: CleanedTransactions, now_ms: int
+        self,
+        producers: ProducerTable,
+        keys: OffsetMap,
+        transactions: CleanedTransactions,
+        *,
+        now_ms: int,
+        delete_retention_ms: int,
     ) -> None:
         self.kept = self.dropped = 0
-        self.kept_aborts: list[int] = []
-        self._producers = log.producers
+        self.kept_aborts: list[BatchHeader] = []
+        self._producers = producers
         self._keys = keys
         self._transactions = transactions
         self._now_ms = now_ms
-        self._horizon_ms = now_ms + log.config.delete_retention_ms
+        self._horizon_ms = now_ms + delete_retention_ms
         self._reader = BatchReader()
         self._compressors: dict[int, Compressor] = {}
 
@@ -83,7 +89,7 @@ class BatchFilter:
             return None  # another cleaner has emptied it
         if not self._transactions.see_marker(header):
             if header.control_type == CONTROL_ABORT:
-                self.kept_aborts.append(header.base_offset)
+                self.kept_aborts.append(header)
             return window.batch(number)
         horizon = _delete_horizon(header)
         if horizon is None:

@@ -29,15 +29,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from txnkafka._core.scan import BatchIndex
+    from txnkafka._core.scan import BatchHeader, BatchIndex
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["BatchReader", "Window"]
+__all__ = ["BatchReader", "Window", "cost_of"]
 
+_BATCH_COST = 2 << 10  # of a batch beside that of its bytes
+_COMPRESSED_COST = 16  # times the bytes of a compressed batch
 _PARTS = ("offsets", "data", "validity")
 _WRONG_CRC = "has a CRC that does not match its bytes"
 _DISORDER = "begins below the end of the batch before it"
 _COLUMNS = ("offsets", "timestamps", *(f"{kind}_{part}" for kind in ("key", "value") for part in _PARTS))
+
+
+def cost_of(header: BatchHeader) -> int:
+    """Return how long the work on a batch takes, in the time for a byte of a large uncompressed one."""
+    return _BATCH_COST + header.size * (_COMPRESSED_COST if header.attributes & ATTRIBUTE_CODEC else 1)
 
 
 class Window:

@@ -17,9 +17,11 @@ from txnkafka._core.producer_table import ProducerTable
 from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL, CONTROL_ABORT, CONTROL_COMMIT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from txnkafka._core.scan import BatchHeader
     from txnkafka.model import CompletedTxn
-    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.log.log_segment import LogSegment
 
 __all__ = ["CleanedTransactions"]
 
@@ -28,23 +30,24 @@ _last_offset = attrgetter("last_offset")
 
 class CleanedTransactions:
     """The aborted transactions of the whole log, and the transactions that one pass from its beginning has
-    seen so far.
+    seen so far."""
 
-    Creating one reads the headers of all batches; transactions below the last stable offset are decided.
-    Raises OSError.
-    """
-
-    def __init__(self, log: PartitionLog) -> None:
+    def __init__(self) -> None:
         self._aborted: dict[int, list[CompletedTxn]] = {}
         self._with_data: set[int] = set()
+
+    def read(self, segments: Sequence[LogSegment]) -> Iterator[int]:
+        """Read the headers of all batches of a log, and yield the number of batches of each window;
+        transactions below the last stable offset are decided. Raises OSError."""
         table = ProducerTable()
-        for segment in log.segments:
+        for segment in segments:
             for batches in segment.windows():
                 completed: list[CompletedTxn] = []
-                table.replay(batches, log.segments[0].base_offset, completed)
+                table.replay(batches, segments[0].base_offset, completed)
                 for transaction in completed:
                     if transaction.is_aborted:
                         self._aborted.setdefault(transaction.producer_id, []).append(transaction)
+                yield len(batches)
 
     def aborted_at(self, producer_id: int, offset: int) -> CompletedTxn | None:
         """Return the aborted transaction of a producer that contains ``offset``, or None."""

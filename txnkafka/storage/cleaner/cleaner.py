@@ -1,6 +1,8 @@
 """Rewrites segments of a compacted log into one new segment; ``storage.cleaner.segment_swap`` replaces them
 by it.
 
+Nothing here changes an open log, or reads what changes with an append: a host runs it without its lock.
+
 A transaction's entry in the ``.txnindex`` is removed by the pass that gives its marker a delete horizon: then
 no batch is left that the entry could hide.
 
@@ -12,89 +14,139 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from txnkafka.errors import CorruptRecordError, RecordListTooLargeError
+from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, RecordListTooLargeError
 from txnkafka.record.batch_header import header_fields
 from txnkafka.storage.cleaner.batch_filter import BatchFilter
-from txnkafka.storage.cleaner.batch_reader import BatchReader
+from txnkafka.storage.cleaner.batch_reader import BatchReader, cost_of
 from txnkafka.storage.cleaner.cleaned_segment import CleanedSegment
-from txnkafka.storage.log.transactions import transactions_of
+from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT
+from txnkafka.storage.formats.txn_index import parse_txn_index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from txnkafka._core.offset_map import OffsetMap
+    from txnkafka._core.producer_table import ProducerTable
     from txnkafka.env import Bytes
     from txnkafka.storage.cleaner.batch_reader import Window
     from txnkafka.storage.cleaner.cleaned_transactions import CleanedTransactions
+    from txnkafka.storage.formats.txn_index import AbortedTxn
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["Cleaner"]
 
 _LARGEST = 2**31 - 1  # positions in an index
+_PART_BYTES = 128 << 10  # of one write
+_SYNC_BYTES = 1 << 20  # between two syncs, so that none of them takes long
 
 
 class Cleaner:
-    """One pass over a log, from its first segment on. ``filter`` has the counts of records."""
+    """One pass over a log, from its first segment on. ``filter`` has the counts of records, ``cleaned`` is
+    the new segment of the group that was rewritten last."""
 
     def __init__(
-        self, log: PartitionLog, keys: OffsetMap, transactions: CleanedTransactions, now_ms: int
+        self,
+        log: PartitionLog,
+        producers: ProducerTable,
+        keys: OffsetMap,
+        transactions: CleanedTransactions,
+        now_ms: int,
     ) -> None:
-        self.filter = BatchFilter(log, keys, transactions, now_ms)
+        self.filter = BatchFilter(
+            producers,
+            keys,
+            transactions,
+            now_ms=now_ms,
+            delete_retention_ms=log.config.delete_retention_ms,
+        )
+        self.cleaned: CleanedSegment | None = None
         self._log = log
         self._transactions = transactions
         self._reader = BatchReader()
+        self._unsynced = 0
 
-    def rewrite(self, group: Sequence[LogSegment]) -> CleanedSegment:
-        """Rewrite the next segments into one with the suffix ``.cleaned``, whose bytes are durable.
-
-        Raises CorruptRecordError and OSError; then the new segment is removed.
-        """
+    def rewrite(self, group: Sequence[LogSegment]) -> Generator[int]:
+        """Rewrite the next segments into ``cleaned``, with the suffix ``.cleaned``, whose bytes are durable
+        in the end. Yields the cost of each step in bytes. Raises CorruptRecordError and OSError."""
         log = self._log
         cleaned = CleanedSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
+        self.cleaned, self._unsynced = cleaned, 0
         cleaned.files.remove_leftovers()
-        try:
-            self._fill(cleaned, group)
-            cleaned.make_durable(group[-1].modified_ms)
-        except BaseException:
-            with suppress(OSError):
-                cleaned.files.remove()
-            raise
-        return cleaned
-
-    def _fill(self, cleaned: CleanedSegment, group: Sequence[LogSegment]) -> None:
         last = [segment for segment in group if segment.size][-1:]
         for segment in group:
             end = segment.size if segment in last else -1
             for window in self._reader.windows(segment):
-                self._clean_window(cleaned, window, end)
-                self._keep_aborts(cleaned, segment)
+                yield from self._clean_window(cleaned, window, end)
+            self._keep_aborts(cleaned, segment)
+        yield _SYNC_BYTES
+        cleaned.make_durable(group[-1].modified_ms)
 
-    def _clean_window(self, cleaned: CleanedSegment, window: Window, end: int) -> None:
+    def discard(self) -> None:
+        """Remove the new segment, which replaces nothing."""
+        if self.cleaned is not None:
+            self.cleaned.close()
+            with suppress(OSError, KafkaError):  # a log that was deleted has given its path away
+                self._log.check_usable()
+                self.cleaned.files.remove()
+
+    def _clean_window(self, cleaned: CleanedSegment, window: Window, end: int) -> Iterator[int]:
         parts: list[tuple[Bytes, int, int]] = []
+        size = 0
         for number, header in enumerate(window.index):
             ends_segment = header.position + header.size == end
             left = self.filter.filter(window, number, header, ends_segment=ends_segment)
-            if left is None:
-                continue
-            fields = header_fields(left)
-            last_offset = fields.base_offset + fields.last_offset_delta
-            if not cleaned.fits(last_offset):
-                error = CorruptRecordError(f"offset {last_offset} is too far from the segment's base offset")
-                window.locate(error, number)
-                raise error
-            parts.append((left, last_offset, fields.max_timestamp))
-        size = cleaned.size + sum(memoryview(batch).nbytes for batch, _, _ in parts)
-        if size > _LARGEST:
-            raise RecordListTooLargeError(f"{cleaned.path('log')} becomes larger than {_LARGEST} bytes")
+            if left is not None:
+                fields = header_fields(left)
+                last_offset = fields.base_offset + fields.last_offset_delta
+                if not cleaned.fits(last_offset):
+                    error = CorruptRecordError(
+                        f"offset {last_offset} is too far from the segment's base offset"
+                    )
+                    window.locate(error, number)
+                    raise error
+                parts.append((left, last_offset, fields.max_timestamp))
+                size += memoryview(left).nbytes
+            if size >= _PART_BYTES:
+                yield from self._write(cleaned, parts, size)
+                parts, size = [], 0
+            yield cost_of(header)
         if parts:
-            cleaned.extend(parts)
+            yield from self._write(cleaned, parts, size)
+
+    def _write(
+        self, cleaned: CleanedSegment, parts: Sequence[tuple[Bytes, int, int]], size: int
+    ) -> Iterator[int]:
+        if cleaned.size + size > _LARGEST:
+            raise RecordListTooLargeError(f"{cleaned.path('log')} becomes larger than {_LARGEST} bytes")
+        cleaned.extend(parts)
+        self._unsynced += size
+        if self._unsynced >= _SYNC_BYTES:
+            yield _SYNC_BYTES
+            cleaned.file("log").sync()
+            self._unsynced = 0
+            yield _SYNC_BYTES
 
     def _keep_aborts(self, cleaned: LogSegment, segment: LogSegment) -> None:
-        """Return the unchanged entries of the transactions whose markers have no delete horizon yet."""
-        entries = {txn.last_offset: txn for txn in transactions_of(self._log, segment).entries}
-        index = transactions_of(self._log, cleaned)
-        for offset in self.filter.kept_aborts:
-            if (entry := entries.get(offset)) is not None:
+        """Return the unchanged entries of the transactions whose markers have no delete horizon yet. One that
+        the file lacks is taken from the log."""
+        kept, self.filter.kept_aborts = self.filter.kept_aborts, []
+        entries = {entry.last_offset: entry for entry in self._entries(segment)} if kept else {}
+        index = cleaned.txn_index
+        assert index is not None  # a new segment has all of it in memory
+        for marker in kept:
+            offset = marker.base_offset
+            entry = entries.get(offset) or self._transactions.aborted_at(marker.producer_id, offset)
+            if entry is not None:
                 index.append(entry.producer_id, entry.first_offset, offset, entry.last_stable_offset)
-        self.filter.kept_aborts.clear()
+
+    def _entries(self, segment: LogSegment) -> Sequence[AbortedTxn]:
+        """Return the aborted transactions of a segment that are in memory, or else in its file."""
+        if segment.txn_index is not None:
+            return segment.txn_index.entries
+        try:
+            content = segment.files.read("txnindex", TXN_INDEX_LIMIT)
+        except (CorruptFileError, FileNotFoundError):
+            return ()
+        entries, problems = parse_txn_index(content, segment.base_offset)
+        return () if problems else entries

@@ -1,10 +1,10 @@
-"""Plans and runs the compaction of logs: the range to clean, the groups of segments, the next log.
+"""Plans the compaction of logs: the range to clean, the next log.
 
 Cleaning never reaches the last stable offset, the active segment, or records younger than
 ``min.compaction.lag.ms``; it ends at the end of a segment. A pass rewrites everything from the log's first
 segment on, since a new record makes older ones of the same key obsolete wherever they are.
 
-Source: ``LogCleanerManager``, ``LogToClean``, ``Cleaner.doClean``, ``Cleaner.groupSegmentsBySize``.
+Source: ``LogCleanerManager``, ``LogToClean``.
 """
 
 from __future__ import annotations
@@ -13,42 +13,22 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.config import CleanerConfig
-from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, LogDirError
+from txnkafka.errors import KafkaError, KafkaStorageError
 from txnkafka.model import NO_TIMESTAMP
-from txnkafka.storage.cleaner.cleaned_transactions import CleanedTransactions
-from txnkafka.storage.cleaner.cleaner import Cleaner
-from txnkafka.storage.cleaner.offset_map import map_offsets
-from txnkafka.storage.cleaner.segment_swap import swap_segments
+from txnkafka.storage.cleaner.cleaner_pass import CleanerPass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.cleaner.cleaner_pass import CleanStats
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["DEFAULT_CLEANER", "CleanStats", "LogToClean", "clean", "clean_dirtiest", "dirtiest_first"]
+__all__ = ["DEFAULT_CLEANER", "LogToClean", "clean", "clean_dirtiest", "dirtiest_first"]
 
 LOG = logging.getLogger("txnkafka.storage")
-_INT32_MAX = 2**31 - 1
 DEFAULT_CLEANER = CleanerConfig()
-
-
-class CleanStats(NamedTuple):
-    """The result of a pass. Below ``end_offset`` the log is clean; the next pass begins there.
-
-    Records are the data records that were checked, bytes and segments those that were rewritten.
-    """
-
-    first_dirty_offset: int
-    first_uncleanable_offset: int
-    end_offset: int
-    segments_before: int = 0
-    segments_after: int = 0
-    bytes_before: int = 0
-    bytes_after: int = 0
-    records_kept: int = 0
-    records_dropped: int = 0
 
 
 class LogToClean(NamedTuple):
@@ -108,12 +88,15 @@ def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]
     for segment in _dirty_segments(log, dirty) if lag > 0 else ():
         segment.load()
         latest = segment.modified_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
+        segment.unload()
         if latest > now_ms - lag:
             return [segment.base_offset]
     return []
 
 
 def _must_clean(log: PartitionLog, dirty: int, now_ms: int) -> bool:
+    if log.config.max_compaction_lag_ms >= now_ms:
+        return False  # the usual case: no segment has to be looked at
     first = (segment.first_timestamp() for segment in _dirty_segments(log, dirty))
     oldest = min((first_ms for first_ms in first if first_ms is not None and first_ms > 0), default=now_ms)
     return oldest < now_ms - log.config.max_compaction_lag_ms
@@ -127,80 +110,10 @@ def dirtiest_first(logs: Iterable[LogToClean]) -> list[LogToClean]:
 def clean(
     log: PartitionLog, *, now_ms: int, dirty_from: int | None = None, config: CleanerConfig = DEFAULT_CLEANER
 ) -> CleanStats:
-    """Compact a log, durably, group of segments by group; ``dirty_from`` is where the last pass ended.
-
-    The last committed record of each key stays, and so does the state of producers that have not expired.
-    Raises CorruptRecordError where the log is damaged, RecordListTooLargeError and KafkaStorageError;
-    segments replaced before stay replaced, and the log remains usable unless it is fenced.
-    """
+    """Compact a log now, durably, group of segments by group; ``dirty_from`` is where the last pass ended.
+    Raises the errors of ``CleanerPass.begin``."""
     log.check_usable()
-    try:
-        return _clean(log, now_ms, dirty_from, config)
-    except CorruptRecordError as error:
-        error.locate(topic=log.topic_partition.topic, partition=log.topic_partition.partition)
-        error.remedy = "It is not compacted until that is repaired; 'txnkafka verify' lists all damage"
-        raise
-    except (OSError, LogDirError) as error:
-        raise KafkaStorageError(
-            f"{log.topic_partition} was not compacted, {log.directory} failed: {error}; nothing is lost"
-        ) from error
-
-
-def _clean(log: PartitionLog, now_ms: int, dirty_from: int | None, config: CleanerConfig) -> CleanStats:
-    dirty, uncleanable = LogToClean.of(log, dirty_from, now_ms)[1:3]
-    if dirty >= uncleanable:
-        return CleanStats(dirty, uncleanable, dirty)
-    transactions = CleanedTransactions(log)
-    keys = map_offsets(log, dirty, uncleanable, config, transactions)
-    end_offset = keys.latest_offset + 1
-    cleaner = Cleaner(log, keys, transactions, now_ms)
-    groups = group_segments(log, end_offset)
-    before = after = 0
-    for group in groups:
-        cleaned = cleaner.rewrite(group)
-        before += sum(segment.size for segment in group)
-        after += cleaned.size
-        swap_segments(log, cleaned, group, now_ms=now_ms)
-    return CleanStats(
-        dirty,
-        uncleanable,
-        end_offset,
-        sum(map(len, groups)),
-        len(groups),
-        before,
-        after,
-        cleaner.filter.kept,
-        cleaner.filter.dropped,
-    )
-
-
-def group_segments(log: PartitionLog, end_offset: int) -> list[list[LogSegment]]:
-    """Yield the segments that begin below ``end_offset`` in groups that fit into one segment by size, indexes
-    and offsets."""
-    groups: list[list[LogSegment]] = []
-    sizes: tuple[int, ...] = (0, 0, 0)
-    limits = log.config.segment_bytes, log.config.segment_index_bytes, log.config.segment_index_bytes
-    ends = [segment.base_offset for segment in log.segments[1:]]
-    for segment, end in zip(log.segments, ends, strict=False):
-        if segment.base_offset >= end_offset:
-            break
-        own = _sizes(segment)
-        together = tuple(map(sum, zip(sizes, own, strict=True)))
-        fits = all(size <= limit for size, limit in zip(together, limits, strict=True))
-        if groups and fits and (not segment.size or end - 1 - groups[-1][0].base_offset <= _INT32_MAX):
-            groups[-1].append(segment)
-            sizes = together
-        else:
-            groups.append([segment])
-            sizes = own
-    return groups
-
-
-def _sizes(segment: LogSegment) -> tuple[int, ...]:
-    segment.load()
-    sizes = segment.size, len(segment.offset_index.content), len(segment.time_index.content)
-    segment.unload()
-    return sizes
+    return CleanerPass(LogToClean.of(log, dirty_from, now_ms), config, now_ms=now_ms).run()
 
 
 def clean_dirtiest(

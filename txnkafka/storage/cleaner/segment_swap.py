@@ -2,17 +2,22 @@
 
 The files are renamed from ``.cleaned`` to ``.swap``, the log last. Once ``.log.swap`` exists durably, the new
 segment counts: after a crash ``storage.recovery.interrupted`` finishes the rest, and so does Kafka. Then the
-old files become ``.deleted``, and the suffix ``.swap`` is removed from the new ones, again from the log last.
+old files become ``.deleted``, and once that is durable, the suffix ``.swap`` is removed from the new ones,
+again from the log last.
+
+The open log is changed by the owner, between two waits for the disk: from the moment when the old files are
+renamed, it reads the new segment.
 
 Source: ``LocalLog.replaceSegments``.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from txnkafka.storage.cleaner.cleaned_segment import CleanedSegment
     from txnkafka.storage.log.log_segment import LogSegment
@@ -23,23 +28,35 @@ __all__ = ["swap_segments"]
 
 def swap_segments(
     log: PartitionLog, cleaned: CleanedSegment, replaced: Sequence[LogSegment], *, now_ms: int
-) -> None:
-    """Replace consecutive segments by ``cleaned``, whose bytes are durable. Raises KafkaStorageError, and the
-    log is fenced: opening it again finishes or undoes the swap."""
-    try:
-        log.files.sync_directory(log.directory)
+) -> Iterator[Callable[[], None]]:
+    """Replace consecutive segments by ``cleaned``, whose bytes are durable. Yields what waits for the disk,
+    to be called before the next step.
+
+    Raises KafkaStorageError after an OSError, and the log is fenced, also when the last step is not reached:
+    opening it again finishes or undoes the swap."""
+    is_over = False
+    sync = partial(log.files.sync_directory, log.directory)
+
+    def count() -> None:
+        sync()
         cleaned.files.become(".swap")
-        log.files.sync_directory(log.directory)
-        for segment in replaced:
-            log.local.delete(segment, now_ms + log.config.file_delete_delay_ms)
-        cleaned.files.become("")
-        log.files.sync_directory(log.directory)
-        log.local.replace(replaced, cleaned)
+        sync()
+
+    try:
+        yield count
+        log.local.replace(replaced, cleaned, now_ms + log.config.file_delete_delay_ms)
         log.offsets.positions.clear()
+        yield sync
+        cleaned.files.become("")
+        yield sync
         for segment in replaced[1:]:
             log.snapshots.remove(segment.base_offset)
         cleaned.unload()
         cleaned.close()
+        is_over = True
     except OSError as error:
         log.fence(error)
         log.check_usable()
+    finally:
+        if not is_over:
+            log.fence(OSError("a compaction was interrupted while it replaced segments"))

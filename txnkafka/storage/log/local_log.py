@@ -133,8 +133,13 @@ class LocalLog:
             active.created_ms = now_ms
         self.flushing.has_unsynced_names = True
 
-    def replace(self, replaced: Sequence[LogSegment], by: LogSegment) -> None:
-        """Replace consecutive segments by one whose files are durable."""
+    def replace(self, replaced: Sequence[LogSegment], by: LogSegment, remove_at_ms: int) -> None:
+        """Replace consecutive segments by one that a crash replaces them by, too. Their files are renamed
+        like those of ``delete``, not durably. Raises OSError."""
+        self._fence.check_owner()
+        for segment in replaced:
+            self.deleted.add(segment.files.mark_deleted(), remove_at_ms)
+            self.flushing.retire(segment)
         self.segments.replace(replaced, self._adopt(by))
         self.flushing.has_unsynced_names = True
 

@@ -13,7 +13,8 @@ from txnkafka.config import CleanerConfig, LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.model import IsolationLevel
 from txnkafka.record.builder import build_batch
-from txnkafka.storage.cleaner.compaction import CleanStats, clean
+from txnkafka.storage.cleaner.cleaner_pass import CleanStats
+from txnkafka.storage.cleaner.compaction import clean
 from txnkafka.storage.formats.txn_index import AbortedTxn as IndexEntry
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.partition_log import PartitionLog

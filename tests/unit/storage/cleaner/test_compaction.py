@@ -13,7 +13,8 @@ from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import CleanerConfig, LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError
-from txnkafka.storage.cleaner.compaction import LogToClean, group_segments
+from txnkafka.storage.cleaner.cleaner_pass import group_segments
+from txnkafka.storage.cleaner.compaction import LogToClean
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
@@ -75,6 +76,17 @@ def test_too_little_is_dirty_until_it_is_so_for_too_long() -> None:
     assert directory.clean(NOW + 5001) is not None
 
 
+def test_to_look_at_the_age_of_segments_keeps_no_indexes_in_memory() -> None:
+    log = CompactedLog(min_compaction_lag_ms=1000)
+    for _ in range(3):
+        log.data(-1, (b"a", b"x" * 100), (b"b", b"x" * 100))
+        log.data(-1, (b"a", b"x" * 100))
+        log.roll()
+    log.reopen()
+    assert LogToClean.of(log.log, 0, NOW + 5000).first_uncleanable_offset == 9
+    assert [len(segment.offset_index) for segment in log.log.segments[:-1]] == [0, 0, 0]
+
+
 def test_an_offset_that_the_log_has_not_means_all_is_dirty() -> None:
     directory = opened(MemoryFiles())
     log = directory.logs[TopicPartition("small", 0)]
@@ -124,7 +136,8 @@ def test_segments_that_fit_into_one_become_one(settings: dict[str, object], size
         log.data(-1, (b"a", b"x" * 14))
         log.data(-1, (b"a", b"x" * 14))
         log.roll()
-    assert [len(group) for group in group_segments(log.log, log.log.log_end_offset)] == sizes
+    groups = group_segments(log.log.segments, log.config, log.log.log_end_offset)
+    assert [len(group) for group in groups] == sizes
 
 
 def test_offsets_of_a_group_fit_into_its_index() -> None:
@@ -133,7 +146,8 @@ def test_offsets_of_a_group_fit_into_its_index() -> None:
         log.data(-1, (b"a", b"x"))
         log.log.offsets.move(0, 0, base_offset)
         log.roll()
-    bases = [[each.base_offset for each in group] for group in group_segments(log.log, 1 << 40)]
+    groups = group_segments(log.log.segments, log.config, 1 << 40)
+    bases = [[each.base_offset for each in group] for group in groups]
     assert bases == [[0, 1, 2**31 - 1], [2**31]]
 
 

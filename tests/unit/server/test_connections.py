@@ -1,0 +1,212 @@
+"""Connections of a server in this process: what fails, what is idle, and how many there may be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from txnkafka.broker.broker import Broker, open_broker
+from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.topics import Topics
+from txnkafka.env import SystemClock
+from txnkafka.error_codes import ErrorCode
+from txnkafka.server.tcp import Server
+from txnkafka.testing.memory_files import MemoryFiles
+from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
+from txnkafka.wire.messages.create_topics import CreatableTopic
+from txnkafka.wire.messages.fetch import FetchPartition, FetchTopic
+from txnkafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+
+BY_NAME = {api.name: api for api in APIS.values()}
+UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
+WAIT = 10.0
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def ask(self, name: str, version: int, **fields: Any) -> Any:
+        api = BY_NAME[name]
+        header = RequestHeader(api, version, 7, "test")
+        self.writer.writelines(write_request(header, api.request(**fields)))
+        size = int.from_bytes(await asyncio.wait_for(self.reader.readexactly(4), WAIT), "big")
+        _, response = read_response(api, version, await self.reader.readexactly(size))
+        return response
+
+    async def is_closed(self) -> bool:
+        """Waits for the end."""
+        try:
+            return await asyncio.wait_for(self.reader.read(1), WAIT) == b""
+        except ConnectionResetError:
+            return True
+
+
+Scenario = Callable[[Broker, Callable[[], Coroutine[Any, Any, Client]]], Coroutine[Any, Any, None]]
+
+
+def serve(scenario: Scenario, **configs: Any) -> None:
+    """Run a scenario against a server, which must end well."""
+    clock = SystemClock()
+    config = BrokerConfig(transaction_state_log_num_partitions=1, **configs)
+    broker = open_broker(MemoryFiles(), "/data", config, now_ms=clock.now_ms())
+
+    async def run() -> None:
+        server = Server(broker, clock, asyncio.get_running_loop())
+        listening: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(server.run("127.0.0.1", 0, lambda *at: listening.set_result(at)))
+        host, port = await asyncio.wait_for(listening, WAIT)
+
+        clients: list[Client] = []
+
+        async def connect() -> Client:
+            clients.append(Client(*await asyncio.open_connection(host, port)))
+            return clients[-1]
+
+        try:
+            await scenario(broker, connect)
+        finally:
+            for client in clients:
+                client.writer.close()
+                with suppress(ConnectionError):
+                    await client.writer.wait_closed()
+            server.stop()
+            await asyncio.wait_for(serving, WAIT)
+
+    asyncio.run(run())
+    broker.close()
+
+
+def fails(*_: Any, **__: Any) -> Any:
+    raise ZeroDivisionError("a bug")
+
+
+def test_an_exception_in_a_late_reply_is_the_answer_to_that_request(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    created = Topics._created
+
+    def broken(self: Topics, result: Any) -> None:
+        fails() if result.name == "bad" else created(self, result)
+
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client, other = await connect(), await connect()
+        topics = (CreatableTopic(name="bad", num_partitions=1, replication_factor=1),)
+        with monkeypatch.context() as patch:
+            patch.setattr(Topics, "_created", broken)
+            failed, metadata = await asyncio.gather(
+                client.ask("CreateTopics", 7, topics=topics), other.ask("Metadata", 12, topics=())
+            )
+        (topic,) = failed.topics
+        assert (topic.name, topic.error_code) == ("bad", UNKNOWN)
+        assert len(metadata.brokers) == 1
+        topics = (CreatableTopic(name="good", num_partitions=1, replication_factor=1),)
+        answer = await client.ask("CreateTopics", 7, topics=topics)
+        assert answer.topics[0].error_code == ErrorCode.NONE
+        assert not other.reader.at_eof()
+
+    serve(scenario)
+    assert "a bug" in caplog.text
+
+
+def test_an_exception_of_a_fetch_that_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
+        await client.ask("CreateTopics", 7, topics=topics)
+        wanted = (FetchTopic(topic="t", partitions=(FetchPartition(partition=0, partition_max_bytes=100),)),)
+        asked = asyncio.create_task(client.ask("Fetch", 6, max_wait_ms=200, min_bytes=1, topics=wanted))
+        while not len(broker.fetches):
+            await asyncio.sleep(0)
+        with monkeypatch.context() as patch:
+            patch.setattr(broker.fetches, "_found", fails)
+            answer = await asked
+        assert answer.responses[0].partitions[0].error_code == UNKNOWN
+        answer = await client.ask("Fetch", 6, max_wait_ms=1, min_bytes=1, topics=wanted)
+        assert answer.responses[0].partitions[0].error_code == ErrorCode.NONE
+
+    serve(scenario)
+
+
+def test_an_exception_of_a_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        with monkeypatch.context() as patch:
+            patch.setattr(broker, "list_offsets", fails)
+            topics = (ListOffsetsTopic(name="t", partitions=(ListOffsetsPartition(partition_index=3),)),)
+            answer = await client.ask("ListOffsets", 7, topics=topics)
+        (partition,) = answer.topics[0].partitions
+        assert (partition.partition_index, partition.error_code) == (3, UNKNOWN)
+        assert (await client.ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+
+    serve(scenario)
+
+
+def test_an_exception_of_what_is_due_by_the_clock(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        with monkeypatch.context() as patch:
+            patch.setattr(broker.transactions, "advance", fails)
+            assert (await client.ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+            topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
+            answer = await client.ask("CreateTopics", 7, topics=topics)
+            assert answer.topics[0].error_code == ErrorCode.NONE
+
+    serve(scenario)
+    assert "it goes on" in caplog.text
+
+
+def test_an_idle_connection_is_closed() -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        idle, busy = await connect(), await connect()
+        waiting = asyncio.create_task(idle.is_closed())
+        while not waiting.done():
+            assert (await busy.ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+            await asyncio.sleep(0.01)
+        assert await waiting
+        assert (await busy.ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+
+    serve(scenario, connections_max_idle_ms=300)
+
+
+def test_a_fetch_that_waits_is_not_idle() -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
+        await client.ask("CreateTopics", 7, topics=topics)
+        wanted = (FetchTopic(topic="t", partitions=(FetchPartition(partition=0, partition_max_bytes=100),)),)
+        answer = await client.ask("Fetch", 6, max_wait_ms=600, min_bytes=1, topics=wanted)
+        assert answer.responses[0].partitions[0].error_code == ErrorCode.NONE
+
+    serve(scenario, connections_max_idle_ms=200)
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_ip"])
+def test_connections_that_are_too_many_are_closed(limit: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        first, second = await connect(), await connect()
+        for each in (first, second):
+            assert (await each.ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+        third = await connect()
+        assert await third.is_closed()
+        first.writer.close()
+        await first.writer.wait_closed()
+        while True:  # until the server has heard of it
+            fourth = await connect()
+            try:
+                answer = await fourth.ask("ApiVersions", 2)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                continue
+            assert answer.error_code == ErrorCode.NONE
+            break
+
+    serve(scenario, **{limit: 2})
+    assert "there are too many" in caplog.text

@@ -1,0 +1,159 @@
+"""Compacts the logs of a running broker: the dirtiest one first, one after the other, in pieces.
+
+A piece of compaction runs when no other work waits, so that it is in nobody's way for longer than that piece
+takes. What is being replaced is finished first; everything else is given up when the broker stops, and the
+next start begins anew.
+
+Source: ``LogCleaner``, ``LogCleanerManager.grabFilthiestCompactedLog``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.broker.jobs import Job
+from txnkafka.config import CleanerConfig
+from txnkafka.errors import KafkaError, KafkaStorageError
+from txnkafka.storage.cleaner.cleaner_pass import CleanerPass
+from txnkafka.storage.cleaner.compaction import LogToClean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.storage.cleaner.cleaner_pass import CleanStats
+    from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.work import Work
+
+__all__ = ["LogCleaner"]
+
+LOG = logging.getLogger("txnkafka.broker")
+_LOGS_AT_ONCE: Final = 100  # that are looked at in one call
+_NEVER: Final = 2**63 - 1
+
+
+class LogCleaner:
+    """The compaction of a broker's logs; its pieces are a background of ``broker.jobs``."""
+
+    def __init__(self, broker: Broker, now_ms: int) -> None:
+        config = broker.config
+        self._broker = broker
+        self._config = CleanerConfig(
+            dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
+            io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
+        )
+        self._next_ms = now_ms + config.log_cleaner_backoff_ms if config.log_cleaner_enable else _NEVER
+        self._search: Iterator[PartitionLog] | None = None  # for the next log, under way
+        self._dirtiest: LogToClean | None = None
+        self._pass: CleanerPass | None = None
+        broker.jobs.add_background(self._job)
+
+    def advance(self, now_ms: int) -> int:
+        """Look for a log to compact when it is time; returns when to be called again."""
+        if self._pass is not None or now_ms < self._next_ms:
+            return _NEVER if self._pass is not None else self._next_ms
+        if self._search is None:
+            self._search, self._dirtiest = iter(list(self._broker.logs.values())), None
+        for _ in range(_LOGS_AT_ONCE):
+            log = next(self._search, None)
+            if log is None:
+                self._search = None
+                self._start(now_ms)
+                return self._next_ms if self._pass is None else _NEVER
+            self._look_at(log, now_ms)
+        return now_ms
+
+    def _look_at(self, log: PartitionLog, now_ms: int) -> None:
+        broker, partition = self._broker, log.topic_partition
+        is_open = broker.logs.get(partition) is log and log.fenced is None
+        if not is_open or len(log.segments) == 1 or not log.config.compact:
+            return
+        if partition in broker.manager.uncleanable:
+            return
+        try:
+            found = LogToClean.of(log, broker.data.checkpoints.cleaner_offsets.get(partition), now_ms)
+        except (KafkaError, OSError) as error:
+            self._failed(log, error)
+            return
+        if found.is_due and (self._dirtiest is None or found.ratio > self._dirtiest.ratio):
+            self._dirtiest = found
+
+    def _start(self, now_ms: int) -> None:
+        """Compact the log that was found; without one, look again later."""
+        due, self._dirtiest = self._dirtiest, None
+        if due is None or self._broker.logs.get(due.log.topic_partition) is not due.log:
+            self._next_ms = now_ms + self._broker.config.log_cleaner_backoff_ms
+            return
+        self._pass = CleanerPass(due, self._config, now_ms=now_ms)
+        self._broker.manager.tickets.want(due.log)
+
+    # The pieces of a pass
+
+    def _job(self) -> Job | None:
+        return None if self._pass is None else Job(self._begin, self._done)
+
+    def _begin(self) -> Work | None:
+        """The next piece of the pass; None when it is over, or waits for a flush."""
+        current = self._pass
+        if current is None:
+            return None
+        log = current.log
+        try:
+            work = current.begin()
+        except Exception as error:
+            self._rest()
+            if self._broker.logs.get(log.topic_partition) is log:
+                self._failed(log, error)
+            return None
+        if current.is_over:
+            self._rest()
+            if current.stats is not None:
+                self._finished(log, current.stats)
+        return work
+
+    def _rest(self) -> None:
+        self._pass = None
+        self._next_ms = self._broker.now_ms + self._broker.config.log_cleaner_backoff_ms
+
+    def _done(self, _: Exception | None) -> None:
+        """A piece was run; an error of it comes back when the pass goes on."""
+        if self._pass is not None and self._pass.is_swapping:
+            self._broker.jobs.add_first(Job(self._begin, self._done))
+
+    def _finished(self, log: PartitionLog, stats: CleanStats) -> None:
+        broker, partition = self._broker, log.topic_partition
+        LOG.info(
+            "%s is compacted up to offset %d: %d bytes in %d segments became %d bytes in %d",
+            partition, stats.end_offset, stats.bytes_before, stats.segments_before, stats.bytes_after,
+            stats.segments_after,
+        )  # fmt: skip
+        if stats.end_offset > stats.first_dirty_offset:
+            self._next_ms = broker.now_ms  # there may be another one
+        if broker.logs.get(partition) is log:
+            broker.data.checkpoints.cleaner_offsets[partition] = stats.end_offset
+            broker.jobs.add(broker.data.checkpoints.cleaner_offsets_work, _logged)
+
+    def _failed(self, log: PartitionLog, error: Exception) -> None:
+        """An error of the disk may pass; a log that is damaged, or cannot be understood, is left alone."""
+        partition = log.topic_partition
+        if isinstance(error, OSError | KafkaStorageError):
+            LOG.error("%s", error)
+            return
+        LOG.error(
+            "%s is not compacted any more: %s", partition, error,
+            exc_info=None if isinstance(error, KafkaError) else error,
+        )  # fmt: skip
+        known = error if isinstance(error, KafkaError) else KafkaError(repr(error))
+        self._broker.manager.uncleanable[partition] = known
+
+    def close(self) -> None:
+        """Give up what is under way; no piece of it runs."""
+        self._search, current, self._pass = None, self._pass, None
+        if current is not None:
+            current.abandon()
+
+
+def _logged(error: Exception | None) -> None:
+    if error is not None:
+        LOG.error("the cleaner's checkpoint is not written: %s", error)

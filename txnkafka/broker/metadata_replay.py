@@ -1,0 +1,98 @@
+"""The state of a metadata log up to an offset: its snapshot, and the records behind it.
+
+Source: ``MetadataLoader``, ``KRaftControlRecordStateMachine``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.broker.metadata_snapshot import (
+    KRAFT_VERSION,
+    KRAFT_VOTERS,
+    Control,
+    control_type,
+    read_checkpoint,
+    read_records,
+)
+from txnkafka.coordinator.cluster_image import ClusterImage
+from txnkafka.coordinator.metadata_records import decode_control_body, decode_metadata
+from txnkafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txnkafka.broker.metadata_snapshot import SnapshotId
+    from txnkafka.env import DataFiles
+    from txnkafka.record.batch import Record
+    from txnkafka.storage.formats.segment_reader import LogFileReader
+
+__all__ = ["MetadataReplay"]
+
+_RECORD_COST: Final = 2 << 10  # of one record, in bytes of a large one
+
+
+class MetadataReplay:
+    """``image``, and ``voters``, the last control records of the quorum where they are in the log (KIP-853).
+    ``timestamp`` is that of the last record, ``size`` the bytes of the records behind the snapshot."""
+
+    def __init__(self) -> None:
+        self.image = ClusterImage()
+        self.timestamp = -1
+        self.size = 0
+        self._voters: dict[int, Control] = {}
+        self._next_offset = 0
+
+    @property
+    def voters(self) -> list[Control]:
+        """Key and value of KRAFT_VERSION and KRAFT_VOTERS; none where the voters are in the configuration."""
+        return [self._voters[kind] for kind in (KRAFT_VERSION, KRAFT_VOTERS) if kind in self._voters]
+
+    @property
+    def kraft_version(self) -> int:
+        """The level of the feature ``kraft.version``: 1 where the voters are in the log."""
+        level: int = self._body(KRAFT_VERSION).get("kraft_version", 0)
+        return level
+
+    @property
+    def voter_ids(self) -> list[int]:
+        """The node ids of the voters, as far as the log has them."""
+        return [voter["voter_id"] for voter in self._body(KRAFT_VOTERS).get("voters", ())]
+
+    def _body(self, kind: int) -> dict[str, Any]:
+        control = self._voters.get(kind)
+        return {} if control is None else decode_control_body(kind, control[1]).value or {}
+
+    def load(self, files: DataFiles, directory: str, snapshot: SnapshotId | None) -> Iterator[int]:
+        """Begin with a snapshot; yields the cost of each record. Raises LogDirError, KafkaError, OSError."""
+        if snapshot is None:
+            return
+        path = files.join(directory, snapshot.name)
+        for record in read_checkpoint(files, path):
+            self._replay(record, path)
+            yield _RECORD_COST
+        self._next_offset, self.size = snapshot.end_offset, 0
+
+    def read(self, segment: LogFileReader, end_offset: int | None = None) -> Iterator[int]:
+        """Go on with the records of a segment, below ``end_offset``; yields the cost of each. Raises
+        CorruptRecordError, KafkaError, OSError."""
+        for record in read_records(segment):
+            if end_offset is not None and record.offset >= end_offset:
+                return
+            if record.offset >= self._next_offset:
+                self._replay(record, segment.path)
+                self._next_offset = record.offset + 1
+                yield _RECORD_COST
+
+    def _replay(self, record: Record, path: str) -> None:
+        kind = control_type(record)
+        if kind is not None:
+            if kind in (KRAFT_VERSION, KRAFT_VOTERS):
+                self._voters[kind] = record.key or b"", record.value or b""
+            return
+        self.timestamp = record.timestamp
+        self.size += len(record.value or b"")
+        try:
+            self.image.replay(decode_metadata(record.value))
+        except KafkaError as error:
+            raise KafkaError(f"{path}: offset {record.offset}: {error}") from None

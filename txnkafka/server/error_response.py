@@ -1,0 +1,82 @@
+"""The response that says of everything in a request that it failed.
+
+Elements of the response are those of the request, with their identities; all else has its default.
+
+Source: ``AbstractRequest.getErrorResponse``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.wire.codegen.fields import ArrayOf, fields_of
+
+if TYPE_CHECKING:
+    from txnkafka.error_codes import ErrorCode
+    from txnkafka.wire.messages.apis import Api
+
+__all__ = ["error_response"]
+
+_ERRORS: Final = ("error_code", "partition_error_code")
+_ELEMENTS: Final = {  # an array of a response, and the arrays of requests that it answers
+    "coordinators": ("coordinator_keys",),
+    "markers": ("markers",),
+    "partition_responses": ("partition_data",),
+    "partitions": ("partitions", "partition_indexes"),
+    "responses": ("topic_data", "topics", "topic_names"),
+    "results": ("resources",),
+    "results_by_partition": ("partitions",),
+    "results_by_topic_v3_and_below": ("v3_and_below_topics",),
+    "results_by_transaction": ("transactions",),
+    "topic_results": ("topics",),
+    "topics": ("topics",),
+    "transaction_states": ("transactional_ids",),
+}
+_IDENTITIES: Final = {  # a field of a response, and the fields of requests that it repeats
+    "index": ("index",),
+    "key": (),
+    "name": ("name",),
+    "partition": ("partition",),
+    "partition_index": ("partition_index", "partition"),
+    "producer_id": ("producer_id",),
+    "resource_name": ("resource_name",),
+    "resource_type": ("resource_type",),
+    "topic": ("topic",),
+    "topic_id": ("topic_id",),
+    "transactional_id": ("transactional_id",),
+}
+
+
+def error_response(api: Api, version: int, request: Any, error: ErrorCode) -> Any:
+    """Return the response to a request; None where it has no answer (Produce with acks 0)."""
+    if getattr(request, "acks", -1) == 0:
+        return None
+    return _failed(api.response, version, request, error)
+
+
+def _failed(cls: Any, version: int, asked: Any, error: ErrorCode) -> Any:
+    """The message or struct that answers ``asked``, a struct or the identity alone."""
+    values: dict[str, Any] = {}
+    for field in fields_of(cls):
+        if not field.is_in(version):
+            continue
+        if field.name in _ERRORS:
+            values[field.name] = error
+        elif isinstance(field.schema.type, ArrayOf):
+            elements = _first(asked, _ELEMENTS.get(field.name, ()))
+            if isinstance(field.schema.type.element, type) and elements is not None:
+                element = field.schema.type.element
+                values[field.name] = tuple(_failed(element, version, each, error) for each in elements)
+        elif field.name in _IDENTITIES:
+            value = _first(asked, _IDENTITIES[field.name])
+            if value is None and isinstance(asked, str | int) and isinstance(asked, type(field.default)):
+                value = asked
+            if value is not None:
+                values[field.name] = value
+    return cls(**values)
+
+
+def _first(asked: Any, names: tuple[str, ...]) -> Any:
+    """The first of these fields that a struct has and that is not empty."""
+    found = (getattr(asked, name, None) for name in names)
+    return next((value for value in found if value not in (None, ())), None)
