@@ -111,7 +111,7 @@ class Interpreter:
         given = Arguments.of(rest)
         verb, given = given.words[0], given.without_first()
         producer = self.producers.setdefault(name, Producer())
-        if verb == "init" and "id" in given.options:
+        if verb == "init" and given.text("id", "none") != "none":
             self._find(given.text("id", ""))
         requests: dict[str, Callable[[], Request]] = {
             "init": lambda: producer.init(given),

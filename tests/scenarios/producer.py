@@ -53,9 +53,9 @@ class Producer:
         return answer_line(answer)
 
     def init(self, given: Arguments) -> Request:
-        """``init [id=x] [timeout=60s] [version=1]``; ``init continue`` names the identity that it has."""
+        """``init [id=x|none] [timeout=60s] [version=1]``; ``init continue`` names the identity that it has."""
         if "id" in given.options:
-            self.transactional_id = given.text("id", "") or None
+            self.transactional_id = None if given.text("id", "") == "none" else given.text("id", "")
         self.version = given.number("version", self.version)
         self.timeout_ms = given.milliseconds("timeout", self.timeout_ms)
         own = (self.producer_id, self.producer_epoch) if "continue" in given.words else (-1, -1)

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator.txn_events import AddPartitions, Answer
+from txnkafka.coordinator.txn_image import PREPARED
 from txnkafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
     from txnkafka.model import ProducerStateEntry, TopicPartition
+    from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["settle"]
 
@@ -39,7 +41,7 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
         recovered_from = broker.data.recovered_from.get(partition, 0)
         for entry in log.producers.open_transactions():
             owner = owners.get(entry.producer_id)
-            is_known = owner is not None and partition in owner.topic_partitions
+            is_known = owner is not None and _knows(owner, partition, entry.producer_epoch)
             if is_known or entry.current_txn_first_offset < recovered_from:
                 continue
             abort = partial(_abort_unknown, transactions, partition, entry)
@@ -51,6 +53,16 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
                 owner.client_transaction_version,
             )  # fmt: skip
             transactions.coordinator.handle(event, abort, now_ms)
+
+
+def _knows(owner: TransactionMetadata, partition: TopicPartition, producer_epoch: int) -> bool:
+    """Whether the coordinator will end the transaction that is open in a partition with this epoch. Markers of
+    PREPARE_* that have an epoch of their own leave the transaction behind them alone, which has it too."""
+    if partition not in owner.topic_partitions:
+        return False
+    if owner.state in PREPARED and owner.client_transaction_version >= 2:
+        return producer_epoch < owner.producer_epoch
+    return producer_epoch <= owner.producer_epoch
 
 
 def _abort_unknown(
