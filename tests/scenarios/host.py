@@ -38,8 +38,8 @@ class Refusals(FaultPlan):
 
 @dataclass
 class Host:
-    """``broker`` is the open broker, ``now_ms`` the clock. ``held`` has "flush" and "work" while these wait for
-    a command."""
+    """``broker`` is the open broker, ``now_ms`` the clock. ``held`` has "flush" and "work" while these wait
+    for a command."""
 
     config: dict[str, str] = field(default_factory=dict)
     now_ms: int = NOW
@@ -133,7 +133,7 @@ class Host:
         self.memory = MemoryFiles(base=self.memory.disk())
 
     def crash(self, kept: tuple[str, ...] = ()) -> None:
-        """The machine stops: what is not synced is lost, but in the files with one of ``kept`` in their path."""
+        """The machine stops: what is not synced is lost, but in files with one of ``kept`` in their path."""
         unsynced = Unsynced(self.memory.base)
         for change in self.memory.journal:
             unsynced.make(change)

@@ -12,7 +12,7 @@ Commands, beside those of a producer (``A init``, ``A send``, … see ``Producer
     wait 61s                set the clock forward (or back: wait -1h), and do what is due
     hold flush|work, flush, begin flush, finish flush, work, release
     fail write|sync PATH [ENOSPC], heal
-    crash [keep=PATH], kill, restart
+    crash [keep=PATH], kill, restart, clean
     log T-0, dump __transaction_state, describe X, list [state=…] [producer=…] [pattern=…] [longer=1s]
     producers T-0, fetch T-0 [read_committed] [from=0] [wait=500ms] [bytes=1] [as=NAME]
     latest T-0 [read_committed], marker T-0 producer=0 epoch=0 commit|abort [coordinator=0] [version=0]
@@ -31,8 +31,8 @@ from dataclasses import replace
 from typing import Any
 
 from tests.scenarios.arguments import Arguments, milliseconds, partition_of
-from tests.scenarios.host import Host
 from tests.scenarios.host import NOW as STARTED
+from tests.scenarios.host import Host
 from tests.scenarios.producer import Producer, Request
 from tests.scenarios.views import (
     described_lines,
@@ -111,6 +111,7 @@ class Interpreter:
         given = Arguments.of(rest)
         verb, given = given.words[0], given.without_first()
         producer = self.producers.setdefault(name, Producer())
+        producer.now_ms = self.on.now_ms
         if verb == "init" and given.text("id", "none") != "none":
             self._find(given.text("id", ""))
         requests: dict[str, Callable[[], Request]] = {
@@ -222,6 +223,11 @@ class Interpreter:
             self.printed.append("there is no work")
         self.on.settle()
 
+    def do_clean(self, given: Arguments) -> None:
+        """Compact all that is due."""
+        while self.on.broker.manager.clean(self.on.now_ms) is not None:
+            continue
+
     def do_fail(self, given: Arguments) -> None:
         call, path, *name = given.words
         self.on.refusals.planned[(call, path)] = getattr(errno, (name or ["EIO"])[0])
@@ -275,7 +281,9 @@ class Interpreter:
             given.text("pattern", ""),
         )
         found = self.on.broker.transactions.list(filters, self.on.now_ms)
-        rows = [f"{each.transactional_id} producer {each.producer_id} {each.state}" for each in found.transactions]
+        rows = [
+            f"{row.transactional_id} producer {row.producer_id} {row.state}" for row in found.transactions
+        ]
         self.printed += [found.error.name] if found.error else rows or ["none"]
 
     def do_producers(self, given: Arguments) -> None:

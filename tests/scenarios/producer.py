@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tests.scenarios.arguments import Arguments, partition_of
-from tests.scenarios.host import NOW
 from tests.scenarios.views import answer_line, produced_line
 from txnkafka._core.encode import encode_batch
 from txnkafka.broker.requests import ProduceRequest
@@ -22,8 +21,8 @@ LARGEST_SEQUENCE = 2**31 - 1
 
 
 class Request(NamedTuple):
-    """``send`` gets the broker, a reply and the time; ``taken`` is what the producer does with the answer, and
-    returns how it is shown."""
+    """``send`` gets the broker, a reply and the time; ``taken`` is what the producer does with the answer,
+    and returns how it is shown."""
 
     send: Callable[[Any, Callable[[Any], None], int], object]
     taken: Callable[[Any], str]
@@ -32,7 +31,7 @@ class Request(NamedTuple):
 @dataclass
 class Producer:
     """``version`` is the transaction version of the client: 2 sends Produce 13 and EndTxn 5, versions below
-    send AddPartitionsToTxn, Produce 11 and EndTxn 4."""
+    send AddPartitionsToTxn, Produce 11 and EndTxn 4. ``now_ms`` is the time of its records."""
 
     transactional_id: str | None = None
     version: int = 2
@@ -40,6 +39,7 @@ class Producer:
     producer_id: int = -1
     producer_epoch: int = -1
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
+    now_ms: int = 0
 
     def identity(self, given: Arguments) -> tuple[int, int]:
         """The producer id and epoch of a request: its own, unless the command has others."""
@@ -53,7 +53,7 @@ class Producer:
         return answer_line(answer)
 
     def init(self, given: Arguments) -> Request:
-        """``init [id=x|none] [timeout=60s] [version=1]``; ``init continue`` names the identity that it has."""
+        """``init [id=x|none] [timeout=60s] [version=1]``; ``init continue`` names its own identity."""
         if "id" in given.options:
             self.transactional_id = None if given.text("id", "") == "none" else given.text("id", "")
         self.version = given.number("version", self.version)
@@ -93,8 +93,8 @@ class Producer:
         )
 
     def send(self, given: Arguments) -> Request:
-        """``send t-0,t-1 "v1" "v2"``: one batch to each partition. Options: produce=VERSION, acks=0, sequence=N,
-        producer=N, epoch=N; ``plain`` sends a batch that is not transactional."""
+        """``send t-0,t-1 "v1" "v2"``: one batch to each partition. Options: produce=VERSION, acks=0,
+        sequence=N, producer=N, epoch=N; ``plain`` sends a batch that is not transactional."""
         names = [partition_of(word) for word in given.words[0].split(",")]
         plain = "plain" in given.words[1:]
         values = [word.encode() for word in given.words[1:] if word != "plain"]
@@ -105,8 +105,8 @@ class Producer:
             transactional = self.transactional_id is not None and not plain
             batches[name] = bytes(
                 encode_batch(
-                    [(None, value, NOW) for value in values], producer_id=producer_id, producer_epoch=epoch,
-                    base_sequence=sequence, transactional=transactional,
+                    [(None, value, self.now_ms) for value in values], producer_id=producer_id,
+                    producer_epoch=epoch, base_sequence=sequence, transactional=transactional,
                 )
             )  # fmt: skip
         version = given.number("produce", 13 if self.version == 2 else 11)
@@ -138,6 +138,7 @@ class Producer:
     def shown(self) -> str:
         """Who the producer is, and where it goes on."""
         following = ", ".join(f"{each} at {self.sequences[each]}" for each in sorted(self.sequences))
-        return f"producer {self.producer_id} epoch {self.producer_epoch}, next sequences: {following or 'all 0'}"
+        identity = f"producer {self.producer_id} epoch {self.producer_epoch}"
+        return f"{identity}, next sequences: {following or 'all 0'}"
 
 

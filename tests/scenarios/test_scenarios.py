@@ -8,7 +8,7 @@ import pytest
 
 from tests.expected_text import same_text
 from tests.scenarios.interpreter import Interpreter
-from tests.scenarios.scenario_file import blocks, rewritten
+from tests.scenarios.scenario_file import rewritten
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(HERE.glob("*.txt"))

@@ -138,7 +138,7 @@ def state_lines(log: PartitionLog, started_ms: int) -> Iterator[str]:
     """Every record of a partition of ``__transaction_state``."""
     for record in records_of_log(log):
         decoded = decode_transaction_log(record.key or b"", record.value)
-        name = decoded.key["transactional_id"] if decoded.key else f"unreadable key {(record.key or b'').hex()}"
+        name = decoded.key["transactional_id"] if decoded.key else "unreadable key"
         if record.value is None:
             yield f"{record.offset} {name}: tombstone"
             continue

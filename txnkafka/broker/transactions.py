@@ -66,6 +66,7 @@ class Transactions:
                 limits,
                 config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
                 config.transaction_remove_expired_transaction_cleanup_interval_ms,
+                max_batch_bytes=config.message_max_bytes,
             ),
             partition_count=config.transaction_state_log_num_partitions,
             version=broker.image.features.get("transaction.version", 0),

@@ -56,8 +56,9 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
 
 
 def _knows(owner: TransactionMetadata, partition: TopicPartition, producer_epoch: int) -> bool:
-    """Whether the coordinator will end the transaction that is open in a partition with this epoch. Markers of
-    PREPARE_* that have an epoch of their own leave the transaction behind them alone, which has it too."""
+    """Whether the coordinator will end the transaction that is open in a partition with this epoch. Markers
+    with an epoch of their own (PREPARE_* of transaction version 2) do not end the transaction that follows,
+    which has the same epoch."""
     if partition not in owner.topic_partitions:
         return False
     if owner.state in PREPARED and owner.client_transaction_version >= 2:
