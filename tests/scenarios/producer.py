@@ -102,7 +102,7 @@ class Producer:
         for name in names:
             sequence = given.number("sequence", self.sequences.get(name, 0))
             self.sequences[name] = (sequence + len(values)) & LARGEST_SEQUENCE
-            transactional = self.transactional_id is not None and not plain
+            transactional = not plain and (self.transactional_id is not None or "id" in given.options)
             batches[name] = bytes(
                 encode_batch(
                     [(None, value, self.now_ms) for value in values], producer_id=producer_id,
