@@ -21,6 +21,7 @@ __all__ = ["NOW", "Host"]
 
 NOW = 1_700_000_000_000
 PATH = "/data"
+BIT_AT = 65  # behind the header of the batch
 
 
 class Refusals(FaultPlan):
@@ -70,7 +71,7 @@ class Host:
             continue
 
     def run_flush(self, *, is_asked: bool = False) -> bool:
-        """Run the next group flush; False when there is none, or flushes are held and nobody asks."""
+        """Run the next group flush; False when there is none, or while flushes are held."""
         if "flush" in self.held and not is_asked:
             return False
         return self.begin_flush() and self.finish_flush()
@@ -119,6 +120,15 @@ class Host:
         self.broker.metadata.apply([record])
         self.stop()
         self.open()
+
+    def damage(self, partition: str) -> None:
+        """Flip a bit of the records of the first batch of a log."""
+        path = f"{PATH}/{partition}/{0:020}.log"
+        content = self.memory.read(path, 1 << 20)
+        file = self.memory.open_to_write(path)
+        file.write(BIT_AT, [bytes([content[BIT_AT] ^ 1])])
+        file.sync()
+        file.close()
 
     # The end
 

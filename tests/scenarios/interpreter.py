@@ -13,6 +13,7 @@ Commands, beside those of a producer (``A init``, ``A send``, … see ``Producer
     hold flush|work, flush, begin flush, finish flush, work, release
     fail write|sync PATH [ENOSPC], heal
     crash [keep=PATH], kill, restart, clean
+    damage T-0              flip a bit in the first batch, behind the back of the broker; twice, and it is right
     log T-0, dump __transaction_state, describe X, list [state=…] [producer=…] [pattern=…] [longer=1s]
     producers T-0, fetch T-0 [read_committed] [from=0] [wait=500ms] [bytes=1] [as=NAME]
     latest T-0 [read_committed], marker T-0 producer=0 epoch=0 commit|abort [coordinator=0] [version=0]
@@ -244,6 +245,9 @@ class Interpreter:
         self.on.kill()
         self._reopen()
 
+    def do_damage(self, given: Arguments) -> None:
+        self.on.damage(given.words[0])
+
     def do_restart(self, given: Arguments) -> None:
         self.on.held.clear()
         self.on.stop()
@@ -275,8 +279,8 @@ class Interpreter:
 
     def do_list(self, given: Arguments) -> None:
         filters = Filters(
-            frozenset(int(each) for each in given.text("producer", "").split(",") if each),
-            frozenset(each for each in given.text("state", "").split(",") if each),
+            frozenset(int(number) for number in given.text("producer", "").split(",") if number),
+            frozenset(name for name in given.text("state", "").split(",") if name),
             given.milliseconds("longer", -1),
             given.text("pattern", ""),
         )
@@ -288,7 +292,7 @@ class Interpreter:
 
     def do_producers(self, given: Arguments) -> None:
         error, entries = self.on.broker.describe_producers(partition_of(given.words[0]))
-        self.printed += [error.name] if error else [entry_line(each) for each in entries] or ["none"]
+        self.printed += [error.name] if error else [entry_line(entry) for entry in entries] or ["none"]
 
     def do_latest(self, given: Arguments) -> None:
         partition = partition_of(given.words[0])

@@ -60,5 +60,5 @@ def rewritten(text: str, run: Callable[[str], list[str]]) -> str:
     for block in blocks(text):
         lines += block.comment
         if block.commands:
-            lines += [*block.commands, RULER, *(line for each in block.commands for line in run(each))]
+            lines += [*block.commands, RULER, *(line for command in block.commands for line in run(command))]
     return "\n".join(lines) + "\n"

@@ -32,7 +32,7 @@ def test_a_scenario_that_says_what_happens_stays_as_it_is() -> None:
     assert rewritten(TEXT, Interpreter().run) == TEXT
 
 
-def test_what_is_printed_is_written_anew_and_nothing_else() -> None:
+def test_only_what_is_printed_is_rewritten() -> None:
     wrong = TEXT.replace("offset 0\n0: producer 0", "offset 9\nsomething else\n0: producer 7")
     assert wrong != TEXT
     assert rewritten(wrong, Interpreter().run) == TEXT

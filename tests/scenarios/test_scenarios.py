@@ -1,4 +1,4 @@
-"""Every scenario prints what is checked in; ``TXNKAFKA_REWRITE=1`` writes it anew, to be reviewed as text."""
+"""Every scenario prints what is checked in; ``TXNKAFKA_REWRITE=1`` rewrites it, to be reviewed as text."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ __all__ = [
 
 
 def partitions(names: Any) -> str:
-    return ", ".join(str(each) for each in sorted(names)) or "none"
+    return ", ".join(str(name) for name in sorted(names)) or "none"
 
 
 # Answers
