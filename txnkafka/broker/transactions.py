@@ -95,6 +95,13 @@ class Transactions:
         """``__transaction_state`` is there."""
         self._load(self._broker.now_ms)
 
+    def on_deleted(self, partition: TopicPartition, now_ms: int) -> None:
+        """A partition is not in the registry any more: no transaction waits for it, and without its log a
+        partition of ``__transaction_state`` is not coordinated."""
+        if partition.topic == TRANSACTION_STATE_TOPIC:
+            self.coordinator.resign(partition.partition)
+        self.coordinator.partition_deleted(partition, now_ms)
+
     # Requests
 
     def find(self, transactional_id: str) -> ErrorCode:
@@ -320,6 +327,9 @@ class Transactions:
             return
         if log is None:
             broker.durability.soon(lambda: call(ErrorCode.KAFKA_STORAGE_ERROR))
+            return
+        if min(marker.producer_id, marker.producer_epoch) < 0:  # of a request; as in Kafka
+            broker.durability.soon(lambda: call(ErrorCode.UNKNOWN_SERVER_ERROR))
             return
         batch = end_txn_marker(
             base_offset=0, timestamp=self._broker.now_ms, producer_id=marker.producer_id,
