@@ -13,7 +13,7 @@ Commands, beside those of a producer (``A init``, ``A send``, … see ``Producer
     hold flush|work, flush, begin flush, finish flush, work, release
     fail write|sync PATH [ENOSPC], heal
     crash [keep=PATH], kill, restart, clean
-    damage T-0              flip a bit in the first batch, behind the back of the broker; twice, and it is right
+    damage T-0              flip a bit of the first batch in the file; a second time repairs it
     log T-0, dump __transaction_state, describe X, list [state=…] [producer=…] [pattern=…] [longer=1s]
     producers T-0, fetch T-0 [read_committed] [from=0] [wait=500ms] [bytes=1] [as=NAME]
     latest T-0 [read_committed], marker T-0 producer=0 epoch=0 commit|abort [coordinator=0] [version=0]

@@ -1,5 +1,5 @@
-"""After a crash: transactions that are open in a partition, behind what was durable before, and that their
-coordinator does not know of.
+"""Transactions that are open in a partition, and that their coordinator does not know of: after a crash,
+behind what was durable before; or because the coordinator's record of them could not become durable.
 
 Data and the coordinator's record of it share a flush, and a power cut may leave the data alone; it would hold
 the last stable offset for ever. Such a transaction joins the transaction of its producer, as its first batch
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from txnkafka.model import ProducerStateEntry, TopicPartition
     from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["settle"]
+__all__ = ["abort_if_unknown", "settle"]
 
 LOG = logging.getLogger("txnkafka.broker")
 LARGEST_EPOCH: Final = 32767
@@ -55,6 +55,20 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
             transactions.coordinator.handle(event, abort, now_ms)
 
 
+def abort_if_unknown(
+    broker: Broker, partition: TopicPartition, transactional_id: str, producer_id: int, producer_epoch: int
+) -> None:
+    """Abort data of a transaction that was appended beside a record of the coordinator which has failed; it
+    would hold the last stable offset, and a retry of it would count as a duplicate."""
+    log = broker.logs.get(partition)
+    entry = None if log is None else log.producers.entry(producer_id)
+    if entry is None or not entry.has_open_transaction or entry.producer_epoch != producer_epoch:
+        return
+    owner = broker.transactions.coordinator.metadata_of(transactional_id)
+    if owner is None or not _knows(owner, partition, producer_epoch):
+        _abort(broker.transactions, partition, entry)
+
+
 def _knows(owner: TransactionMetadata, partition: TopicPartition, producer_epoch: int) -> bool:
     """Whether the coordinator will end the transaction that is open in a partition with this epoch. Markers
     with an epoch of their own (PREPARE_* of transaction version 2) do not end the transaction that follows,
@@ -70,8 +84,11 @@ def _abort_unknown(
     transactions: Transactions, partition: TopicPartition, entry: ProducerStateEntry, answer: Answer
 ) -> None:
     """The coordinator has answered; unless it knows the transaction now, abort it in the partition."""
-    if answer.error == ErrorCode.NONE:
-        return
+    if answer.error != ErrorCode.NONE:
+        _abort(transactions, partition, entry)
+
+
+def _abort(transactions: Transactions, partition: TopicPartition, entry: ProducerStateEntry) -> None:
     LOG.warning(
         "%s: the transaction of producer %d that is open since offset %d is unknown to the coordinator: "
         "aborted", partition, entry.producer_id, entry.current_txn_first_offset,
