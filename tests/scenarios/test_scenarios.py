@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import unified_diff
 from pathlib import Path
 
@@ -13,6 +14,13 @@ from tests.scenarios.scenario_file import rewritten
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(HERE.glob("*.txt"))
+
+KNOWN_BUGS = """
+    KAFKA-14402 KAFKA-17754 KAFKA-14884 KAFKA-14904 KAFKA-14920 KAFKA-18575 KAFKA-18654 KAFKA-19999 KAFKA-20090
+    KAFKA-18660 KAFKA-19367 KAFKA-20357 KAFKA-20310 KAFKA-9666 KAFKA-5283 KAFKA-7692 KAFKA-7693 KAFKA-6119
+    KAFKA-9600 KAFKA-10080 KAFKA-9777 KAFKA-16352 KAFKA-9749 KAFKA-5351 KAFKA-7519 KAFKA-13099 KAFKA-14880
+    KAFKA-9065 KAFKA-9307 KAFKA-5202 KAFKA-19690 KAFKA-18957 KAFKA-13412 KAFKA-5376 KAFKA-10778
+"""
 
 
 def difference(before: str, after: str) -> list[str]:
@@ -33,3 +41,12 @@ def test_a_scenario(path: Path) -> None:
 
 def test_a_difference_is_shown_by_its_lines() -> None:
     assert difference("a\nb\nc\n", "a\nx\nc\n") == ["@@ -2 +2 @@", "-b", "+x"]
+
+
+def test_known_bugs_of_coordinators_have_a_scenario() -> None:
+    texts = " ".join(path.read_text(encoding="utf-8") for path in SCENARIOS)
+    named = set(re.findall(r"KAFKA-\d+", texts))
+    assert set(KNOWN_BUGS.split()) - named == set()
+    for path in SCENARIOS:
+        if path.stem.startswith("kafka-"):
+            assert path.stem.split("-")[1] in path.read_text(encoding="utf-8").split("\n\n")[0], path.name
