@@ -11,10 +11,12 @@ from tests.unit.broker.node import UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker import transactions, unknown_transactions
 from txnkafka.broker.durability import Durability
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
+from txnkafka.coordinator.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
+from txnkafka.wire.records import TransactionMetadata
 
 STATES = 2_000 if LONG else 250
 
@@ -63,9 +65,26 @@ def workload() -> History:
     assert producer.send(b"6 begins", 0, 1) == [ErrorCode.NONE] * 2
     assert producer.send_and_commit(b"6", 0, 1) == ErrorCode.NONE
     history.acknowledged.append((history.now(), b"6", True))
+    assert producer.send(b"7", 0, 1) == [ErrorCode.NONE] * 2
+    commit_and_send(producer, b"undecided")
+    history.acknowledged.append((history.now(), b"7", True))
     assert old.add(0) == {ErrorCode.NONE}
     assert old.send(b"open", 0) == [ErrorCode.NONE]
     return history
+
+
+def commit_and_send(producer: Producer, value: bytes) -> None:
+    """Send the first batch of the next transaction behind EndTxn, without waiting for its answer: its data is
+    appended beside COMPLETE_COMMIT, and may be durable without it."""
+    answers: list[Answer] = []
+    node, producer_id, epoch = producer.node, producer.identity.producer_id, producer.identity.producer_epoch
+    node.broker.transactions.end_txn(
+        producer.id, producer_id, epoch, True, answers.append, now_ms=node.now_ms,
+        client_transaction_version=2,
+    )  # fmt: skip
+    producer.identity, producer.sequences = Answer(ErrorCode.NONE, producer_id, epoch + 1), {}
+    assert producer.send(value, 0, 1) == [ErrorCode.NONE] * 2
+    assert answers == [producer.identity]
 
 
 def check(history: History, disk: object, changes: int) -> str:
@@ -82,8 +101,8 @@ def check(history: History, disk: object, changes: int) -> str:
             assert (value in first, value in second) == (committed, committed), value
     for told, value in history.plain:
         assert value in first or told > changes
-    assert not {b"2", b"open", b"fenced"} & {*first, *second}
-    both = [value for value in first if value in {b"1", b"3", b"4", b"5", b"6 begins", b"6"}]
+    assert not {b"2", b"open", b"fenced", b"undecided"} & {*first, *second}
+    both = [value for value in first if value in {b"1", b"3", b"4", b"5", b"6 begins", b"6", b"7"}]
     assert both == list(second), "a transaction is whole, and in its place"
     for partition in (0, 1):  # nothing holds readers up
         log = node.broker.logs[next(each for each in node.broker.logs if each[:] == ("t", partition))]
@@ -132,14 +151,25 @@ def nothing_is_settled(*_: object) -> None:
     """Transactions that a crash has left unknown stay open."""
 
 
+def knows_by_partition(owner: TransactionMetadata, partition: object, epoch: int) -> bool:
+    """Data of the next transaction counts as data of the one that is being ended."""
+    return partition in owner.topic_partitions
+
+
 @pytest.mark.parametrize(
     ("where", "name", "instead"),
     [
         (TransactionCoordinator, "_waits_for_data", answered_early),
         (Durability, "when_durable", marked_at_once),
         (transactions, "settle", nothing_is_settled),
+        (unknown_transactions, "_knows", knows_by_partition),
     ],
-    ids=["data is not flushed before the decision", "nothing waits for the disk", "nothing is settled"],
+    ids=[
+        "data is not flushed before the decision",
+        "nothing waits for the disk",
+        "nothing is settled",
+        "the epoch of an open transaction is not compared",
+    ],
 )
 def test_a_planted_fault_is_found(
     where: object, name: str, instead: object, monkeypatch: pytest.MonkeyPatch

@@ -176,4 +176,4 @@ def described_lines(found: Description, started_ms: int) -> Iterator[str]:
 
 def shown_time(ms: int) -> str:
     """A time of the scenario's clock."""
-    return f"{ms / 1000:g}s"
+    return f"{ms / 1000:.12g}s"
