@@ -151,7 +151,7 @@ def nothing_is_settled(*_: object) -> None:
     """Transactions that a crash has left unknown stay open."""
 
 
-def knows_by_partition(owner: TransactionMetadata, partition: object, epoch: int) -> bool:
+def knows_by_partition(owner: TransactionMetadata, partition: object, entry: object) -> bool:
     """Data of the next transaction counts as data of the one that is being ended."""
     return partition in owner.topic_partitions
 
@@ -162,7 +162,7 @@ def knows_by_partition(owner: TransactionMetadata, partition: object, epoch: int
         (TransactionCoordinator, "_waits_for_data", answered_early),
         (Durability, "when_durable", marked_at_once),
         (transactions, "settle", nothing_is_settled),
-        (unknown_transactions, "_knows", knows_by_partition),
+        (unknown_transactions, "will_end", knows_by_partition),
     ],
     ids=[
         "data is not flushed before the decision",

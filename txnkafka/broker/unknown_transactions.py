@@ -14,15 +14,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator.open_transactions import is_next_of, will_end
 from txnkafka.coordinator.txn_events import AddPartitions, Answer
-from txnkafka.coordinator.txn_image import PREPARED
 from txnkafka.error_codes import ErrorCode
+from txnkafka.model import NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
     from txnkafka.model import ProducerStateEntry, TopicPartition
-    from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["abort_if_unknown", "settle"]
 
@@ -31,18 +32,27 @@ LARGEST_EPOCH: Final = 32767
 
 
 def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
-    """Let the unknown transactions of all logs join the transaction of their producer, or abort them."""
+    """Let the unknown transactions of all logs join the transaction of their producer, or abort them. Nothing
+    is done while a partition of ``__transaction_state`` is refused: what it has decided is not known."""
+    topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
+    if topic is not None and not topic.partitions.keys() <= transactions.coordinator.partitions.keys():
+        LOG.warning("not all of %s is loaded: open transactions stay as they are", TRANSACTION_STATE_TOPIC)
+        return
     owners = {
-        metadata.producer_id: metadata
+        producer_id: metadata
         for state in transactions.coordinator.partitions.values()
         for metadata in state.metadata.values()
+        for producer_id in (metadata.producer_id, metadata.next_producer_id)
+        if producer_id != NO_PRODUCER_ID
     }
     for partition, log in broker.logs.items():
         recovered_from = broker.data.recovered_from.get(partition, 0)
         for entry in log.producers.open_transactions():
             owner = owners.get(entry.producer_id)
-            is_known = owner is not None and _knows(owner, partition, entry.producer_epoch)
-            if is_known or entry.current_txn_first_offset < recovered_from:
+            if owner is not None and will_end(owner, partition, entry):
+                continue
+            is_next = owner is not None and is_next_of(owner, entry)
+            if not is_next and entry.current_txn_first_offset < recovered_from:
                 continue
             abort = partial(_abort_unknown, transactions, partition, entry)
             if owner is None:
@@ -65,19 +75,8 @@ def abort_if_unknown(
     if entry is None or not entry.has_open_transaction or entry.producer_epoch != producer_epoch:
         return
     owner = broker.transactions.coordinator.metadata_of(transactional_id)
-    if owner is None or not _knows(owner, partition, producer_epoch):
+    if owner is None or not will_end(owner, partition, entry):
         _abort(broker.transactions, partition, entry)
-
-
-def _knows(owner: TransactionMetadata, partition: TopicPartition, producer_epoch: int) -> bool:
-    """Whether the coordinator will end the transaction that is open in a partition with this epoch. Markers
-    with an epoch of their own (PREPARE_* of transaction version 2) do not end the transaction that follows,
-    which has the same epoch."""
-    if partition not in owner.topic_partitions:
-        return False
-    if owner.state in PREPARED and owner.client_transaction_version >= 2:
-        return producer_epoch < owner.producer_epoch
-    return producer_epoch <= owner.producer_epoch
 
 
 def _abort_unknown(
