@@ -80,11 +80,11 @@ class Produce:
         partition, log = batch.topic_partition, batch.log
         if partition in self.appended or partition in self.results:
             return
-        self.appended.add(partition)
         if not self.broker.serves(partition) or self.broker.logs.get(partition) is not log:
-            # the topic was deleted while the request waited for the coordinator
+            # the topic was deleted while the coordinator had to wait
             self.refuse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return
+        self.appended.add(partition)
         try:
             info = log.append(
                 batch.records, now_ms=self.now_ms, leader_epoch=self.broker.leader_epoch(partition),

@@ -328,7 +328,7 @@ class Transactions:
         if log is None:
             broker.durability.soon(lambda: call(ErrorCode.KAFKA_STORAGE_ERROR))
             return
-        if min(marker.producer_id, marker.producer_epoch) < 0:  # of a request; as in Kafka
+        if marker.producer_id < 0 or marker.producer_epoch < 0:  # Kafka fails to make a batch of it
             broker.durability.soon(lambda: call(ErrorCode.UNKNOWN_SERVER_ERROR))
             return
         batch = end_txn_marker(
