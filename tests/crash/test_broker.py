@@ -11,10 +11,12 @@ from tests.unit.broker.node import UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker import transactions, unknown_transactions
 from txnkafka.broker.durability import Durability
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
+from txnkafka.coordinator.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
+from txnkafka.wire.records import TransactionMetadata
 
 STATES, LEAST = (6_000, 2_000) if LONG else (250, 150)  # states that look alike count once
 
@@ -63,9 +65,26 @@ def workload() -> History:
     assert producer.send(b"6 begins", 0, 1) == [ErrorCode.NONE] * 2
     assert producer.send_and_commit(b"6", 0, 1) == ErrorCode.NONE
     history.acknowledged.append((history.now(), b"6", True))
+    assert producer.send(b"7", 0, 1) == [ErrorCode.NONE] * 2
+    commit_and_send(producer, b"undecided")
+    history.acknowledged.append((history.now(), b"7", True))
     assert old.add(0) == {ErrorCode.NONE}
     assert old.send(b"open", 0) == [ErrorCode.NONE]
     return history
+
+
+def commit_and_send(producer: Producer, value: bytes) -> None:
+    """Send the first batch of the next transaction behind EndTxn, without waiting for its answer: its data is
+    appended beside COMPLETE_COMMIT, and may be durable without it."""
+    answers: list[Answer] = []
+    node, producer_id, epoch = producer.node, producer.identity.producer_id, producer.identity.producer_epoch
+    node.broker.transactions.end_txn(
+        producer.id, producer_id, epoch, True, answers.append, now_ms=node.now_ms,
+        client_transaction_version=2,
+    )  # fmt: skip
+    producer.identity, producer.sequences = Answer(ErrorCode.NONE, producer_id, epoch + 1), {}
+    assert producer.send(value, 0, 1) == [ErrorCode.NONE] * 2
+    assert answers == [producer.identity]
 
 
 def check(history: History, disk: object, changes: int) -> str:
@@ -82,8 +101,8 @@ def check(history: History, disk: object, changes: int) -> str:
             assert (value in first, value in second) == (committed, committed), value
     for told, value in history.plain:
         assert value in first or told > changes
-    assert not {b"2", b"open", b"fenced"} & {*first, *second}
-    both = [value for value in first if value in {b"1", b"3", b"4", b"5", b"6 begins", b"6"}]
+    assert not {b"2", b"open", b"fenced", b"undecided"} & {*first, *second}
+    both = [value for value in first if value in {b"1", b"3", b"4", b"5", b"6 begins", b"6", b"7"}]
     assert both == list(second), "a transaction is whole, and in its place"
     for partition in (0, 1):  # nothing holds readers up
         log = node.broker.logs[next(each for each in node.broker.logs if each[:] == ("t", partition))]
@@ -97,12 +116,12 @@ def check(history: History, disk: object, changes: int) -> str:
     return f"{len(both)} transactions"
 
 
-def explore(history: History, limit: int = STATES) -> Counter[str]:
+def explore(history: History, limit: int = STATES, begin: int = 0) -> Counter[str]:
     node = history.node
     assert isinstance(node.files, MemoryFiles)
     news = [told for told, *_ in (*history.acknowledged, *history.plain)]
     found: Counter[str] = Counter()
-    for state in crash_states(node.files, limit=limit, news=news):
+    for state in crash_states(node.files, limit=limit, begin=begin, news=news):
         try:
             found[check(history, state.disk, state.changes)] += 1
         except AssertionError as error:
@@ -148,3 +167,17 @@ def test_a_planted_fault_is_found(
     monkeypatch.setattr(where, name, instead)
     with pytest.raises((AssertionError, KafkaError)):
         explore(workload(), limit=2_000)
+
+
+def knows_by_partition(owner: TransactionMetadata, partition: object, entry: object) -> bool:
+    """Data of the next transaction counts as data of the one that is being ended."""
+    return partition in owner.topic_partitions
+
+
+def test_an_epoch_that_is_not_compared_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a matter of the moments between the markers of one transaction and the first data of the next."""
+    history = workload()
+    begin = max(change for change, value, _ in history.acknowledged if value != b"7")
+    monkeypatch.setattr(unknown_transactions, "will_end", knows_by_partition)
+    with pytest.raises(AssertionError, match="last_stable_offset"):
+        explore(history, limit=400, begin=begin)

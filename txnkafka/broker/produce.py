@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.requests import ProduceResult
+from txnkafka.broker.unknown_transactions import abort_if_unknown
 from txnkafka.coordinator.old_clients import error_for
 from txnkafka.coordinator.txn_events import AddPartitions, Answer, VerifyPartitions
 from txnkafka.error_codes import ErrorCode
@@ -78,6 +79,10 @@ class Produce:
         """Append a batch. ``then`` gets whom to call once nothing but the disk stands in the way."""
         partition, log = batch.topic_partition, batch.log
         if partition in self.appended or partition in self.results:
+            return
+        if not self.broker.serves(partition) or self.broker.logs.get(partition) is not log:
+            # the topic was deleted while the coordinator had to wait
+            self.refuse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return
         self.appended.add(partition)
         try:
@@ -235,11 +240,20 @@ class _Joining:
         else:
             self._answer = self._refusal(answer.error)
             for batch in self._batches:
-                if batch.topic_partition not in self._state.appended:
+                if batch.topic_partition in self._state.appended:
+                    self._abort(batch)
+                else:
                     self._state.refuse(batch.topic_partition, self._answer, _MESSAGES.get(self._answer))
         waiting, self._waiting = self._waiting, []
         for decide in waiting:
             decide(self._answer)
+
+    def _abort(self, batch: _Batch) -> None:
+        """The record that was to be durable with the batch is not."""
+        abort_if_unknown(
+            self._state.broker, batch.topic_partition, self._state.request.transactional_id or "",
+            batch.producer_id, batch.producer_epoch,
+        )  # fmt: skip
 
     def _append_those_found(self, answer: Answer) -> None:
         missing = self._refusal(ErrorCode.TRANSACTION_ABORTABLE)

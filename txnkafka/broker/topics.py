@@ -355,7 +355,7 @@ class Topics:
         """Take a partition out of service, and delete its files when their turn comes."""
         broker = self._broker
         broker.fetches.on_progress([partition])
-        broker.transactions.coordinator.partition_deleted(partition, now_ms)
+        broker.transactions.on_deleted(partition, now_ms)
 
         def done(error: Exception | None) -> None:
             if error is not None:

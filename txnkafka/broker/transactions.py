@@ -66,6 +66,7 @@ class Transactions:
                 limits,
                 config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
                 config.transaction_remove_expired_transaction_cleanup_interval_ms,
+                max_batch_bytes=config.message_max_bytes,
             ),
             partition_count=config.transaction_state_log_num_partitions,
             version=broker.image.features.get("transaction.version", 0),
@@ -93,6 +94,13 @@ class Transactions:
     def on_created(self) -> None:
         """``__transaction_state`` is there."""
         self._load(self._broker.now_ms)
+
+    def on_deleted(self, partition: TopicPartition, now_ms: int) -> None:
+        """A partition is not in the registry any more: no transaction waits for it, and without its log a
+        partition of ``__transaction_state`` is not coordinated."""
+        if partition.topic == TRANSACTION_STATE_TOPIC:
+            self.coordinator.resign(partition.partition)
+        self.coordinator.partition_deleted(partition, now_ms)
 
     # Requests
 
@@ -324,15 +332,14 @@ class Transactions:
         if log is None:
             broker.durability.soon(lambda: call(ErrorCode.KAFKA_STORAGE_ERROR))
             return
-        try:
-            batch = end_txn_marker(
-                base_offset=0, timestamp=self._broker.now_ms, producer_id=marker.producer_id,
-                producer_epoch=marker.producer_epoch, coordinator_epoch=marker.coordinator_epoch,
-                commit=marker.committed,
-            )  # fmt: skip
-        except ValueError:  # a negative id or epoch, which no producer has
+        if marker.producer_id < 0 or marker.producer_epoch < 0:  # Kafka fails to make a batch of it
             broker.durability.soon(lambda: call(ErrorCode.UNKNOWN_SERVER_ERROR))
             return
+        batch = end_txn_marker(
+            base_offset=0, timestamp=self._broker.now_ms, producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch, coordinator_epoch=marker.coordinator_epoch,
+            commit=marker.committed,
+        )  # fmt: skip
         try:
             log.append(
                 batch, now_ms=self._broker.now_ms, leader_epoch=broker.leader_epoch(partition),

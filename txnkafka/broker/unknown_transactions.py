@@ -1,5 +1,5 @@
-"""After a crash: transactions that are open in a partition, behind what was durable before, and that their
-coordinator does not know of.
+"""Transactions that are open in a partition, and that their coordinator does not know of: after a crash,
+behind what was durable before; or because the coordinator's record of them could not become durable.
 
 Data and the coordinator's record of it share a flush, and a power cut may leave the data alone; it would hold
 the last stable offset for ever. Such a transaction joins the transaction of its producer, as its first batch
@@ -14,33 +14,45 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator.open_transactions import is_next_of, will_end
 from txnkafka.coordinator.txn_events import AddPartitions, Answer
 from txnkafka.error_codes import ErrorCode
+from txnkafka.model import NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
     from txnkafka.model import ProducerStateEntry, TopicPartition
 
-__all__ = ["settle"]
+__all__ = ["abort_if_unknown", "settle"]
 
 LOG = logging.getLogger("txnkafka.broker")
 LARGEST_EPOCH: Final = 32767
 
 
 def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
-    """Let the unknown transactions of all logs join the transaction of their producer, or abort them."""
+    """Let the unknown transactions of all logs join the transaction of their producer, or abort them. Nothing
+    is done while a partition of ``__transaction_state`` is refused: what it has decided is not known."""
+    topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
+    if topic is not None and not topic.partitions.keys() <= transactions.coordinator.partitions.keys():
+        LOG.warning("not all of %s is loaded: open transactions stay as they are", TRANSACTION_STATE_TOPIC)
+        return
     owners = {
-        metadata.producer_id: metadata
+        producer_id: metadata
         for state in transactions.coordinator.partitions.values()
         for metadata in state.metadata.values()
+        for producer_id in (metadata.producer_id, metadata.next_producer_id)
+        if producer_id != NO_PRODUCER_ID
     }
     for partition, log in broker.logs.items():
         recovered_from = broker.data.recovered_from.get(partition, 0)
         for entry in log.producers.open_transactions():
             owner = owners.get(entry.producer_id)
-            is_known = owner is not None and partition in owner.topic_partitions
-            if is_known or entry.current_txn_first_offset < recovered_from:
+            if owner is not None and will_end(owner, partition, entry):
+                continue
+            is_next = owner is not None and is_next_of(owner, entry)
+            if not is_next and entry.current_txn_first_offset < recovered_from:
                 continue
             abort = partial(_abort_unknown, transactions, partition, entry)
             if owner is None:
@@ -53,12 +65,29 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
             transactions.coordinator.handle(event, abort, now_ms)
 
 
+def abort_if_unknown(
+    broker: Broker, partition: TopicPartition, transactional_id: str, producer_id: int, producer_epoch: int
+) -> None:
+    """Abort data of a transaction that was appended beside a record of the coordinator which has failed; it
+    would hold the last stable offset, and a retry of it would count as a duplicate."""
+    log = broker.logs.get(partition)
+    entry = None if log is None else log.producers.entry(producer_id)
+    if entry is None or not entry.has_open_transaction or entry.producer_epoch != producer_epoch:
+        return
+    owner = broker.transactions.coordinator.metadata_of(transactional_id)
+    if owner is None or not will_end(owner, partition, entry):
+        _abort(broker.transactions, partition, entry)
+
+
 def _abort_unknown(
     transactions: Transactions, partition: TopicPartition, entry: ProducerStateEntry, answer: Answer
 ) -> None:
     """The coordinator has answered; unless it knows the transaction now, abort it in the partition."""
-    if answer.error == ErrorCode.NONE:
-        return
+    if answer.error != ErrorCode.NONE:
+        _abort(transactions, partition, entry)
+
+
+def _abort(transactions: Transactions, partition: TopicPartition, entry: ProducerStateEntry) -> None:
     LOG.warning(
         "%s: the transaction of producer %d that is open since offset %d is unknown to the coordinator: "
         "aborted", partition, entry.producer_id, entry.current_txn_first_offset,

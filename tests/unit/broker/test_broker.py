@@ -21,6 +21,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.identity import random_uuid
+from txnkafka.storage.log.log_slice import LogSlice
 from txnkafka.testing.memory_files import MemoryFiles
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -331,6 +332,30 @@ def test_a_consumer_of_committed_records_waits_for_the_marker() -> None:
     ((_, fetched),) = answers[0]
     assert fetched.last_stable_offset == 2
     fetched.records.release()
+
+
+def test_a_waiting_fetch_keeps_no_file() -> None:
+    """It reads again when there is more: until then, nothing is held."""
+    node = Node()
+    node.create()
+    node.append(batch_of(b"a"))
+    answers: list[Any] = []
+    slices: list[Any] = []
+    wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], min_bytes=10_000, max_wait_ms=500)
+    with pytest.MonkeyPatch.context() as patch:
+        initialize = LogSlice.__init__
+
+        def noted(self: LogSlice, *arguments: Any) -> None:
+            initialize(self, *arguments)
+            slices.append(self)
+
+        patch.setattr(LogSlice, "__init__", noted)
+        node.broker.fetch(wanted, answers.append, now_ms=NOW)
+        node.append(batch_of(b"b"))
+    held = [each for each in slices if each._held is not None]
+    for each in held:
+        each.release()
+    assert (len(answers), len(slices), held) == (0, 2, [])
 
 
 def test_the_first_batch_is_whole_whatever_its_size() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.broker.node import NOW, UNCOMMITTED, Node, Producer
+from txnkafka.broker.broker import open_broker
 from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.coordinator.txn_events import Answer
 from txnkafka.coordinator.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.testing.memory_files import MemoryFiles
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NONE = ErrorCode.NONE
@@ -168,3 +171,48 @@ def test_producer_ids_are_never_given_out_twice() -> None:
     given = [each for each in ids if each >= 0]
     assert len(given) == len(set(given)) >= 3290
     assert node.broker.image.next_producer_id > max(given)
+
+
+def test_no_producer_id_is_given_out_before_its_block_is_durable() -> None:
+    """What is not durable, the next owner of the directory gives out again."""
+    files = MemoryFiles()
+    answers: list[Answer] = []
+    broker = open_broker(files, "/data", now_ms=NOW)
+    for _ in range(3):
+        broker.transactions.init_producer_id(None, 0, -1, -1, answers.append, now_ms=NOW)
+    assert [answer.error for answer in answers] == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 3
+    flush = broker.begin_flush()
+    assert flush is not None
+    failed = flush.run()
+    broker.transactions.init_producer_id(None, 0, -1, -1, answers.append, now_ms=NOW)
+    assert answers[-1].error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    broker.finish_flush(flush, failed, now_ms=NOW)
+    broker.transactions.init_producer_id(None, 0, -1, -1, answers.append, now_ms=NOW)
+    assert answers[-1] == Answer(NONE, 0, 0)
+
+
+def test_the_settings_of_the_broker_are_those_of_its_transactions() -> None:
+    node = Node(
+        transaction_max_timeout_ms=60_000,
+        transactional_id_expiration_ms=3_600_000,
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=500,
+        transaction_remove_expired_transaction_cleanup_interval_ms=1_000,
+    )
+    node.create()
+    producer = Producer(node)
+    transactions = node.broker.transactions
+    for timeout_ms, error in ((60_000, NONE), (60_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT)):
+        answer = node.call(
+            lambda reply, now_ms, timeout_ms=timeout_ms: transactions.init_producer_id(
+                "y", timeout_ms, -1, -1, reply, now_ms=now_ms
+            )
+        )
+        assert answer.error == error
+    producer.send(b"slow")
+    node.wait(60_000)
+    node.wait(500)
+    assert transactions.describe("x").state == "CompleteAbort"
+    node.wait(3_539_000)
+    assert transactions.describe("y").state == "Empty"
+    node.wait(1_000)
+    assert transactions.describe("y").error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND

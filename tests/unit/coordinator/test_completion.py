@@ -137,3 +137,18 @@ def test_data_of_the_next_transaction_outlives_a_crash_and_complete_does_not() -
     assert partitions[T0].open_transactions() == {0: 1}
     assert again.state().producer_epoch == 1
     assert again.state().topic_partitions == frozenset()
+
+
+def test_markers_of_what_was_loaded_have_the_new_coordinator_epoch() -> None:
+    world = World()
+    producer = world.init()
+    world.begin(producer, T0, T1)
+    world.host.refuse[T1] = ErrorCode.KAFKA_STORAGE_ERROR
+    world.ask(world.end(producer, False))
+    world.host.refuse.clear()
+    written = len(world.host.written)
+    world.load(coordinator_epoch=3)
+    world.host.settle()
+    markers = world.host.written[written:]
+    assert [(marker.partition, marker.coordinator_epoch) for marker in markers] == [(T0, 3), (T1, 3)]
+    assert world.state().state == S.COMPLETE_ABORT

@@ -344,3 +344,28 @@ def test_partitions_vanish_as_their_markers_are_written() -> None:
     world.ask(world.end(producer, True))
     found = describe(world.coordinator, "tx")
     assert (found.state, found.partitions) == ("PrepareCommit", (T1,))
+
+
+def test_a_fence_at_the_largest_epoch_does_not_overflow() -> None:
+    """Below transaction version 2 an aborted producer may have epoch 32767, and its transaction a timeout."""
+    ongoing = replace(state_of(S.ONGOING), producer_epoch=32767)
+    for event in (Timeout("tx"), InitProducerId("tx", 1_000)):
+        result = transition(ongoing, event, now_ms=LATE, version=1)
+        assert isinstance(result, Transition)
+        assert result.record is not None
+        assert result.metadata is not None
+        assert (result.metadata.state, result.metadata.producer_epoch) == (S.PREPARE_ABORT, 32767)
+        assert [effect.producer_epoch for effect in result.effects] == [32767]
+
+
+def test_a_partition_that_leaves_while_it_is_loaded_is_not_loading_any_more() -> None:
+    world = World()
+    world.init()
+    partition = world.coordinator.partition_of("tx")
+    world.coordinator.start_loading(partition)
+    world.coordinator.resign(partition)
+    assert world.coordinator.loading == set()
+    assert world.error(InitProducerId("tx", 60_000)) == ErrorCode.NOT_COORDINATOR
+    assert list_transactions(world.coordinator, Filters(), world.now) == Listing(ErrorCode.NONE)
+    world.load(coordinator_epoch=1)
+    assert world.init().producer_epoch == 1

@@ -16,6 +16,7 @@ from tests.unit.coordinator.transition_cases import (
 )
 from tests.unit.coordinator.world import T0, World
 from txnkafka.coordinator.old_clients import error_for
+from txnkafka.coordinator.txn_config import TransactionConfig
 from txnkafka.coordinator.txn_events import (
     Answer,
     InitProducerId,
@@ -249,3 +250,16 @@ def test_a_used_up_block_is_load_in_progress_until_the_next_is_durable() -> None
     assert world.records() == 0
     world.ids.block_durable(5_000)
     assert world.init() == Answer(ErrorCode.NONE, 5_000, 0)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_without_parking_nothing_is_appended_while_the_markers_are_written(committed: bool) -> None:
+    world = World(config=TransactionConfig(max_parked=0))
+    producer = world.init()
+    world.begin(producer, T0)
+    world.host.refuse[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    world.ask(world.end(producer, committed))
+    records = world.records()
+    for named in ((), producer_of(producer), (0, 1)):
+        assert world.error(InitProducerId("tx", 60_000, *named)) == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert world.records() == records

@@ -130,3 +130,20 @@ def test_every_step_is_one_of_the_valid_previous_states_and_all_of_these_are_tak
         for before in befores
     }
     assert taken == valid
+
+
+def test_a_producer_id_changes_only_when_nothing_is_open() -> None:
+    idle = {TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT}
+    changed = set()
+    for epochs in ALL_EPOCHS:
+        for case in cases(epochs):
+            for _, before in starts(epochs):
+                for level in LEVELS:
+                    result, _ = asked(before, case, level)
+                    after = result.metadata if isinstance(result, Transition) else None
+                    if before is None or after is None or after.producer_id == before.producer_id:
+                        continue
+                    assert after.state in idle
+                    assert before.state in idle or before.next_producer_id == after.producer_id
+                    changed.add((before.state, after.state))
+    assert {after for _, after in changed} == idle

@@ -21,7 +21,12 @@ from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_req
 from txnkafka.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from txnkafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from txnkafka.wire.messages.fetch import FetchRequest, FetchResponse
-from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from txnkafka.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 
 END_TXN, FETCH, PRODUCE, API_VERSIONS = APIS[26], APIS[1], APIS[0], APIS[18]
 VERSIONS = {END_TXN: 5, FETCH: 12, PRODUCE: 9}
@@ -36,8 +41,8 @@ def end_txn(correlation_id: int) -> bytes:
     return request(END_TXN, correlation_id, EndTxnRequest(transactional_id=f"id-{correlation_id}"))
 
 
-def produce(correlation_id: int, size: int) -> bytes:
-    data = PartitionProduceData(records=bytes(size))
+def produce(correlation_id: int, size: int, byte: bytes = b"\0") -> bytes:
+    data = PartitionProduceData(records=byte * size)
     return request(
         PRODUCE, correlation_id, ProduceRequest(topic_data=(TopicProduceData(partition_data=(data,)),))
     )
@@ -128,8 +133,8 @@ def test_records_do_not_change_before_the_answer() -> None:
     peer = Peer()
     (one,) = peer.send(produce(1, 1000))
     for number in range(40):
-        for other in peer.send(end_txn(number)):
-            peer.session.respond(other, EndTxnResponse())
+        for other in peer.send(produce(number, 2_000, b"x")):
+            peer.session.respond(other, ProduceResponse())
     (topic,) = one.message.topic_data
     assert bytes(topic.partition_data[0].records) == bytes(1000)
 

@@ -130,6 +130,24 @@ def test_verify_partitions(version: int) -> None:
     assert of.ask("AddPartitionsToTxn", version).results_by_transaction == ()
 
 
+@pytest.mark.parametrize("version", [4, 5])
+def test_each_transaction_of_a_batch_is_answered_for_itself(version: int) -> None:
+    of, client = transactional(partitions=2)
+    client.send(b"a", 0)
+    topics = (add_partitions.AddPartitionsToTxnTopic(name="t", partitions=(1,)),)
+    known = of_producer(client)
+    fields = [known, {**known, "transactional_id": "nobody"}, of_producer(client, 1)]
+    transactions = tuple(
+        add_partitions.AddPartitionsToTxnTransaction(**each, topics=topics) for each in fields
+    )
+    results = of.ask("AddPartitionsToTxn", version, transactions=transactions).results_by_transaction
+    assert [result.transactional_id for result in results] == ["x", "nobody", "x"]
+    codes = [result.topic_results[0].results_by_partition[0].partition_error_code for result in results]
+    assert codes == [
+        ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.PRODUCER_FENCED
+    ]  # fmt: skip
+
+
 @versions("AddOffsetsToTxn")
 def test_add_offsets_to_txn(version: int) -> None:
     of, client = transactional()
