@@ -1,0 +1,113 @@
+"""Both brokers, topics for many conversations at once, and conversations of steps."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from tests.side_by_side.messages import Request
+from tests.side_by_side.pair import Compared, Pair
+from tests.side_by_side.sides import Conversation, Side
+from tests.side_by_side.story import Step, Story
+
+__all__ = ["Brokers"]
+
+SECONDS: Final = 60
+PARTITIONS: Final = 2
+
+
+class Brokers:
+    """One connection to each broker. ``used`` counts the rules that explained a difference, ``asked`` the
+    requests by API and version, ``errors`` the answers by API and error code."""
+
+    def __init__(self, ours: Side, kafka: Side, name: str) -> None:
+        self._sides, self._name = (ours, kafka), name
+        self._number = 0
+        self.used: Counter[str] = Counter()
+        self.asked: Counter[tuple[str, int]] = Counter()
+        self.conversations = 0
+
+    def warm_up(self) -> None:
+        """Let both brokers have coordinators, and no producer with the id 0."""
+        find = Request("FindCoordinator", 1, {"key": "warm up", "key_type": 1})
+        init = Request("InitProducerId", 1, {"transactional_id": "warm up", "transaction_timeout_ms": 1000})
+        group = Request("FindCoordinator", 1, {"key": "warm up", "key_type": 0})
+        for side in self._sides:
+            for request in (find, init, group):
+                _until_answered(Conversation(side, ""), request)
+
+    def pairs(self, count: int) -> list[Pair]:
+        """As many conversations, each with a new topic of two partitions on both brokers."""
+        self._number += 1
+        prefixes = [f"{self._name}{self._number}-{i}-" for i in range(count)]
+        pairs = [Pair.of(*self._sides, prefix) for prefix in prefixes]
+        names = [f"{prefix}t" for prefix in prefixes]
+        for i, side in enumerate(self._sides):
+            for pair, topic_id in zip(pairs, create_topics(side, names), strict=True):
+                (pair.ours, pair.kafka)[i].naming.topic(topic_id)
+        return pairs
+
+    def forget(self, pairs: Iterable[Pair]) -> None:
+        """Delete their topics."""
+        names = [f"{pair.ours.naming.prefix}t" for pair in pairs]
+        for side in self._sides:
+            Conversation(side, "").ask(
+                Request("DeleteTopics", 5, {"topic_names": names, "timeout_ms": 60_000})
+            )
+
+    def run(self, pair: Pair, steps: Sequence[Step]) -> list[Compared]:
+        """Ask step by step, up to the first difference."""
+        story, compared = Story(), []
+        self.conversations += 1
+        for step in steps:
+            request = story.request(step)
+            compared.append(pair.ask(request))
+            self.asked[request.api, request.version] += 1
+            if compared[-1].differences:
+                break
+            story.answered(step, request, compared[-1].ours)
+        self.used += pair.used
+        return compared
+
+    def shortened(self, steps: Sequence[Step]) -> tuple[list[Step], list[Compared]]:
+        """The fewest of the steps that still make a difference, found by leaving out one after the other."""
+        left = list(steps)
+        compared = self._alone(left)
+        left = left[: len(compared)]
+        for i in range(len(left) - 2, -1, -1):
+            fewer = left[:i] + left[i + 1 :]
+            found = self._alone(fewer)
+            if found[-1].differences:
+                left, compared = fewer[: len(found)], found
+        return left, compared
+
+    def _alone(self, steps: Sequence[Step]) -> list[Compared]:
+        (pair,) = self.pairs(1)
+        found = self.run(pair, steps)
+        self.forget([pair])
+        return found
+
+
+def create_topics(side: Side, names: Sequence[str]) -> list[str]:
+    """Create topics and wait until they can be written to; their ids."""
+    conversation = Conversation(side, "")
+    topics = [{"name": name, "num_partitions": PARTITIONS, "replication_factor": 1} for name in names]
+    answer = conversation.ask(Request("CreateTopics", 7, {"topics": topics, "timeout_ms": 60_000}))
+    ids = {each["name"]: each["topic_id"] for each in answer["topics"]}
+    asked = Request("Metadata", 12, {"topics": [{"name": name} for name in names]})
+    _until(lambda: "error_code" not in str(conversation.ask(asked)))
+    return [conversation.naming.actual_topic(ids[name]) for name in names]
+
+
+def _until_answered(conversation: Conversation, request: Request) -> None:
+    _until(lambda: not conversation.ask(request).get("error_code"))
+
+
+def _until(is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not is_done():
+        if time.monotonic() > deadline:
+            raise TimeoutError("a broker does not get ready")
+        time.sleep(0.01)

@@ -1,0 +1,94 @@
+"""What two answers differ in, and which differences are meant (``ALLOWED``, each with its reason).
+
+A rule that explains nothing in a whole run is itself a failure: what it says is not true any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from tests.side_by_side.messages import Request
+
+__all__ = ["ALLOWED", "MISSING", "Difference", "Rule", "differences", "unexplained"]
+
+MISSING: Final = "<missing>"
+# Lists that are compared by what their elements are called, because their order means nothing.
+_KEYS: Final = {
+    "api_keys": "api_key",
+    "configs": "name",
+    "active_producers": "producer_id",
+    "transaction_states": "transactional_id",
+    "supported_features": "name",
+    "finalized_features": "name",
+}
+_SETS: Final = {"unknown_state_filters"}
+
+
+class Difference(NamedTuple):
+    """One field; ``path`` as ``responses.0.partitions.1.error_code``."""
+
+    path: str
+    ours: Any
+    kafka: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: ours {self.ours!r}, Kafka {self.kafka!r}"
+
+
+class Rule(NamedTuple):
+    """A difference that is meant: in the answers of ``api``, at paths that match ``path`` as a whole."""
+
+    name: str
+    reason: str
+    api: str
+    path: str
+    when: Callable[[Request, Any, Any], bool] = lambda request, ours, kafka: True
+
+    def explains(self, request: Request, found: Difference) -> bool:
+        return bool(
+            re.fullmatch(self.api, request.api)
+            and re.fullmatch(self.path, found.path)
+            and self.when(request, found.ours, found.kafka)
+        )
+
+
+ALLOWED: Final[tuple[Rule, ...]] = ()
+
+
+def differences(ours: Any, kafka: Any, path: str = "", name: str = "") -> Iterator[Difference]:
+    """All fields that differ."""
+    if isinstance(ours, list) and isinstance(kafka, list):
+        ours, kafka = _by_key(name, ours), _by_key(name, kafka)
+    if isinstance(ours, dict) and isinstance(kafka, dict):
+        for key in [*ours, *(key for key in kafka if key not in ours)]:
+            below = f"{path}.{key}" if path else str(key)
+            pair = ours.get(key, MISSING), kafka.get(key, MISSING)
+            yield from differences(*pair, below, str(key) if isinstance(key, str) else name)
+    elif ours != kafka:
+        yield Difference(path, ours, kafka)
+
+
+def _by_key(name: str, elements: list[Any]) -> dict[Any, Any]:
+    key = _KEYS.get(name)
+    if name in _SETS:
+        elements = sorted(elements)
+    elif key is not None and all(isinstance(each, dict) for each in elements):
+        keyed = {each.get(key): each for each in elements}
+        if len(keyed) == len(elements):
+            return keyed
+    return dict(enumerate(elements))
+
+
+def unexplained(request: Request, ours: Any, kafka: Any, used: Counter[str]) -> list[Difference]:
+    """The differences that no rule explains; ``used`` counts the rules."""
+    left = []
+    for found in differences(ours, kafka):
+        rule = next((rule for rule in ALLOWED if rule.explains(request, found)), None)
+        if rule is None:
+            left.append(found)
+        else:
+            used[rule.name] += 1
+    return left
