@@ -7,14 +7,12 @@ from typing import Any, Final
 
 from crc32c import crc32c
 
-from tests.side_by_side.naming import Naming
+from tests.side_by_side.naming import TIMESTAMP, Naming
 from txnkafka._core.encode import encode_batch, replace_payload
 from txnkafka.record.compression import CompressionType, Compressor
 
-__all__ = ["TIMESTAMP", "records_read", "records_written"]
+__all__ = ["records_read", "records_written"]
 
-TIMESTAMP: Final = 1_600_000_000_000
-"""Of records that say nothing else: long ago, so that it is not taken for the time of a broker."""
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PRODUCER: Final = struct.Struct(">qhi")
 _CRC: Final = struct.Struct(">I")
@@ -31,7 +29,7 @@ def _batch(given: dict[str, Any], naming: Naming) -> bytes:
     if "hex" in given:
         return bytes.fromhex(given["hex"])
     records = [
-        (given.get("key", "k").encode(), value.encode(), given.get("timestamp", TIMESTAMP))
+        (given.get("key", "k").encode(), value.encode(), naming.actual_time(given.get("timestamp", TIMESTAMP)))
         for value in given.get("values", ["v"])
     ]
     batch = encode_batch(records)

@@ -97,7 +97,12 @@ def create_topics(side: Side, names: Sequence[str]) -> list[str]:
     answer = conversation.ask(Request("CreateTopics", 7, {"topics": topics, "timeout_ms": 60_000}))
     ids = {each["name"]: each["topic_id"] for each in answer["topics"]}
     asked = Request("Metadata", 12, {"topics": [{"name": name} for name in names]})
-    _until(lambda: "error_code" not in str(conversation.ask(asked)))
+    numbers = [{"partition_index": number, "timestamp": -1} for number in range(PARTITIONS)]
+    led = Request(
+        "ListOffsets", 6, {"replica_id": -1, "topics": [{"name": name, "partitions": numbers} for name in names]}
+    )
+    for request in (asked, led):
+        _until(lambda request=request: "error_code" not in str(conversation.ask(request)))
     return [conversation.naming.actual_topic(ids[name]) for name in names]
 
 

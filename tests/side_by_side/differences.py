@@ -17,14 +17,23 @@ __all__ = ["ALLOWED", "MISSING", "Difference", "Rule", "differences", "unexplain
 MISSING: Final = "<missing>"
 # Lists that are compared by what their elements are called, because their order means nothing.
 _KEYS: Final = {
-    "api_keys": "api_key",
-    "configs": "name",
-    "active_producers": "producer_id",
-    "transaction_states": "transactional_id",
-    "supported_features": "name",
-    "finalized_features": "name",
+    "api_keys": ("api_key",),
+    "configs": ("name",),
+    "active_producers": ("producer_id",),
+    "transaction_states": ("transactional_id",),
+    "supported_features": ("name",),
+    "finalized_features": ("name",),
+    "responses": ("name", "topic", "topic_id"),
+    "topics": ("name", "topic", "topic_id"),
+    "topic_results": ("name",),
+    "results_by_topic_v3_and_below": ("name",),
+    "partitions": ("partition_index", "partition"),
+    "partition_responses": ("index",),
+    "results_by_partition": ("partition_index",),
+    "markers": ("producer_id",),
 }
-_SETS: Final = {"unknown_state_filters"}
+_WHOLE: Final = "aborted_transactions"
+_SETS: Final = {"unknown_state_filters", "partitions"}
 
 
 class Difference(NamedTuple):
@@ -55,12 +64,9 @@ class Rule(NamedTuple):
         )
 
 
-ALLOWED: Final[tuple[Rule, ...]] = ()
-
-
 def differences(ours: Any, kafka: Any, path: str = "", name: str = "") -> Iterator[Difference]:
     """All fields that differ."""
-    if isinstance(ours, list) and isinstance(kafka, list):
+    if isinstance(ours, list) and isinstance(kafka, list) and name != _WHOLE:
         ours, kafka = _by_key(name, ours), _by_key(name, kafka)
     if isinstance(ours, dict) and isinstance(kafka, dict):
         for key in [*ours, *(key for key in kafka if key not in ours)]:
@@ -71,15 +77,50 @@ def differences(ours: Any, kafka: Any, path: str = "", name: str = "") -> Iterat
         yield Difference(path, ours, kafka)
 
 
+def _is_superset(ours: Any, kafka: Any) -> bool:
+    ours = [] if ours == MISSING else ours
+    return ours is not None and isinstance(kafka, list) and all(each in kafka for each in ours)
+
+
 def _by_key(name: str, elements: list[Any]) -> dict[Any, Any]:
-    key = _KEYS.get(name)
-    if name in _SETS:
-        elements = sorted(elements)
-    elif key is not None and all(isinstance(each, dict) for each in elements):
-        keyed = {each.get(key): each for each in elements}
+    """The elements by their keys, or by their numbers where two have the same."""
+    if all(isinstance(each, dict) for each in elements):
+        keyed = {_key(each, _KEYS.get(name, ())): each for each in elements}
         if len(keyed) == len(elements):
             return keyed
+    elif name in _SETS:
+        elements = sorted(elements)
     return dict(enumerate(elements))
+
+
+def _key(element: dict[str, Any], names: tuple[str, ...]) -> Any:
+    """What an element is called; a number that is 0 is not in it."""
+    return next((element[name] for name in names if name in element), 0)
+
+
+ALLOWED: Final = (
+    Rule(
+        "words",
+        "an error is explained where Kafka has a code only",
+        ".*",
+        r"(.*\.)?error_message",
+        lambda request, ours, kafka: ours == "words" and kafka == MISSING,
+    ),
+    Rule(
+        "acks",
+        "acks other than -1, 0 and 1 are refused before the transaction is looked at",
+        "Produce",
+        r".*\.error_code",
+        lambda request, ours, kafka: ours == 21 and request.fields["acks"] not in (-1, 0, 1),
+    ),
+    Rule(
+        "aborted",
+        "the list of aborted transactions has those with data in the answer, Kafka's may have later ones",
+        "Fetch",
+        r".*\.aborted_transactions",
+        lambda request, ours, kafka: _is_superset(ours, kafka),
+    ),
+)
 
 
 def unexplained(request: Request, ours: Any, kafka: Any, used: Counter[str]) -> list[Difference]:

@@ -70,6 +70,8 @@ def _to_value(name: str, kind: Any, value: Any, naming: Naming) -> Any:
         return naming.actual_text(value)
     if name in _PRODUCER_IDS:
         return naming.actual_producer(value)
+    if name == "timestamp":
+        return naming.actual_time(value)
     return naming.actual_session(value) if name == "session_id" else value
 
 

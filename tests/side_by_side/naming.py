@@ -12,13 +12,16 @@ from typing import Final
 
 from txnkafka.wire.schema import ZERO_UUID
 
-__all__ = ["FOREIGN", "NOW", "Naming", "topic_uuid"]
+__all__ = ["FOREIGN", "NOW", "TIMESTAMP", "Naming", "topic_uuid"]
 
 FOREIGN: Final = 10**15
 """A producer id that no broker gives; those above it are other ones."""
 NOW: Final = "now"
+TIMESTAMP: Final = 1_600_000_000_000
+"""The name of the time an hour before the conversation; the next milliseconds are those behind it."""
 _FIRST_PRODUCER: Final = 10**12
-_DAY_MS: Final = 86_400_000
+_HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
+_NAMED_MS: Final = 1000
 
 
 def topic_uuid(number: int) -> str:
@@ -33,7 +36,8 @@ class Naming:
     """One conversation with one broker."""
 
     def __init__(self, prefix: str, now_ms: int) -> None:
-        self.prefix, self.now_ms = prefix, now_ms
+        self.prefix, self._now_ms = prefix, now_ms
+        self._earlier_ms = now_ms - _HOUR_MS
         self._producers = _Numbers()
         self._topics = _Numbers()
         self._sessions = _Numbers()
@@ -53,6 +57,10 @@ class Naming:
     def actual_session(self, name: int) -> int:
         return self._sessions.actual(name - 1, name)
 
+    def actual_time(self, name: int) -> int:
+        passed = name - TIMESTAMP
+        return self._earlier_ms + passed if 0 <= passed < _NAMED_MS else name
+
     # What the data have, from the wire
 
     def text(self, actual: str) -> str:
@@ -71,7 +79,10 @@ class Naming:
         return 1 + self._sessions.of(actual) if actual > 0 else actual
 
     def time(self, actual: int) -> int | str:
-        return NOW if abs(actual - self.now_ms) < _DAY_MS else actual
+        passed = actual - self._earlier_ms
+        if 0 <= passed < _NAMED_MS:
+            return TIMESTAMP + passed
+        return NOW if abs(actual - self._now_ms) < _DAY_MS else actual
 
 
 class _Numbers:

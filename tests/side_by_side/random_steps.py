@@ -74,7 +74,7 @@ def _produce(chance: Random) -> dict[str, Any]:
     if chance.random() < 0.03:
         options["nameless"] = True
     if chance.random() < 0.06:
-        options["acks"] = chance.choice((0, 1, 2))
+        options["acks"] = chance.choice((0, 1))
     return options
 
 

@@ -18,6 +18,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.storage.log.log_read import read
+from txnkafka.storage.log.log_slice import LogSlice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Fetches"]
 
 _NEVER = (1 << 63) - 1
+_SIZE_AT = 8  # of a batch: how many bytes follow
 
 
 class Answer(NamedTuple):
@@ -139,21 +141,37 @@ class Fetches:
         self, wanted: FetchPartition, isolation_level: IsolationLevel, left: int, *, is_first: bool
     ) -> FetchedPartition:
         broker, partition = self._broker, wanted.topic_partition
+        max_bytes = max(0, min(wanted.max_bytes, left))
         error = leader_epoch_error(broker, partition, wanted.current_leader_epoch)
         if error != ErrorCode.NONE:
             return FetchedPartition(error)
         try:
             answer = read(
                 broker.logs[partition], wanted.offset,
-                max_bytes=max(0, min(wanted.max_bytes, left)), isolation_level=isolation_level,
-                at_least_one=is_first,
+                max_bytes=max_bytes, isolation_level=isolation_level, at_least_one=is_first,
             )  # fmt: skip
+            is_cut = not is_first and len(answer.records) == max_bytes
+            records = _beginning_with_a_batch(answer.records) if is_cut else answer.records
         except (KafkaError, OSError) as raised:
             return FetchedPartition(error_code(raised))
         return FetchedPartition(
             ErrorCode.NONE, answer.high_watermark, answer.last_stable_offset, answer.log_start_offset,
-            answer.aborted_transactions, answer.records,
+            answer.aborted_transactions, records,
         )  # fmt: skip
+
+
+def _beginning_with_a_batch(records: LogSlice) -> LogSlice:
+    """The slice, or an empty one when its first batch is not whole: that is of no use to a consumer."""
+    header = bytearray(_SIZE_AT + 4)
+    try:
+        count = records.read_into(memoryview(header))
+    except OSError:
+        records.release()
+        raise
+    if count == len(header) and count + int.from_bytes(header[_SIZE_AT:], "big") <= len(records):
+        return records
+    records.release()
+    return LogSlice(None, records.base_offset, records.position, 0)
 
 
 def _nothing() -> None:

@@ -320,11 +320,15 @@ class Transactions:
         if log is None:
             broker.durability.soon(lambda: call(ErrorCode.KAFKA_STORAGE_ERROR))
             return
-        batch = end_txn_marker(
-            base_offset=0, timestamp=self._broker.now_ms, producer_id=marker.producer_id,
-            producer_epoch=marker.producer_epoch, coordinator_epoch=marker.coordinator_epoch,
-            commit=marker.committed,
-        )  # fmt: skip
+        try:
+            batch = end_txn_marker(
+                base_offset=0, timestamp=self._broker.now_ms, producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch, coordinator_epoch=marker.coordinator_epoch,
+                commit=marker.committed,
+            )  # fmt: skip
+        except ValueError:  # a negative id or epoch, which no producer has
+            broker.durability.soon(lambda: call(ErrorCode.UNKNOWN_SERVER_ERROR))
+            return
         try:
             log.append(
                 batch, now_ms=self._broker.now_ms, leader_epoch=broker.leader_epoch(partition),

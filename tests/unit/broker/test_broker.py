@@ -313,6 +313,19 @@ def test_the_first_batch_is_whole_whatever_its_size() -> None:
     assert found == [[size, 0], [size + 1, 0], [2 * size, size], [2 * size, 2 * size]]
 
 
+def test_a_part_of_a_first_batch_is_not_answered() -> None:
+    node = Node()
+    node.create("t", 2)
+    for partition in (0, 1):
+        node.append(batch_of(b"v" * 100), partition)
+    size = len(batch_of(b"v" * 100))
+    answers: list[Any] = []
+    for max_bytes in (size + 5, 2 * size - 1, 2 * size):
+        wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
+        node.broker.fetch(FetchRequest(wanted, max_bytes=max_bytes), answers.append, now_ms=NOW)
+    assert [sizes(answer) for answer in answers] == [[size, 0], [size, 0], [size, size]]
+
+
 @pytest.mark.parametrize(
     ("partition", "offset", "epoch", "error"),
     [
@@ -356,6 +369,14 @@ def test_where_times_are_in_a_log() -> None:
     assert twice[T0].error == ErrorCode.INVALID_REQUEST
     assert node.broker.end_offset_for_epoch(T0, 0) == (NONE, 0, 3)
     assert node.broker.end_offset_for_epoch(T0, 7) == (NONE, -1, -1)
+
+
+def test_the_leader_epoch_of_an_empty_log_ends_at_its_beginning() -> None:
+    node = Node()
+    node.create()
+    assert node.broker.end_offset_for_epoch(T0, 0) == (NONE, 0, 0)
+    assert node.broker.list_offsets([OffsetQuery(T0, -2)], COMMITTED)[T0].leader_epoch == 0
+    assert node.broker.end_offset_for_epoch(T0, 1) == (NONE, -1, -1)
 
 
 def test_a_broker_with_work_under_way_does_not_close() -> None:
