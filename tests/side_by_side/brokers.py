@@ -57,7 +57,7 @@ class Brokers:
                 Request("DeleteTopics", 5, {"topic_names": names, "timeout_ms": 60_000})
             )
 
-    def run(self, pair: Pair, steps: Sequence[Step]) -> list[Compared]:
+    def run(self, pair: Pair, steps: Sequence[Step], *, to_the_end: bool = False) -> list[Compared]:
         """Ask step by step, up to the first difference."""
         story, compared = Story(), []
         self.conversations += 1
@@ -65,7 +65,7 @@ class Brokers:
             request = story.request(step)
             compared.append(pair.ask(request))
             self.asked[request.api, request.version] += 1
-            if compared[-1].differences:
+            if compared[-1].differences and not to_the_end:
                 break
             story.answered(step, request, compared[-1].ours)
         self.used += pair.used

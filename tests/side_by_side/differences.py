@@ -110,8 +110,15 @@ ALLOWED: Final = (
         "acks",
         "acks other than -1, 0 and 1 are refused before the transaction is looked at",
         "Produce",
+        r"responses\..*",
+        lambda request, ours, kafka: request.fields["acks"] not in (-1, 0, 1),
+    ),
+    Rule(
+        "coordinator epoch",
+        "a marker with a negative coordinator epoch, which no coordinator has, is refused",
+        "WriteTxnMarkers",
         r".*\.error_code",
-        lambda request, ours, kafka: ours == 21 and request.fields["acks"] not in (-1, 0, 1),
+        lambda request, ours, kafka: request.fields["markers"][0]["coordinator_epoch"] < 0 and ours == 87,
     ),
     Rule(
         "aborted",

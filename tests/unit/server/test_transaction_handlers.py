@@ -154,19 +154,15 @@ def test_end_txn(version: int, committed: bool) -> None:
     assert of.values() == ([b"a"] if committed else [])
 
 
-@versions("AddPartitionsToTxn")
-def test_a_topic_without_partitions_is_not_answered(version: int) -> None:
+@pytest.mark.parametrize(("verify_only", "answered"), [(False, ["t"]), (True, [])])
+def test_a_topic_without_partitions_is_not_verified(verify_only: bool, answered: list[str]) -> None:
     of, client = transactional()
-    topics = (add_partitions.AddPartitionsToTxnTopic(name="t"),)
-    fields = of_producer(client)
-    if version >= 4:
-        transaction = add_partitions.AddPartitionsToTxnTransaction(**fields, topics=topics)
-        (result,) = of.ask("AddPartitionsToTxn", version, transactions=(transaction,)).results_by_transaction
-        assert result.topic_results == ()
-    else:
-        old = {f"v3_and_below_{name}": value for name, value in fields.items()}
-        answer = of.ask("AddPartitionsToTxn", version, **old, v3_and_below_topics=topics)
-        assert answer.results_by_topic_v3_and_below == ()
+    transaction = add_partitions.AddPartitionsToTxnTransaction(
+        **of_producer(client), verify_only=verify_only,
+        topics=(add_partitions.AddPartitionsToTxnTopic(name="t"),),
+    )  # fmt: skip
+    (result,) = of.ask("AddPartitionsToTxn", 4, transactions=(transaction,)).results_by_transaction
+    assert [topic.name for topic in result.topic_results] == answered
 
 
 @versions("WriteTxnMarkers")
