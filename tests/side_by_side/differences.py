@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from tests.side_by_side.messages import Request
+from txnkafka.wire.schema import ZERO_UUID
 
 __all__ = ["ALLOWED", "MISSING", "Difference", "Rule", "differences", "unexplained"]
 
@@ -82,6 +83,16 @@ def _is_superset(ours: Any, kafka: Any) -> bool:
     return ours is not None and isinstance(kafka, list) and all(each in kafka for each in ours)
 
 
+def _has_nameless_topic(request: Request) -> bool:
+    return any(topic == {"topic_id": ZERO_UUID, "name": None} for topic in request.fields["topics"])
+
+
+def _configs(request: Request) -> dict[str, Any]:
+    """The configs of topics that are to be created."""
+    topics = request.fields["topics"]
+    return {config["name"]: config["value"] for topic in topics for config in topic.get("configs", ())}
+
+
 def _by_key(name: str, elements: list[Any]) -> dict[Any, Any]:
     """The elements by their keys, or by their numbers where two have the same."""
     if all(isinstance(each, dict) for each in elements):
@@ -95,7 +106,7 @@ def _by_key(name: str, elements: list[Any]) -> dict[Any, Any]:
 
 def _key(element: dict[str, Any], names: tuple[str, ...]) -> Any:
     """What an element is called; a number that is 0 is not in it."""
-    return next((element[name] for name in names if name in element), 0)
+    return next((element[name] for name in names if element.get(name) is not None), 0)
 
 
 ALLOWED: Final = (
@@ -105,6 +116,75 @@ ALLOWED: Final = (
         ".*",
         r"(.*\.)?error_message",
         lambda request, ours, kafka: ours == "words" and kafka == MISSING,
+    ),
+    Rule(
+        "not served",
+        "consumer groups, and what administers several brokers, are not served",
+        "ApiVersions",
+        r"api_keys\.\d+",
+        lambda request, ours, kafka: ours == MISSING,
+    ),
+    Rule(
+        "features epoch",
+        "it is an offset of the metadata log, which has fewer records here",
+        "ApiVersions",
+        "finalized_features_epoch",
+    ),
+    Rule(
+        "quorum",
+        "there is no quorum of voters, and so no level of kraft.version",
+        "ApiVersions",
+        r"finalized_features\.kraft\.version",
+        lambda request, ours, kafka: ours == MISSING,
+    ),
+    Rule(
+        "small segments",
+        "segments may be smaller than 1 MiB",
+        "CreateTopics",
+        ".*",
+        lambda request, ours, kafka: "segment.bytes" in _configs(request),
+    ),
+    Rule(
+        "retention",
+        "retention.bytes below -1 is refused",
+        "CreateTopics",
+        ".*",
+        lambda request, ours, kafka: _configs(request).get("retention.bytes") == "-2",
+    ),
+    Rule(
+        "removed settings",
+        "message.format.version and message.downconversion.enable are taken from older tools, and mean nothing",
+        "CreateTopics",
+        ".*",
+        lambda request, ours, kafka: any(name.startswith("message.") for name in _configs(request)),
+    ),
+    Rule(
+        "text of settings",
+        "the answer has the value that is meant, without spaces",
+        "CreateTopics",
+        r".*\.value",
+        lambda request, ours, kafka: ours == str(kafka).strip(),
+    ),
+    Rule(
+        "settings",
+        "settings that mean something on several brokers or to tiered storage only are taken and not shown",
+        "CreateTopics|DescribeConfigs",
+        r".*\.configs\.[a-z.]+",
+        lambda request, ours, kafka: ours == MISSING,
+    ),
+    Rule(
+        "settings of the broker",
+        "settings of the broker are those of its command line",
+        "DescribeConfigs",
+        r".*\.read_only",
+        lambda request, ours, kafka: ours is True and request.fields["resources"][0]["resource_type"] == 4,
+    ),
+    Rule(
+        "nameless topic",
+        "a topic without name and id is refused as such, Kafka fails with UNKNOWN_SERVER_ERROR",
+        "Metadata",
+        ".*",
+        lambda request, ours, kafka: _has_nameless_topic(request),
     ),
     Rule(
         "acks",

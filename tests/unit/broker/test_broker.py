@@ -111,7 +111,7 @@ def test_a_partition_of_another_topic_is_not_served_as_this_one() -> None:
         (NewTopic("a/b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (NewTopic("with_dash"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (NewTopic("u", 0), ErrorCode.INVALID_PARTITIONS),
-        (NewTopic("u", 10_001), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("u", 10_001), ErrorCode.POLICY_VIOLATION),
         (NewTopic("u", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
         (NewTopic("u", 1, 1, {"retention.ms": "x"}), ErrorCode.INVALID_CONFIG),
         (NewTopic("u", 1, 1, {"no.such": "1"}), ErrorCode.INVALID_CONFIG),

@@ -11,7 +11,7 @@ An error is answered at once; Kafka may wait for records of other partitions fir
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.requests import FetchedPartition, FetchPartition
 from txnkafka.broker.requests import FetchRequest as Fetch
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["handle"]
 
+_NOT_LOOKED_AT: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+)  # fmt: skip
 LOG = logging.getLogger("txnkafka.server")
 
 
@@ -127,6 +130,8 @@ def _data(index: int, fetched: FetchedPartition, version: int) -> PartitionData:
             AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
             for each in aborted
         )
+    elif error in _NOT_LOOKED_AT:
+        shown = ()  # as in Kafka
     return PartitionData(
         partition_index=index,
         error_code=error,
