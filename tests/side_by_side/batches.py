@@ -28,8 +28,9 @@ def records_written(batches: list[dict[str, Any]], naming: Naming) -> bytes:
 def _batch(given: dict[str, Any], naming: Naming) -> bytes:
     if "hex" in given:
         return bytes.fromhex(given["hex"])
+    key = given.get("key", "k")
     records = [
-        (given.get("key", "k").encode(), value.encode(), naming.actual_time(given.get("timestamp", TIMESTAMP)))
+        (key and key.encode(), value.encode(), naming.actual_time(given.get("timestamp", TIMESTAMP)))
         for value in given.get("values", ["v"])
     ]
     batch = encode_batch(records)

@@ -20,7 +20,7 @@ PARTITIONS: Final = 2
 
 class Brokers:
     """One connection to each broker. ``used`` counts the rules that explained a difference, ``asked`` the
-    requests by API and version, ``errors`` the answers by API and error code."""
+    requests by API and version, ``conversations`` those of steps."""
 
     def __init__(self, ours: Side, kafka: Side, name: str) -> None:
         self._sides, self._name = (ours, kafka), name
@@ -63,13 +63,17 @@ class Brokers:
         self.conversations += 1
         for step in steps:
             request = story.request(step)
-            compared.append(pair.ask(request))
-            self.asked[request.api, request.version] += 1
+            compared.append(self.ask(pair, request))
             if compared[-1].differences and not to_the_end:
                 break
             story.answered(step, request, compared[-1].ours)
         self.used += pair.used
         return compared
+
+    def ask(self, pair: Pair, request: Request) -> Compared:
+        """One request."""
+        self.asked[request.api, request.version] += 1
+        return pair.ask(request)
 
     def shortened(self, steps: Sequence[Step]) -> tuple[list[Step], list[Compared]]:
         """The fewest of the steps that still make a difference, found by leaving out one after the other."""
@@ -98,10 +102,9 @@ def create_topics(side: Side, names: Sequence[str]) -> list[str]:
     ids = {each["name"]: each["topic_id"] for each in answer["topics"]}
     asked = Request("Metadata", 12, {"topics": [{"name": name} for name in names]})
     numbers = [{"partition_index": number, "timestamp": -1} for number in range(PARTITIONS)]
-    led = Request(
-        "ListOffsets", 6, {"replica_id": -1, "topics": [{"name": name, "partitions": numbers} for name in names]}
-    )
-    for request in (asked, led):
+    led = [{"name": name, "partitions": numbers} for name in names]
+    ends = Request("ListOffsets", 6, {"replica_id": -1, "topics": led})
+    for request in (asked, ends):
         _until(lambda request=request: "error_code" not in str(conversation.ask(request)))
     return [conversation.naming.actual_topic(ids[name]) for name in names]
 

@@ -33,6 +33,7 @@ _KEYS: Final = {
     "results_by_partition": ("partition_index",),
     "markers": ("producer_id",),
 }
+_REMOVED: Final = {"message.format.version", "message.downconversion.enable"}  # by Kafka 4
 _WHOLE: Final = "aborted_transactions"
 _SETS: Final = {"unknown_state_filters", "partitions"}
 
@@ -153,10 +154,10 @@ ALLOWED: Final = (
     ),
     Rule(
         "removed settings",
-        "message.format.version and message.downconversion.enable are taken from older tools, and mean nothing",
+        "message.format.version and message.downconversion.enable are taken, for older tools, without effect",
         "CreateTopics",
         ".*",
-        lambda request, ours, kafka: any(name.startswith("message.") for name in _configs(request)),
+        lambda request, ours, kafka: bool(_REMOVED & _configs(request).keys()),
     ),
     Rule(
         "text of settings",
@@ -199,6 +200,13 @@ ALLOWED: Final = (
         "WriteTxnMarkers",
         r".*\.error_code",
         lambda request, ours, kafka: request.fields["markers"][0]["coordinator_epoch"] < 0 and ours == 87,
+    ),
+    Rule(
+        "zstd",
+        "a topic that compresses with zstd is refused to versions that do not know zstd, as before Kafka 4",
+        "Fetch",
+        ".*",
+        lambda request, ours, kafka: request.version < 10 and "~zstd" in str(request.fields),
     ),
     Rule(
         "aborted",

@@ -1,6 +1,7 @@
-"""Every request in every state of a transactional id: versions, epochs below and above, sequences, isolation.
+"""Every request in every state of a transactional id: versions, epochs, sequences, isolation.
 
-A case is a list of steps: those that lead to the state, the one that is looked at, and what shows the outcome.
+A case is a list of steps: those that lead to the state, those that are tried there, and those that show the
+outcome.
 """
 
 from __future__ import annotations

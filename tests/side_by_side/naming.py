@@ -1,8 +1,8 @@
 """Names for what two brokers choose differently: producer ids, topic ids, fetch sessions, prefixes of names.
 
 The names are numbers in the order of appearance, so that two brokers that behave alike give equal answers
-whatever ids they choose. A text that begins with ``~`` begins with the prefix of the conversation on the wire:
-every conversation has its own topics and transactional ids.
+whatever ids they choose. A text that begins with ``~`` begins with the prefix of the conversation on the
+wire: every conversation has its own topics and transactional ids.
 """
 
 from __future__ import annotations

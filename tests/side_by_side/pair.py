@@ -16,8 +16,8 @@ __all__ = ["COORDINATED", "READING", "Compared", "Pair"]
 PATIENCE_SECONDS: Final = 3.0
 PAUSE_SECONDS: Final = 0.002
 COORDINATED: Final = frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"})
-"""Kafka refuses these with CONCURRENT_TRANSACTIONS while a transaction is being completed: they are sent again,
-as clients do. Ours wait."""
+"""Kafka refuses these with CONCURRENT_TRANSACTIONS while a transaction is being completed: they are sent
+again, as clients do. Ours wait."""
 READING: Final = frozenset(
     {
         "Fetch",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
+from contextlib import suppress
 from typing import Any, Protocol
 
 from tests.side_by_side.messages import BY_NAME, Request, answer_of, frame_of
@@ -43,10 +45,8 @@ class TcpSide:
         return connection
 
     def send(self, frame: bytes) -> None:
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):  # receive() says so
             self._socket.sendall(frame)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # receive() says so
 
     def receive(self) -> bytes | None:
         size = self._read(4)
@@ -69,8 +69,6 @@ class TcpSide:
         return bytes(found)
 
     def now_ms(self) -> int:
-        import time
-
         return time.time_ns() // 1_000_000
 
     def close(self) -> None:

@@ -50,9 +50,7 @@ class Story:
 
     def answered(self, step: Step, request: Request, answer: dict[str, Any]) -> None:
         """Learn from an answer."""
-        if step.kind == "init" and not answer.get("error_code") and "producer_id" in answer:
-            self._identities[step.who] = answer["producer_id"], answer.get("producer_epoch", 0)
-        elif step.kind == "end" and answer.get("producer_id", -1) != -1:
+        if step.kind in ("init", "end") and answer.get("producer_id", -1) != -1:
             self._identities[step.who] = answer["producer_id"], answer.get("producer_epoch", 0)
         elif step.kind == "produce" and "responses" in answer:
             for topic in answer["responses"]:

@@ -101,8 +101,8 @@ def _are_replicas(text: str) -> bool:
     return bool(fullmatch(r"\*|(\d+:\d+(,\d+:\d+)*)?", text))
 
 
-# Topic configs that mean something on several brokers only, or to tiered storage, which there is not; and those
-# that Apache Kafka 4 has removed, which older tools set. With what they may be.
+# Topic configs that mean something on several brokers only, or to tiered storage, which there is not; and
+# those that Apache Kafka 4 has removed, which older tools set. With what they may be.
 _WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
     "follower.replication.throttled.replicas": _are_replicas,
     "leader.replication.throttled.replicas": _are_replicas,

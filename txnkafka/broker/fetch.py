@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.leader_epochs import leader_epoch_error
+from txnkafka.broker.listing import end_offset_for_epoch
 from txnkafka.broker.requests import FetchedPartition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
@@ -131,7 +132,7 @@ class Fetches:
         size = 0
         for partition in request.partitions:
             fetched = self._read_partition(partition, request.isolation_level, left - size, is_first=not size)
-            is_final |= fetched.error != ErrorCode.NONE
+            is_final |= fetched.error != ErrorCode.NONE or fetched.diverging is not None
             if fetched.records is not None:
                 size += len(fetched.records)
             found.append((partition.topic_partition, fetched))
@@ -145,6 +146,8 @@ class Fetches:
         error = leader_epoch_error(broker, partition, wanted.current_leader_epoch)
         if error != ErrorCode.NONE:
             return FetchedPartition(error)
+        if wanted.last_fetched_epoch >= 0 and (diverged := self._diverged(wanted)) is not None:
+            return diverged
         try:
             answer = read(
                 broker.logs[partition], wanted.offset,
@@ -158,6 +161,18 @@ class Fetches:
             ErrorCode.NONE, answer.high_watermark, answer.last_stable_offset, answer.log_start_offset,
             answer.aborted_transactions, records,
         )  # fmt: skip
+
+
+    def _diverged(self, wanted: FetchPartition) -> FetchedPartition | None:
+        """The answer to a client that has read something else below its offset; None when it has not."""
+        partition, log = wanted.topic_partition, self._broker.logs[wanted.topic_partition]
+        _, epoch, end_offset = end_offset_for_epoch(self._broker, partition, wanted.last_fetched_epoch, -1)
+        if end_offset < 0:
+            return FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch == wanted.last_fetched_epoch and end_offset >= wanted.offset:
+            return None
+        offsets = log.high_watermark, log.last_stable_offset, log.log_start_offset
+        return FetchedPartition(ErrorCode.NONE, *offsets, diverging=(epoch, end_offset))
 
 
 def _beginning_with_a_batch(records: LogSlice) -> LogSlice:

@@ -79,8 +79,8 @@ def _offset(
 
 
 def _epochs(broker: Broker, partition: TopicPartition, log: PartitionLog) -> LeaderEpochs:
-    """The leader epochs of a log, with that of its leader: Kafka's log knows it as soon as there is the leader,
-    this one with the first batch."""
+    """The leader epochs of a log, with that of its leader: Kafka's log knows it as soon as there is the
+    leader, this one with the first batch."""
     epochs = LeaderEpochs(log.epochs.entries)
     epochs.assign(broker.leader_epoch(partition), log.log_end_offset)
     return epochs

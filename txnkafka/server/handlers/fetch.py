@@ -20,6 +20,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.server.isolation_levels import isolation_level
 from txnkafka.wire.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -80,7 +81,7 @@ class _Answer:
                 partition = TopicPartition(name, each.partition)
                 asked = partition, each.fetch_offset, each.partition_max_bytes, each.current_leader_epoch
                 self._keys.append(key)
-                self.partitions.append(FetchPartition(*asked))
+                self.partitions.append(FetchPartition(*asked, each.last_fetched_epoch))
 
     def of(self, found: Sequence[tuple[TopicPartition, FetchedPartition]]) -> FetchResponse:
         """The answer; reads the records."""
@@ -140,4 +141,12 @@ def _data(index: int, fetched: FetchedPartition, version: int) -> PartitionData:
         log_start_offset=fetched.log_start_offset,
         aborted_transactions=shown,
         records=records,
+        diverging_epoch=_NOT_DIVERGING if fetched.diverging is None else _epoch(*fetched.diverging),
     )
+
+
+def _epoch(epoch: int, end_offset: int) -> EpochEndOffset:
+    return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+
+
+_NOT_DIVERGING: Final = EpochEndOffset()

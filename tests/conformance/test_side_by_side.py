@@ -1,0 +1,124 @@
+"""The same requests to Apache Kafka and to ``txnkafka serve``: the same answers, field by field.
+
+Ids, ports and times that two brokers choose differently have names (tests/side_by_side/naming.py). What
+differs on purpose is in tests/side_by_side/differences.py with its reason, and in DIVERGENCES.md; a rule
+there that explains nothing fails the run. A random sequence that fails is shortened and printed;
+``SIDE_BY_SIDE_SEED`` is the first seed, ``SIDE_BY_SIDE_SEQUENCES`` their number.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from tests.conformance.broker import KafkaBroker
+from tests.side_by_side import records, topics
+from tests.side_by_side.brokers import Brokers
+from tests.side_by_side.differences import ALLOWED
+from tests.side_by_side.matrix import STATES, cases
+from tests.side_by_side.messages import BY_NAME
+from tests.side_by_side.pair import Compared
+from tests.side_by_side.random_steps import random_steps
+from tests.side_by_side.sides import TcpSide
+from tests.side_by_side.story import Step
+from tests.unit.server.serving import Serving
+from txnkafka.server.handlers import SERVED
+
+FIRST_SEED = int(os.environ.get("SIDE_BY_SIDE_SEED", "0"))
+SEQUENCES = int(os.environ.get("SIDE_BY_SIDE_SEQUENCES", "5000"))
+SCRIPTS = {**topics.SCRIPTS, **records.SCRIPTS}
+AT_ONCE = 40  # conversations whose topics are created by one request
+MOST_SHOWN = 5  # failures; what is behind them is often the same
+CONFIG = {
+    "transaction.state.log.num.partitions": "2",
+    "offsets.topic.num.partitions": "4",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+}
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    """Both, on directories of their own."""
+    directory = tmp_path_factory.mktemp("side-by-side")
+    options = [word for item in CONFIG.items() for word in ("--config", "=".join(item))]
+    # quicker, and no answer depends on it
+    options += ["--durability", "page_cache"]
+    with KafkaBroker(directory / "kafka", CONFIG) as kafka, Serving(directory / "ours", *options) as ours:
+        sides = TcpSide(ours.address), TcpSide(kafka.bootstrap_servers)
+        found = Brokers(*sides, "s")
+        found.warm_up()
+        yield found
+        for side in sides:
+            side.close()
+
+
+def told(compared: Compared, steps: Sequence[object]) -> str:
+    """A failure, to be read by a person."""
+    lines = [f"  {step}" for step in steps]
+    lines += [f"{compared.request}", *(f"  {each}" for each in compared.differences)]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_tools(brokers: Brokers, name: str) -> None:
+    (pair,) = brokers.pairs(1)
+    compared = [brokers.ask(pair, request) for request in SCRIPTS[name]()]
+    brokers.used += pair.used
+    failures = [each for each in compared if each.differences]
+    assert not failures, "\n".join(told(each, ()) for each in failures[:MOST_SHOWN])
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_request_in_every_state(brokers: Brokers, state: str) -> None:
+    failures = []
+    for part in parts([case.steps for case in cases() if case.state == state]):
+        pairs = brokers.pairs(len(part))
+        for pair, steps in zip(pairs, part, strict=True):
+            compared = brokers.run(pair, steps, to_the_end=len(steps) > 50)
+            failures += [told(each, steps[-8:]) for each in compared if each.differences]
+        brokers.forget(pairs)
+    assert not failures, "\n".join(failures[:MOST_SHOWN])
+
+
+def test_random_sequences(brokers: Brokers) -> None:
+    failures, before = [], brokers.conversations
+    for seeds in parts(range(FIRST_SEED, FIRST_SEED + SEQUENCES)):
+        pairs = brokers.pairs(len(seeds))
+        for pair, seed in zip(pairs, seeds, strict=True):
+            steps = random_steps(seed)
+            if len(failures) < MOST_SHOWN and brokers.run(pair, steps)[-1].differences:
+                failures.append(shortened(brokers, seed, steps))
+        brokers.forget(pairs)
+    print(f"{brokers.conversations - before} random sequences, {sum(brokers.asked.values())} requests in all")
+    assert not failures, "\n".join(failures)
+    assert brokers.conversations - before >= 5000 or "SIDE_BY_SIDE_SEQUENCES" in os.environ
+
+
+def shortened(brokers: Brokers, seed: int, steps: Sequence[Step]) -> str:
+    """A failing sequence without the steps that it fails without."""
+    left, compared = brokers.shortened(steps)
+    return f"seed {seed}:\n{told(compared[-1], left)}"
+
+
+def parts(everything: Sequence[Any]) -> Iterator[list[Any]]:
+    """``AT_ONCE`` at a time."""
+    left = iter(everything)
+    while part := list(islice(left, AT_ONCE)):
+        yield part
+
+
+def test_everything_was_asked_and_every_rule_was_needed(brokers: Brokers) -> None:
+    """After the others: all APIs in all versions, and no difference is allowed that there is not."""
+    wanted = {
+        (api.name, version)
+        for api in BY_NAME.values()
+        if api.key in SERVED
+        for version in range(api.min_version, api.announced[1] + 1)
+    }
+    print(f"{sum(brokers.asked.values())} requests; rules: {dict(brokers.used)}")
+    assert wanted <= brokers.asked.keys()
+    assert {rule.name for rule in ALLOWED} == brokers.used.keys()
