@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.broker import KafkaBroker
+from tests.conformance.both import both
 from tests.side_by_side import records, topics
 from tests.side_by_side.brokers import Brokers
 from tests.side_by_side.differences import ALLOWED
@@ -23,9 +23,7 @@ from tests.side_by_side.matrix import STATES, cases
 from tests.side_by_side.messages import BY_NAME
 from tests.side_by_side.pair import Compared
 from tests.side_by_side.random_steps import random_steps
-from tests.side_by_side.sides import TcpSide
 from tests.side_by_side.story import Step
-from tests.unit.server.serving import Serving
 from txnkafka.server.handlers import SERVED
 
 FIRST_SEED = int(os.environ.get("SIDE_BY_SIDE_SEED", "0"))
@@ -33,27 +31,13 @@ SEQUENCES = int(os.environ.get("SIDE_BY_SIDE_SEQUENCES", "5000"))
 SCRIPTS = {**topics.SCRIPTS, **records.SCRIPTS}
 AT_ONCE = 40  # conversations whose topics are created by one request
 MOST_SHOWN = 5  # failures; what is behind them is often the same
-CONFIG = {
-    "transaction.state.log.num.partitions": "2",
-    "offsets.topic.num.partitions": "4",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-}
 
 
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
     """Both, on directories of their own."""
-    directory = tmp_path_factory.mktemp("side-by-side")
-    options = [word for item in CONFIG.items() for word in ("--config", "=".join(item))]
-    # quicker, and no answer depends on it
-    options += ["--durability", "page_cache"]
-    with KafkaBroker(directory / "kafka", CONFIG) as kafka, Serving(directory / "ours", *options) as ours:
-        sides = TcpSide(ours.address), TcpSide(kafka.bootstrap_servers)
-        found = Brokers(*sides, "s")
-        found.warm_up()
+    with both(tmp_path_factory.mktemp("side-by-side")) as found:
         yield found
-        for side in sides:
-            side.close()
 
 
 def told(compared: Compared, steps: Sequence[object]) -> str:

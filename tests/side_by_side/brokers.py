@@ -12,8 +12,14 @@ from tests.side_by_side.pair import Compared, Pair
 from tests.side_by_side.sides import Conversation, Side
 from tests.side_by_side.story import Step, Story
 
-__all__ = ["Brokers"]
+__all__ = ["CONFIG", "Brokers", "create_topics", "warm_up"]
 
+CONFIG: Final = {
+    "transaction.state.log.num.partitions": "2",
+    "offsets.topic.num.partitions": "4",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+}
+"""Settings of both brokers."""
 SECONDS: Final = 60
 PARTITIONS: Final = 2
 
@@ -30,13 +36,9 @@ class Brokers:
         self.conversations = 0
 
     def warm_up(self) -> None:
-        """Let both brokers have coordinators, and no producer with the id 0."""
-        find = Request("FindCoordinator", 1, {"key": "warm up", "key_type": 1})
-        init = Request("InitProducerId", 1, {"transactional_id": "warm up", "transaction_timeout_ms": 1000})
-        group = Request("FindCoordinator", 1, {"key": "warm up", "key_type": 0})
+        """Let both brokers have coordinators."""
         for side in self._sides:
-            for request in (find, init, group):
-                _until_answered(Conversation(side, ""), request)
+            warm_up(side)
 
     def pairs(self, count: int) -> list[Pair]:
         """As many conversations, each with a new topic of two partitions on both brokers."""
@@ -44,9 +46,9 @@ class Brokers:
         prefixes = [f"{self._name}{self._number}-{i}-" for i in range(count)]
         pairs = [Pair.of(*self._sides, prefix) for prefix in prefixes]
         names = [f"{prefix}t" for prefix in prefixes]
-        for i, side in enumerate(self._sides):
-            for pair, topic_id in zip(pairs, create_topics(side, names), strict=True):
-                (pair.ours, pair.kafka)[i].naming.topic(topic_id)
+        for pair, *topic_ids in zip(pairs, *create_topics(self._sides, names), strict=True):
+            for conversation, topic_id in zip((pair.ours, pair.kafka), topic_ids, strict=True):
+                conversation.naming.topic(topic_id)
         return pairs
 
     def forget(self, pairs: Iterable[Pair]) -> None:
@@ -94,19 +96,39 @@ class Brokers:
         return found
 
 
-def create_topics(side: Side, names: Sequence[str]) -> list[str]:
-    """Create topics and wait until they can be written to; their ids."""
-    conversation = Conversation(side, "")
+def warm_up(side: Side) -> None:
+    """Let a broker have coordinators, and no producer with the id 0."""
+    find = Request("FindCoordinator", 1, {"key": "warm up", "key_type": 1})
+    init = Request("InitProducerId", 1, {"transactional_id": "warm up", "transaction_timeout_ms": 1000})
+    group = Request("FindCoordinator", 1, {"key": "warm up", "key_type": 0})
+    for request in (find, init, group):
+        _until_answered(Conversation(side, ""), request)
+
+
+def create_topics(sides: Sequence[Side], names: Sequence[str]) -> list[list[str]]:
+    """Create topics on each side and wait until they can be written to; their ids."""
+    conversations = [Conversation(side, "") for side in sides]
     topics = [{"name": name, "num_partitions": PARTITIONS, "replication_factor": 1} for name in names]
-    answer = conversation.ask(Request("CreateTopics", 7, {"topics": topics, "timeout_ms": 60_000}))
-    ids = {each["name"]: each["topic_id"] for each in answer["topics"]}
-    asked = Request("Metadata", 12, {"topics": [{"name": name} for name in names]})
+    create = Request("CreateTopics", 7, {"topics": topics, "timeout_ms": 60_000})
+    for conversation in conversations:
+        conversation.send(create)
+    answers = [conversation.receive(create) for conversation in conversations]
     numbers = [{"partition_index": number, "timestamp": -1} for number in range(PARTITIONS)]
-    led = [{"name": name, "partitions": numbers} for name in names]
-    ends = Request("ListOffsets", 6, {"replica_id": -1, "topics": led})
-    for request in (asked, ends):
-        _until(lambda request=request: "error_code" not in str(conversation.ask(request)))
-    return [conversation.naming.actual_topic(ids[name]) for name in names]
+    rows = [{"name": name, "partitions": numbers} for name in names]
+    found = []
+    for conversation, answer in zip(conversations, answers, strict=True):
+        for request in (
+            Request("Metadata", 12, {"topics": [{"name": name} for name in names]}),
+            Request("ListOffsets", 6, {"replica_id": -1, "topics": rows}),
+        ):
+            _until_right(conversation, request)
+        ids = {each["name"]: each["topic_id"] for each in answer["topics"]}
+        found.append([conversation.naming.actual_topic(ids[name]) for name in names])
+    return found
+
+
+def _until_right(conversation: Conversation, request: Request) -> None:
+    _until(lambda: "error_code" not in str(conversation.ask(request)))
 
 
 def _until_answered(conversation: Conversation, request: Request) -> None:

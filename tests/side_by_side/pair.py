@@ -64,7 +64,7 @@ class Pair:
 
     def ask(self, request: Request) -> Compared:
         """Ask both. What may be asked again is, until the answers agree or patience is over."""
-        if request.api not in COORDINATED:
+        if request.api not in COORDINATED or _has_no_error(request):
             self.settle()
         self._note(request)
         self.ours.send(request)
@@ -101,6 +101,11 @@ class Pair:
         if request.api in ("EndTxn", "InitProducerId") and transactional_id:
             self.ids.add(transactional_id)
             self.is_settled = False
+
+
+def _has_no_error(request: Request) -> bool:
+    """Whether the answer has no place for CONCURRENT_TRANSACTIONS: no partitions are added."""
+    return request.api == "AddPartitionsToTxn" and "'partitions': []" in str(request.fields)
 
 
 def _codes(answer: Any) -> list[int]:
