@@ -19,11 +19,11 @@ from tests.conformance.both import both
 from tests.side_by_side import records, topics
 from tests.side_by_side.brokers import Brokers
 from tests.side_by_side.differences import ALLOWED
-from tests.side_by_side.matrix import STATES, cases
+from tests.side_by_side.matrix import EXHAUSTED, STATES, cases, slow_cases
 from tests.side_by_side.messages import BY_NAME
 from tests.side_by_side.pair import Compared
 from tests.side_by_side.random_steps import random_steps
-from tests.side_by_side.story import Step
+from tests.side_by_side.story import Step, Story
 from txnkafka.server.handlers import SERVED
 
 FIRST_SEED = int(os.environ.get("SIDE_BY_SIDE_SEED", "0"))
@@ -65,6 +65,30 @@ def test_every_request_in_every_state(brokers: Brokers, state: str) -> None:
             compared = brokers.run(pair, steps, to_the_end=len(steps) > 50)
             failures += [told(each, steps[-8:]) for each in compared if each.differences]
         brokers.forget(pairs)
+    assert not failures, "\n".join(failures[:MOST_SHOWN])
+
+
+def test_states_that_take_time(brokers: Brokers) -> None:
+    """All conversations get into their state at the same time."""
+    failures, found = [], list(slow_cases())
+    pairs, stories = brokers.pairs(len(found)), [Story() for _ in found]
+    for case, pair, story in zip(found, pairs, stories, strict=True):
+        brokers.run(pair, case.before, story=story)
+    for case, pair, story in zip(found, pairs, stories, strict=True):
+        compared = brokers.run(pair, case.steps[len(case.before) :], story=story)
+        failures += [f"{case.state}: {told(each, case.steps)}" for each in compared if each.differences]
+    brokers.forget(pairs)
+    assert not failures, "\n".join(failures[:MOST_SHOWN])
+
+
+@pytest.mark.parametrize("name", EXHAUSTED)
+def test_exhausted_epochs(brokers: Brokers, name: str) -> None:
+    (pair,) = brokers.pairs(1)
+    init = Step("init", 5, name)
+    pair.repeat(Story().request(init), 32764)
+    compared = brokers.run(pair, (init, *EXHAUSTED[name]), to_the_end=True)
+    assert compared[0].kafka["producer_epoch"] == 32764
+    failures = [told(each, ()) for each in compared if each.differences]
     assert not failures, "\n".join(failures[:MOST_SHOWN])
 
 

@@ -18,6 +18,8 @@ CONFIG: Final = {
     "transaction.state.log.num.partitions": "2",
     "offsets.topic.num.partitions": "4",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "transactional.id.expiration.ms": "20000",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
 }
 """Settings of both brokers."""
 SECONDS: Final = 60
@@ -59,17 +61,23 @@ class Brokers:
                 Request("DeleteTopics", 5, {"topic_names": names, "timeout_ms": 60_000})
             )
 
-    def run(self, pair: Pair, steps: Sequence[Step], *, to_the_end: bool = False) -> list[Compared]:
-        """Ask step by step, up to the first difference."""
-        story, compared = Story(), []
-        self.conversations += 1
+    def run(
+        self, pair: Pair, steps: Iterable[Step], *, story: Story | None = None, to_the_end: bool = False
+    ) -> list[Compared]:
+        """Ask step by step, up to the first difference. A ``story`` is continued."""
+        compared: list[Compared] = []
+        self.conversations += story is None
+        story = story or Story()
         for step in steps:
             request = story.request(step)
+            if "until" in step.options:
+                pair.wait_for(request, step.options["until"])
             compared.append(self.ask(pair, request))
             if compared[-1].differences and not to_the_end:
                 break
             story.answered(step, request, compared[-1].ours)
         self.used += pair.used
+        pair.used.clear()
         return compared
 
     def ask(self, pair: Pair, request: Request) -> Compared:

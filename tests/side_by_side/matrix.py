@@ -7,11 +7,12 @@ outcome.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from tests.side_by_side.story import Step
 
-__all__ = ["STATES", "Case", "cases"]
+__all__ = ["EXHAUSTED", "STATES", "Case", "cases", "slow_cases"]
 
 INIT: Final = Step("init", 5, "~a")
 SETTLED: Final = Step("describe", 0)  # both have completed what was ended
@@ -22,6 +23,11 @@ class Case(NamedTuple):
 
     state: str
     steps: tuple[Step, ...]
+
+    @property
+    def before(self) -> tuple[Step, ...]:
+        """The steps before the one that waits for the state."""
+        return tuple(takewhile(lambda step: "until" not in step.options, self.steps))
 
 
 def _produce(version: int, **options: object) -> Step:
@@ -56,14 +62,48 @@ _SEQUENCES: Final = ("next", "duplicate", "gap", "zero", "wrap")
 _TIMES: Final = (-1, -2, -3, -4, -5, -6, -7, 0, 1_600_000_000_000, 1_600_000_000_001)
 
 
+def slow_cases() -> Iterator[Case]:
+    """A part of the cases in states that brokers come to by themselves after some time."""
+    short = Step("init", 5, "~a", 0, {"timeout": 2000})
+    old = Step("add", 3, "~a", 0, {"partitions": [0]}), _produce(11)
+    for state, steps in (
+        ("timed out, version 1", (short, *old, _until("CompleteAbort"))),
+        ("timed out, version 2", (short, _produce(12), _until("CompleteAbort"))),
+        ("expired", (*_NEW, Step("end", 5, "~a"), _until("'error_code': 105, 'transactional_id': '~a'"))),
+    ):
+        for writing in islice(_writings(), 0, None, 7):
+            yield Case(state, (*steps, *writing, *OUTCOME))
+
+
+def _until(text: str) -> Step:
+    return Step("describe", 0, options={"until": text})
+
+
 def cases() -> Iterator[Case]:
-    """All of them."""
+    """All of them, but for the slow ones."""
     for state, steps in STATES.items():
         yield Case(state, (*steps, *_readings()))
         for writing in _writings():
             yield Case(state, (*steps, *writing, *OUTCOME))
         for one in _refused():  # by us, and the brokers go different ways from there
             yield Case(state, (*steps, one))
+
+
+def _exhausted(version: int, name: str) -> tuple[Step, ...]:
+    """From the epoch 32764 on: to the end, over it, and retries on both sides of it."""
+    end = Step("end", version, name)
+    turn = (
+        Step("produce", 12 if version == 5 else 11, name), end, SETTLED, end._replace(delta=-1),
+    )  # fmt: skip
+    add = () if version == 5 else (Step("add", 3, name),)
+    init = Step("init", 5, name)
+    again = Step("init", 5, name, 0, {"again": True})
+    turns = tuple(step for _ in range(4) for step in (*add, *turn, SETTLED, Step("producers", 0)))
+    return (SETTLED, *turns, again, again, *add, turn[0], init, SETTLED, init, *OUTCOME)
+
+
+EXHAUSTED: Final = {"~a": _exhausted(5, "~a"), "~b": _exhausted(4, "~b")}
+"""By transactional id, which has had the epoch 32764 before."""
 
 
 def _writings() -> Iterator[tuple[Step, ...]]:

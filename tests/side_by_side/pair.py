@@ -15,6 +15,8 @@ __all__ = ["COORDINATED", "READING", "Compared", "Pair"]
 
 PATIENCE_SECONDS: Final = 3.0
 PAUSE_SECONDS: Final = 0.002
+LONG_SECONDS: Final = 60.0
+AT_ONCE: Final = 50  # requests under way on one connection
 COORDINATED: Final = frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"})
 """Kafka refuses these with CONCURRENT_TRANSACTIONS while a transaction is being completed: they are sent
 again, as clients do. Ours wait."""
@@ -84,6 +86,26 @@ class Pair:
             return not is_session and bool(unexplained(request, ours, kafka, Counter()))
         busy = _BUSY | {_NOT_ENOUGH_REPLICAS} if request.api == "Produce" else _BUSY
         return bool(busy & set(_codes(kafka))) and set(_codes(kafka)) != set(_codes(ours))
+
+    def wait_for(self, request: Request, text: str) -> None:
+        """Ask both until their answers have a text."""
+        deadline = time.monotonic() + LONG_SECONDS
+        for conversation in (self.ours, self.kafka):
+            while text not in str(conversation.ask(request)) and time.monotonic() < deadline:
+                time.sleep(10 * PAUSE_SECONDS)
+
+    def repeat(self, request: Request, times: int) -> None:
+        """Send a request many times, some at once, without a look at the answers."""
+        both = self.ours, self.kafka
+        while times:
+            count = min(times, AT_ONCE)
+            for conversation in both:
+                for _ in range(count):
+                    conversation.send(request)
+            for conversation in both:
+                for _ in range(count):
+                    conversation.receive(request)
+            times -= count
 
     def settle(self) -> None:
         """Wait until both have completed the transactions that were ended."""

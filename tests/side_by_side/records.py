@@ -160,6 +160,20 @@ def _leader_epochs() -> Iterator[Request]:
                 yield Request("OffsetForLeaderEpoch", version, {"topics": topics})
 
 
+def _waiting() -> Iterator[Request]:
+    """Fetches that wait until their time is over."""
+    for version in (4, 11, 12, 18):
+        yield fetch(version, [{"partition": 0, "fetch_offset": 0}], max_wait_ms=30, min_bytes=1)
+    yield produce(9, {0: [BATCH]})
+    for version in (4, 11, 12, 18):
+        for offset in (0, 1):
+            for min_bytes in (0, 1, 1_000_000):
+                row = {"partition": 0, "fetch_offset": offset}
+                yield fetch(version, [row], max_wait_ms=30, min_bytes=min_bytes)
+        both = [{"partition": 0, "fetch_offset": 1}, {"partition": 7, "fetch_offset": 0}]
+        yield fetch(version, both, max_wait_ms=30, min_bytes=1)
+
+
 def _sessions() -> Iterator[Request]:
     both = [{"partition": 0, "fetch_offset": 0}, {"partition": 1, "fetch_offset": 0}]
     for number, version in enumerate((7, 11, 12, 13, 15, 18), start=1):
@@ -265,6 +279,7 @@ SCRIPTS: Final = {
     "records that are refused": _bad_records,
     "records of all codecs": _codecs,
     "leader epochs": _leader_epochs,
+    "fetches that wait": _waiting,
     "fetch sessions": _sessions,
     "transactional ids that are none": _bad_ids,
     "several in one request": _several,

@@ -65,6 +65,9 @@ def _metadata() -> Iterator[Request]:
             yield Request("Metadata", version, {"topics": [{"name": "~t"}], **quiet, **operations})
         for topic in _topics_by_id() if version >= 10 else ():
             yield Request("Metadata", version, {"topics": [topic], **quiet})
+    for version in (0, 1, 4, 9, 13):
+        yield Request("Metadata", version, {"topics": [{"name": f"~auto{version}"}]})
+        yield Request("Metadata", version, {"topics": [{"name": "a b"}, {"name": f"~auto{version}"}]})
     mixed = [{"topic_id": TOPIC_ID, "name": None}, {"name": "~t"}]
     yield Request("Metadata", 12, {"topics": mixed, "allow_auto_topic_creation": False})
     yield Request("Metadata", 13, {"topics": mixed, "allow_auto_topic_creation": False})
