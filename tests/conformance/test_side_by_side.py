@@ -19,6 +19,7 @@ from tests.conformance.both import both
 from tests.side_by_side import records, topics
 from tests.side_by_side.brokers import Brokers
 from tests.side_by_side.differences import ALLOWED
+from tests.side_by_side.frames import FRAMES
 from tests.side_by_side.matrix import EXHAUSTED, STATES, cases, slow_cases
 from tests.side_by_side.messages import BY_NAME
 from tests.side_by_side.pair import Compared
@@ -29,7 +30,7 @@ from txnkafka.server.handlers import SERVED
 FIRST_SEED = int(os.environ.get("SIDE_BY_SIDE_SEED", "0"))
 SEQUENCES = int(os.environ.get("SIDE_BY_SIDE_SEQUENCES", "5000"))
 SCRIPTS = {**topics.SCRIPTS, **records.SCRIPTS}
-AT_ONCE = 40  # conversations whose topics are created by one request
+AT_ONCE = 60  # conversations whose topics are created by one request
 MOST_SHOWN = 5  # failures; what is behind them is often the same
 
 
@@ -54,6 +55,15 @@ def test_tools(brokers: Brokers, name: str) -> None:
     brokers.used += pair.used
     failures = [each for each in compared if each.differences]
     assert not failures, "\n".join(told(each, ()) for each in failures[:MOST_SHOWN])
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames(brokers: Brokers, name: str) -> None:
+    """The connection is closed by both, or answered by both; ApiVersions has other APIs."""
+    ours, kafka = brokers.exchanged(FRAMES[name])
+    assert (ours is None) == (kafka is None)
+    if ours is not None and kafka is not None:
+        assert ours[:6] == kafka[:6]  # the correlation id and the error, or the tags of the header and more
 
 
 @pytest.mark.parametrize("state", STATES)

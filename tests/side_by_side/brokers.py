@@ -80,6 +80,12 @@ class Brokers:
         pair.used.clear()
         return compared
 
+    def exchanged(self, frame: bytes) -> list[bytes | None]:
+        """What ours and Kafka answer to bytes; None where the connection is closed."""
+        for side in self._sides:
+            side.send(frame)
+        return [side.receive() for side in self._sides]
+
     def ask(self, pair: Pair, request: Request) -> Compared:
         """One request."""
         self.asked[request.api, request.version] += 1

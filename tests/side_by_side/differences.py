@@ -85,7 +85,23 @@ def _is_superset(ours: Any, kafka: Any) -> bool:
 
 
 def _has_nameless_topic(request: Request) -> bool:
-    return any(topic == {"topic_id": ZERO_UUID, "name": None} for topic in request.fields["topics"])
+    return any(topic == {"topic_id": ZERO_UUID, "name": None} for topic in request.fields["topics"] or ())
+
+
+def _has_twice(request: Request) -> bool:
+    """Whether a topic, a partition or a transactional id is in the request more than once."""
+    holders = request.fields.get("transactions", [request.fields])
+    ids = [holder.get("transactional_id") for holder in holders]
+    return len(ids) > len(set(ids)) or any(_has_topic_twice(holder) for holder in holders)
+
+
+def _has_topic_twice(holder: dict[str, Any]) -> bool:
+    found: list[str] = []
+    for topic in holder.get("topic_data", ()):
+        found += [topic.get("name", ""), *(str(data["index"]) for data in topic["partition_data"])]
+    for topic in holder.get("topics", ()):
+        found += [topic["name"], *map(str, topic["partitions"])]
+    return len(found) > len(set(found))
 
 
 def _configs(request: Request) -> dict[str, Any]:
@@ -123,6 +139,13 @@ ALLOWED: Final = (
         "consumer groups, and what administers several brokers, are not served",
         "ApiVersions",
         r"api_keys\.\d+",
+        lambda request, ours, kafka: ours == MISSING,
+    ),
+    Rule(
+        "offsets",
+        "__consumer_offsets is not created, because groups are not served",
+        "Metadata",
+        r"topics\.__consumer_offsets",
         lambda request, ours, kafka: ours == MISSING,
     ),
     Rule(
@@ -207,6 +230,13 @@ ALLOWED: Final = (
         "Fetch",
         ".*",
         lambda request, ours, kafka: request.version < 10 and "~zstd" in str(request.fields),
+    ),
+    Rule(
+        "twice",
+        "what a request has twice is answered twice",
+        "Produce|AddPartitionsToTxn",
+        r"(responses|results_by_transaction)\..*",
+        lambda request, ours, kafka: _has_twice(request),
     ),
     Rule(
         "aborted",

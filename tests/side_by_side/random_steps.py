@@ -34,12 +34,12 @@ _LEVELS: Final = (1, 2, 2, 0)  # of a client
 
 
 def random_steps(seed: int) -> list[Step]:
-    """8 to 20 steps on two partitions: two transactional producers and an idempotent one."""
+    """8 to 18 steps on two partitions: two transactional producers and an idempotent one."""
     chance = Random(seed)
     levels = {who: chance.choice(_LEVELS) for who in ("~a", "~b", "p")}
     first = [Step("init", 5, who) for who in ("~a", *chance.sample(("~b", "p"), chance.randrange(3)))]
     weights = dict((*_WRITING, *_LOOKING))
-    kinds = chance.choices(list(weights), list(weights.values()), k=chance.randrange(6, 17))
+    kinds = chance.choices(list(weights), list(weights.values()), k=chance.randrange(5, 14))
     steps = [_step(kind, levels, chance) for kind in kinds]
     return [*first, *steps, Step("fetch", 12, options={"partitions": [0, 1]}), Step("producers", 0)]
 

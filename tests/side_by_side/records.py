@@ -274,6 +274,51 @@ def _several() -> Iterator[Request]:
     yield Request("DescribeProducers", 0, {"topics": [{"name": "~t", "partition_indexes": [0, 1]}]})
 
 
+def _twice() -> Iterator[Request]:
+    """The same partition or topic twice in one request."""
+    yield _init(5, "~a", 60_000)
+    a = {"producer_id": 10**12, "producer_epoch": 0}
+    for version in (3, 9, 12):
+        topic = {"name": "~t", "partition_data": [{"index": 0, "records": [BATCH]}]}
+        rows = {"acks": -1, "timeout_ms": 30_000, "transactional_id": None}
+        yield Request("Produce", version, {**rows, "topic_data": [topic, topic]})
+        twice = {"name": "~t", "partition_data": [topic["partition_data"][0]] * 2}
+        yield Request("Produce", version, {**rows, "topic_data": [twice]})
+    for version in (4, 12, 13):
+        row = {"partition": 0, "fetch_offset": 0}
+        yield fetch(version, [row, row])
+        yield fetch(version, [row, {**row, "fetch_offset": 2}])
+    for version in (0, 3, 4, 5):
+        for topics in (
+            [{"name": "~t", "partitions": [0, 0]}],
+            [{"name": "~t", "partitions": [0]}, {"name": "~t", "partitions": [0]}],
+            [{"name": "~t", "partitions": [0]}, {"name": "~t", "partitions": [1]}],
+        ):
+            fields = {"transactional_id": "~a", **a, "topics": topics}
+            if version >= 4:
+                yield Request("AddPartitionsToTxn", version, {"transactions": [fields]})
+                for rows in ([{**fields, "verify_only": True}], [fields, fields]):
+                    yield Request("AddPartitionsToTxn", version, {"transactions": rows})
+            else:
+                old = {f"v3_and_below_{key}": value for key, value in fields.items()}
+                yield Request("AddPartitionsToTxn", version, old)
+    both = [{"name": "~t", "partition_indexes": [0, 0]}, {"name": "~t", "partition_indexes": [0, 1]}]
+    yield Request("DescribeProducers", 0, {"topics": both})
+    # the same partition twice is never answered by Kafka
+    marker = {**a, "transaction_result": False, "coordinator_epoch": 0, "topics": both[1:]}
+    yield Request("WriteTxnMarkers", 1, {"markers": [marker]})
+    rows = [{"partition": 0, "leader_epoch": 0}] * 2
+    yield Request("OffsetForLeaderEpoch", 3, {"topics": [{"topic": "~t", "partitions": rows}] * 2})
+    filters = {"state_filters": ["Ongoing"] * 2, "producer_id_filters": [10**12] * 2}
+    yield Request("ListTransactions", 0, filters)
+    yield Request("DescribeConfigs", 1, {"resources": [_topic_resource("~t", ["retention.ms"])] * 2})
+    yield Request("DescribeConfigs", 1, {"resources": [_topic_resource("~t", ["retention.ms"] * 2)]})
+
+
+def _topic_resource(name: str, keys: list[str]) -> dict[str, Any]:
+    return {"resource_type": 2, "resource_name": name, "configuration_keys": keys}
+
+
 SCRIPTS: Final = {
     "topics that are not there": _missing,
     "records that are refused": _bad_records,
@@ -283,5 +328,6 @@ SCRIPTS: Final = {
     "fetch sessions": _sessions,
     "transactional ids that are none": _bad_ids,
     "several in one request": _several,
+    "twice in one request": _twice,
 }
 """Requests of one conversation each; names that begin with ``~`` are its own."""

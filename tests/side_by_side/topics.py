@@ -65,6 +65,10 @@ def _metadata() -> Iterator[Request]:
             yield Request("Metadata", version, {"topics": [{"name": "~t"}], **quiet, **operations})
         for topic in _topics_by_id() if version >= 10 else ():
             yield Request("Metadata", version, {"topics": [topic], **quiet})
+    for version in range(10):
+        yield Request("Metadata", version, {"topics": None if version else []})
+    for version in (1, 9, 12):
+        yield Request("Metadata", version, {"topics": [{"name": "__transaction_state"}]})
     for version in (0, 1, 4, 9, 13):
         yield Request("Metadata", version, {"topics": [{"name": f"~auto{version}"}]})
         yield Request("Metadata", version, {"topics": [{"name": "a b"}, {"name": f"~auto{version}"}]})
@@ -106,6 +110,7 @@ def _bad_topics() -> Iterator[Request]:
     for version in (2, 4, 5, 7):
         for name in ("", ".", "..", "a b", "x" * 250, "~a/b", "~\u00fc", "__cluster_metadata", "~t"):
             yield create(version, [{"name": name}])
+        yield create(version, [{"name": "__transaction_state"}])
         for partitions, replicas in (
             (0, 1), (-2, 1), (1, 0), (1, 2), (1, -2), (-1, -1), (10_001, 1), (-1, 1)
         ):  # fmt: skip
@@ -193,6 +198,7 @@ def _described() -> Iterator[Request]:
         for name in ("~missing", "a b", ""):
             yield _describe(version, 2, name, None)
         yield _describe(version, 4, "1", ["num.partitions", "message.max.bytes"])
+        yield _describe(version, 2, "__transaction_state", None, include_synonyms=True)
         for kind, name in ((4, "2"), (4, "x"), (4, ""), (0, "~t"), (99, "~t")):
             yield _describe(version, kind, name, ["num.partitions"])
 
