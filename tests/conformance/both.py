@@ -11,7 +11,10 @@ from tests.side_by_side.brokers import CONFIG, Brokers
 from tests.side_by_side.sides import TcpSide
 from tests.unit.server.serving import Serving
 
-__all__ = ["both"]
+__all__ = ["SUMMARY", "both"]
+
+SUMMARY: list[str] = []
+"""Lines that the run ends with."""
 
 
 @contextmanager

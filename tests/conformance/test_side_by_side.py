@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.both import both
+from tests.conformance.both import SUMMARY, both
 from tests.side_by_side import records, topics
 from tests.side_by_side.brokers import Brokers
 from tests.side_by_side.differences import ALLOWED
@@ -111,9 +111,10 @@ def test_random_sequences(brokers: Brokers) -> None:
             if len(failures) < MOST_SHOWN and brokers.run(pair, steps)[-1].differences:
                 failures.append(shortened(brokers, seed, steps))
         brokers.forget(pairs)
-    print(f"{brokers.conversations - before} random sequences, {sum(brokers.asked.values())} requests in all")
+    count = brokers.conversations - before
+    SUMMARY.append(f"side by side: {count} random sequences from seed {FIRST_SEED} on")
     assert not failures, "\n".join(failures)
-    assert brokers.conversations - before >= 5000 or "SIDE_BY_SIDE_SEQUENCES" in os.environ
+    assert count >= 5000 or "SIDE_BY_SIDE_SEQUENCES" in os.environ
 
 
 def shortened(brokers: Brokers, seed: int, steps: Sequence[Step]) -> str:
@@ -137,6 +138,7 @@ def test_everything_was_asked_and_every_rule_was_needed(brokers: Brokers) -> Non
         if api.key in SERVED
         for version in range(api.min_version, api.announced[1] + 1)
     }
-    print(f"{sum(brokers.asked.values())} requests; rules: {dict(brokers.used)}")
+    rules = ", ".join(f"{name} {count}" for name, count in brokers.used.most_common())
+    SUMMARY.append(f"side by side: {sum(brokers.asked.values())} requests; rules used: {rules}")
     assert wanted <= brokers.asked.keys()
     assert {rule.name for rule in ALLOWED} == brokers.used.keys()
