@@ -80,6 +80,18 @@ class Brokers:
         pair.used.clear()
         return compared
 
+    def connect(self, ours: Side, kafka: Side, pairs: Iterable[Pair]) -> None:
+        """Go on with the conversations on new connections, once both brokers are ready."""
+        self._sides = ours, kafka
+        for side in self._sides:
+            warm_up(side)
+        names = []
+        for pair in pairs:
+            pair.ours.side, pair.kafka.side = self._sides
+            names.append(f"{pair.ours.naming.prefix}t")
+        for side in self._sides:
+            wait_for_topics(Conversation(side, ""), names)
+
     def exchanged(self, frame: bytes) -> list[bytes | None]:
         """What ours and Kafka answer to bytes; None where the connection is closed."""
         for side in self._sides:
@@ -127,18 +139,20 @@ def create_topics(sides: Sequence[Side], names: Sequence[str]) -> list[list[str]
     for conversation in conversations:
         conversation.send(create)
     answers = [conversation.receive(create) for conversation in conversations]
-    numbers = [{"partition_index": number, "timestamp": -1} for number in range(PARTITIONS)]
-    rows = [{"name": name, "partitions": numbers} for name in names]
     found = []
     for conversation, answer in zip(conversations, answers, strict=True):
-        for request in (
-            Request("Metadata", 12, {"topics": [{"name": name} for name in names]}),
-            Request("ListOffsets", 6, {"replica_id": -1, "topics": rows}),
-        ):
-            _until_right(conversation, request)
+        wait_for_topics(conversation, names)
         ids = {each["name"]: each["topic_id"] for each in answer["topics"]}
         found.append([conversation.naming.actual_topic(ids[name]) for name in names])
     return found
+
+
+def wait_for_topics(conversation: Conversation, names: Sequence[str]) -> None:
+    """Wait until topics can be written to."""
+    numbers = [{"partition_index": number, "timestamp": -1} for number in range(PARTITIONS)]
+    rows = [{"name": name, "partitions": numbers} for name in names]
+    _until_right(conversation, Request("Metadata", 12, {"topics": [{"name": name} for name in names]}))
+    _until_right(conversation, Request("ListOffsets", 6, {"replica_id": -1, "topics": rows}))
 
 
 def _until_right(conversation: Conversation, request: Request) -> None:

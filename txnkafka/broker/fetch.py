@@ -153,13 +153,15 @@ class Fetches:
                 broker.logs[partition], wanted.offset,
                 max_bytes=max_bytes, isolation_level=isolation_level, at_least_one=is_first,
             )  # fmt: skip
-            is_cut = not is_first and len(answer.records) == max_bytes
-            records = _beginning_with_a_batch(answer.records) if is_cut else answer.records
+            if not is_first and len(answer.records) == max_bytes and _is_part_of_a_batch(answer.records):
+                answer.records.release()
+                nothing = LogSlice(None, answer.records.base_offset, answer.records.position, 0)
+                answer = answer._replace(records=nothing, aborted_transactions=None)  # as in Kafka
         except (KafkaError, OSError) as raised:
             return FetchedPartition(error_code(raised))
         return FetchedPartition(
             ErrorCode.NONE, answer.high_watermark, answer.last_stable_offset, answer.log_start_offset,
-            answer.aborted_transactions, records,
+            answer.aborted_transactions, answer.records,
         )  # fmt: skip
 
 
@@ -175,18 +177,15 @@ class Fetches:
         return FetchedPartition(ErrorCode.NONE, *offsets, diverging=(epoch, end_offset))
 
 
-def _beginning_with_a_batch(records: LogSlice) -> LogSlice:
-    """The slice, or an empty one when its first batch is not whole: that is of no use to a consumer."""
+def _is_part_of_a_batch(records: LogSlice) -> bool:
+    """Whether a slice ends inside of its first batch: that is of no use to a consumer."""
     header = bytearray(_SIZE_AT + 4)
     try:
         count = records.read_into(memoryview(header))
     except OSError:
         records.release()
         raise
-    if count == len(header) and count + int.from_bytes(header[_SIZE_AT:], "big") <= len(records):
-        return records
-    records.release()
-    return LogSlice(None, records.base_offset, records.position, 0)
+    return count < len(header) or count + int.from_bytes(header[_SIZE_AT:], "big") > len(records)
 
 
 def _nothing() -> None:

@@ -324,6 +324,11 @@ def test_a_part_of_a_first_batch_is_not_answered() -> None:
         wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
         node.broker.fetch(FetchRequest(wanted, max_bytes=max_bytes), answers.append, now_ms=NOW)
     assert [sizes(answer) for answer in answers] == [[size, 0], [size, 0], [size, size]]
+    wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
+    request = FetchRequest(wanted, COMMITTED, max_bytes=size + 5)
+    node.broker.fetch(request, answers.append, now_ms=NOW)
+    assert [fetched.aborted_transactions for _, fetched in answers[-1]] == [[], None]
+    assert sizes(answers[-1]) == [size, 0]
 
 
 @pytest.mark.parametrize(
