@@ -67,6 +67,8 @@ class LogConfig:
     def __post_init__(self) -> None:
         for setting in fields(self):
             _check(setting.name, getattr(self, setting.name), setting.metadata)
+        if self.compression_gzip_level == 0:
+            raise ValueError("compression.gzip.level must be 1 to 9, or -1 for gzip's default, not 0")
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
             ratio = self.min_cleanable_dirty_ratio
             raise ValueError(f"min.cleanable.dirty.ratio must be 0 to 1, not {ratio}")

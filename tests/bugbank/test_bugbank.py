@@ -1,5 +1,5 @@
-"""Every bug of the bank is noticed by the tests that it names; ``make test`` takes twenty of them, ``make long``
-all. Every patch must fit the package in both."""
+"""Every bug of the bank is noticed by the tests that it names; ``make test`` takes twenty of them,
+``make long`` all. Every patch must fit the package in both."""
 
 from __future__ import annotations
 

@@ -58,6 +58,7 @@ def test_settings_come_as_text_under_kafkas_names() -> None:
         ("cleanup.policy", "shrink", "must be one of"),
         ("cleanup.policy", "compact,shrink", "must be one of"),
         ("compression.type", "lzo", "must be one of"),
+        ("compression.gzip.level", "0", "1 to 9, or -1"),
         ("message.timestamp.type", "logappendtime", "must be one of"),
         ("min.cleanable.dirty.ratio", "1.5", "must be 0 to 1"),
         ("compression.gzip.level", "10", "must be -1 to 9"),

@@ -6,14 +6,13 @@ Source: ``KafkaConfig``, ``TransactionLogConfig``, ``TransactionStateManagerConf
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from re import fullmatch
+from typing import Any, Final
 
 from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT, refusal
 from txnkafka.config import LogConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["BrokerConfig"]
 
@@ -98,25 +97,43 @@ class BrokerConfig:
         return LogConfig.of({**defaults, **_understood(configs)})
 
 
-# Topic configs that mean something on several brokers only, or to tiered storage. Kafka's tools set them.
-_WITHOUT_EFFECT = frozenset(
-    {
-        "follower.replication.throttled.replicas",
-        "leader.replication.throttled.replicas",
-        "min.insync.replicas",
-        "unclean.leader.election.enable",
-        "local.retention.bytes",
-        "local.retention.ms",
-        "remote.storage.enable",
-        "remote.log.copy.disable",
-        "remote.log.delete.on.disable",
-        "message.format.version",
-        "message.downconversion.enable",
-    }
-)
+def _is_switch(text: str) -> bool:
+    return text.strip().lower() in ("true", "false")
+
+
+def _is_off(text: str) -> bool:
+    return text.strip().lower() == "false"
+
+
+def _is_at_least(low: int) -> Callable[[str], bool]:
+    return lambda text: bool(fullmatch(r" *-?\d+ *", text)) and int(text) >= low
+
+
+def _are_replicas(text: str) -> bool:
+    return bool(fullmatch(r"\*|(\d+:\d+(,\d+:\d+)*)?", text))
+
+
+# Topic configs that mean something on several brokers only, or to tiered storage, which there is not; and
+# those that Apache Kafka 4 has removed, which older tools set. With what they may be.
+_WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
+    "follower.replication.throttled.replicas": _are_replicas,
+    "leader.replication.throttled.replicas": _are_replicas,
+    "min.insync.replicas": _is_at_least(1),
+    "unclean.leader.election.enable": _is_switch,
+    "local.retention.bytes": _is_at_least(-2),
+    "local.retention.ms": _is_at_least(-2),
+    "remote.storage.enable": _is_off,
+    "remote.log.copy.disable": _is_switch,
+    "remote.log.delete.on.disable": _is_switch,
+    "message.format.version": lambda text: True,
+    "message.downconversion.enable": _is_switch,
+}
 
 
 def _understood(configs: Mapping[str, str]) -> dict[str, str]:
+    for name, text in configs.items():
+        if name in _WITHOUT_EFFECT and not _WITHOUT_EFFECT[name](text):
+            raise ValueError(f"{name} cannot be {text!r}")
     return {name: value for name, value in configs.items() if name not in _WITHOUT_EFFECT}
 
 

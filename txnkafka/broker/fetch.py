@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.leader_epochs import leader_epoch_error
+from txnkafka.broker.listing import end_offset_for_epoch
 from txnkafka.broker.requests import FetchedPartition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.storage.log.log_read import read
+from txnkafka.storage.log.log_slice import LogSlice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +35,7 @@ LOG = logging.getLogger("txnkafka.broker")
 
 _NEVER = (1 << 63) - 1
 _FEW = 64
+_SIZE_AT = 8  # of a batch: how many bytes follow
 
 
 class Answer(NamedTuple):
@@ -159,7 +162,7 @@ class Fetches:
         size = 0
         for partition in request.partitions:
             fetched = self._read_partition(partition, request.isolation_level, left - size, is_first=not size)
-            is_final |= fetched.error != ErrorCode.NONE
+            is_final |= fetched.error != ErrorCode.NONE or fetched.diverging is not None
             if fetched.records is not None:
                 size += len(fetched.records)
             found.append((partition.topic_partition, fetched))
@@ -169,21 +172,50 @@ class Fetches:
         self, wanted: FetchPartition, isolation_level: IsolationLevel, left: int, *, is_first: bool
     ) -> FetchedPartition:
         broker, partition = self._broker, wanted.topic_partition
+        max_bytes = max(0, min(wanted.max_bytes, left))
         error = leader_epoch_error(broker, partition, wanted.current_leader_epoch)
         if error != ErrorCode.NONE:
             return FetchedPartition(error)
+        if wanted.last_fetched_epoch >= 0 and (diverged := self._diverged(wanted)) is not None:
+            return diverged
         try:
             answer = read(
                 broker.logs[partition], wanted.offset,
-                max_bytes=max(0, min(wanted.max_bytes, left)), isolation_level=isolation_level,
-                at_least_one=is_first,
+                max_bytes=max_bytes, isolation_level=isolation_level, at_least_one=is_first,
             )  # fmt: skip
+            if not is_first and len(answer.records) == max_bytes and _is_part_of_a_batch(answer.records):
+                answer.records.release()
+                nothing = LogSlice(None, answer.records.base_offset, answer.records.position, 0)
+                answer = answer._replace(records=nothing, aborted_transactions=None)  # as in Kafka
         except (KafkaError, OSError) as raised:
             return FetchedPartition(error_code(raised))
         return FetchedPartition(
             ErrorCode.NONE, answer.high_watermark, answer.last_stable_offset, answer.log_start_offset,
             answer.aborted_transactions, answer.records,
         )  # fmt: skip
+
+
+    def _diverged(self, wanted: FetchPartition) -> FetchedPartition | None:
+        """The answer to a client that has read something else below its offset; None when it has not."""
+        partition, log = wanted.topic_partition, self._broker.logs[wanted.topic_partition]
+        _, epoch, end_offset = end_offset_for_epoch(self._broker, partition, wanted.last_fetched_epoch, -1)
+        if end_offset < 0:
+            return FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch == wanted.last_fetched_epoch and end_offset >= wanted.offset:
+            return None
+        offsets = log.high_watermark, log.last_stable_offset, log.log_start_offset
+        return FetchedPartition(ErrorCode.NONE, *offsets, diverging=(epoch, end_offset))
+
+
+def _is_part_of_a_batch(records: LogSlice) -> bool:
+    """Whether a slice ends inside of its first batch: that is of no use to a consumer."""
+    header = bytearray(_SIZE_AT + 4)
+    try:
+        count = records.read_into(memoryview(header))
+    except OSError:
+        records.release()
+        raise
+    return count < len(header) or count + int.from_bytes(header[_SIZE_AT:], "big") > len(records)
 
 
 def _nothing() -> None:

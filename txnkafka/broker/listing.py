@@ -15,6 +15,7 @@ from txnkafka.broker.requests import OffsetAnswer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.timestamp_lookup import find_by_timestamp, find_newest
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.requests import OffsetQuery
     from txnkafka.model import ProducerStateEntry
+    from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["describe_producers", "end_offset_for_epoch", "list_offsets"]
 
@@ -65,7 +67,7 @@ def _offset(
         return OffsetAnswer(offset=end, leader_epoch=epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
-        return OffsetAnswer(offset=start, leader_epoch=max(log.epochs.epoch_of(start), -1))
+        return OffsetAnswer(offset=start, leader_epoch=_epochs(broker, partition, log).epoch_of(start))
     if timestamp in WITHOUT_TIERS:
         return OffsetAnswer()
     if timestamp < MAX_TIMESTAMP:
@@ -76,6 +78,14 @@ def _offset(
     return OffsetAnswer(ErrorCode.NONE, found.timestamp, found.offset, found.leader_epoch)
 
 
+def _epochs(broker: Broker, partition: TopicPartition, log: PartitionLog) -> LeaderEpochs:
+    """The leader epochs of a log, with that of its leader: Kafka's log knows it as soon as there is the
+    leader, this one with the first batch."""
+    epochs = LeaderEpochs(log.epochs.entries)
+    epochs.assign(broker.leader_epoch(partition), log.log_end_offset)
+    return epochs
+
+
 def end_offset_for_epoch(
     broker: Broker, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int
 ) -> tuple[ErrorCode, int, int]:
@@ -84,8 +94,8 @@ def end_offset_for_epoch(
     if error != ErrorCode.NONE:
         return error, -1, -1
     log = broker.logs[partition]
-    entries = log.epochs.entries
-    if not entries or leader_epoch < 0:
+    entries = _epochs(broker, partition, log).entries
+    if leader_epoch < 0:
         return ErrorCode.NONE, -1, -1
     if leader_epoch == entries[-1][0]:
         return ErrorCode.NONE, leader_epoch, log.log_end_offset

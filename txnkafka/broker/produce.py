@@ -36,6 +36,11 @@ __all__ = ["Produce", "produce"]
 
 _PRODUCER = struct.Struct(">qhi")  # producer id, epoch, base sequence
 _ATTRIBUTES_AT, _PRODUCER_AT, _MAGIC_AT = 21, 43, 16
+_SIZE_OVERHEAD = 12  # of a batch: its base offset and its size
+_WITHOUT_START = (  # errors whose answers have no log start offset in Kafka
+    ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)  # fmt: skip
 _INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 Reply = "Callable[[Mapping[TopicPartition, ProduceResult]], None]"
@@ -51,6 +56,7 @@ class _Batch(NamedTuple):
     producer_epoch: int
     sequence: int
     is_transactional: bool
+    is_old: bool = False  # of another magic than 2
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +69,7 @@ class Produce:
     reply: Callable[[Mapping[TopicPartition, ProduceResult]], None]
     results: dict[TopicPartition, ProduceResult] = field(default_factory=dict)
     appended: set[TopicPartition] = field(default_factory=set)
+    is_nameless: bool = False  # a transactional batch, and no transactional id
 
     def decide(self, partition: TopicPartition, result: ProduceResult) -> None:
         """The answer for one partition; with the last one the request is answered."""
@@ -91,7 +98,7 @@ class Produce:
                 origin=AppendOrigin.CLIENT, guard=guard,
             )  # fmt: skip
         except KafkaError as error:
-            self._refused(partition, error)
+            self._refused(batch, error)
             return
         result = ProduceResult(ErrorCode.NONE, info.first_offset, info.log_append_time, info.log_start_offset)
 
@@ -100,15 +107,22 @@ class Produce:
 
         self.broker.durability.when_durable(log, durable)
 
-    def _refused(self, partition: TopicPartition, error: KafkaError) -> None:
+    def _refused(self, batch: _Batch, error: KafkaError) -> None:
+        code, size = error_code(error), _batch_size(batch.records)
+        if code == ErrorCode.CORRUPT_MESSAGE and size > len(batch.records):
+            code = ErrorCode.INVALID_RECORD
+        is_one_batch = size == len(batch.records) and not batch.is_old
         errors = error.record_errors if isinstance(error, ProduceError) else ()
-        start = self.broker.logs[partition].log_start_offset
+        start = -1 if code in _WITHOUT_START or not is_one_batch else batch.log.log_start_offset
         self.decide(
-            partition,
-            ProduceResult(
-                error_code(error), log_start_offset=start, message=str(error), record_errors=errors
-            ),
+            batch.topic_partition,
+            ProduceResult(code, log_start_offset=start, message=str(error), record_errors=errors),
         )
+
+
+def _batch_size(records: memoryview) -> int:
+    """What the first batch says of its size."""
+    return _SIZE_OVERHEAD + int.from_bytes(records[8:_SIZE_OVERHEAD], "big", signed=True)
 
 
 def _either(result: ProduceResult, error: ErrorCode, other: ErrorCode) -> ProduceResult:
@@ -134,7 +148,7 @@ def produce(
         return
     batches = [batch for item in request.batches.items() if (batch := _parsed(state, *item)) is not None]
     transactional = [batch for batch in batches if batch.is_transactional]
-    if transactional and not _is_one_producer(state, batches, transactional):
+    if (transactional or state.is_nameless) and not _is_one_producer(state, batches, transactional):
         return
     unknown = [batch for batch in transactional if _guard_of(state, batch) is not None]
     for batch in batches:
@@ -160,26 +174,31 @@ def _parsed(state: Produce, partition: TopicPartition, records: memoryview | Non
     elif records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != 2:
         if records is not None and len(records) > _MAGIC_AT:
             # the log says what is wrong
-            return _Batch(partition, log, records, NO_PRODUCER_ID, -1, -1, False)
+            return _Batch(partition, log, records, NO_PRODUCER_ID, -1, -1, False, True)
         state.refuse(partition, ErrorCode.INVALID_RECORD, "there must be exactly one batch of magic 2")
     else:
         attributes = records[_ATTRIBUTES_AT] << 8 | records[_ATTRIBUTES_AT + 1]
         producer_id, epoch, sequence = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-        is_transactional = bool(attributes & ATTRIBUTE_TRANSACTIONAL) and producer_id != NO_PRODUCER_ID
+        is_transactional = bool(attributes & ATTRIBUTE_TRANSACTIONAL)
+        if is_transactional and state.request.transactional_id is None:
+            state.is_nameless = True
+        is_transactional &= producer_id != NO_PRODUCER_ID
         return _Batch(partition, log, records, producer_id, epoch, sequence, is_transactional)
     return None
 
 
 def _is_one_producer(state: Produce, batches: list[_Batch], transactional: list[_Batch]) -> bool:
     """Refuse all of a request whose transactional batches are not those of its transactional id."""
-    if state.request.transactional_id is None:
+    message = None
+    if state.is_nameless:
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     elif len({(batch.producer_id, batch.producer_epoch) for batch in transactional}) > 1:
         error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        message = "the transactional batches of one request are those of one producer id and epoch"
     else:
         return True
     for batch in batches:
-        state.refuse(batch.topic_partition, error)
+        state.refuse(batch.topic_partition, error, message)
     return False
 
 

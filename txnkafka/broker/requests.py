@@ -60,12 +60,15 @@ class ProduceResult(NamedTuple):
 
 
 class FetchPartition(NamedTuple):
-    """From where on a partition is fetched; ``current_leader_epoch`` is -1 when the client knows none."""
+    """From where on a partition is fetched; ``current_leader_epoch`` is -1 when the client knows none, and
+    ``last_fetched_epoch``, the epoch of the record before ``offset``, when it does not ask whether the log
+    still has that (KIP-595)."""
 
     topic_partition: TopicPartition
     offset: int
     max_bytes: int
     current_leader_epoch: int = NO_LEADER_EPOCH
+    last_fetched_epoch: int = NO_LEADER_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,8 @@ class FetchRequest:
 
 class FetchedPartition(NamedTuple):
     """The answer for one partition. ``records``, where there are any, must be released. The aborted
-    transactions are None unless the request was read_committed."""
+    transactions are None unless the request was read_committed. ``diverging``, instead of records, is the
+    largest epoch that the log and the client have in common, and where it ends in the log."""
 
     error: ErrorCode
     high_watermark: int = -1
@@ -90,6 +94,7 @@ class FetchedPartition(NamedTuple):
     log_start_offset: int = -1
     aborted_transactions: Sequence[AbortedTxn] | None = None
     records: LogSlice | None = None
+    diverging: tuple[int, int] | None = None
 
 
 class OffsetQuery(NamedTuple):

@@ -139,6 +139,11 @@ class Topics:
 
         if not topics:
             reply([])
+        if sum(self._partition_count(topic) for topic in topics) > MOST_PARTITIONS:
+            message = f"at most {MOST_PARTITIONS} partitions can be created by one request"
+            refused = [TopicResult(topic.name, ErrorCode.POLICY_VIOLATION, message) for topic in topics]
+            self._broker.durability.soon(lambda: reply(refused))
+            topics = ()
         for i, topic in enumerate(topics):
             self._create(topic, partial(done, i), validate_only, now_ms)
         self._broker.durability.run_soon()
@@ -182,7 +187,8 @@ class Topics:
         count = self._partition_count(topic)
         configs = {name: value for name, value in topic.configs.items() if value is not None}
         if refusal is not None or validate_only:
-            result = refusal or TopicResult(topic.name, ErrorCode.NONE, None, None, count, configs)
+            # Kafka's answer has an id, too, where nothing is created
+            result = refusal or TopicResult(topic.name, ErrorCode.NONE, None, random_uuid(), count, configs)
             broker.durability.soon(lambda: reply(result))
             return
         topic_id = random_uuid()
@@ -268,10 +274,8 @@ class Topics:
                 f"there is one broker, the replication factor cannot be {topic.replication_factor}",
             )
         count = self._partition_count(topic)
-        if not 0 < count <= MOST_PARTITIONS:
-            return refused(
-                ErrorCode.INVALID_PARTITIONS, f"{count} partitions; there can be 1 to {MOST_PARTITIONS}"
-            )
+        if count < 1:
+            return refused(ErrorCode.INVALID_PARTITIONS, f"a topic of {count} partitions cannot be created")
         return self._config_refusal(topic)
 
     def _config_refusal(self, topic: NewTopic) -> TopicResult | None:

@@ -5,7 +5,7 @@ Source: ``ConfigHelper``, ``LogConfig.SERVER_CONFIG_DEF``, ``DescribeConfigsResp
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from txnkafka.broker.broker_config import BrokerConfig
@@ -21,12 +21,20 @@ _OF_TOPIC: Final = 1  # DescribeConfigsResponse.ConfigSource
 _OF_BROKER: Final = 4
 _DEFAULT: Final = 5
 _TYPES: Final = {"bool": 1, "str": 2, "int": 5, "float": 6}  # ConfigType: BOOLEAN, STRING, LONG, DOUBLE
+_INT: Final = 3
 _LIST: Final = 7
+_INT32_MAX: Final = 2**31 - 1
 # Settings of a log that are the broker's in Kafka.
 _NOT_OF_TOPICS: Final = frozenset(
     {"transaction_partition_verification_enable", "producer_id_expiration_ms", "max_idle_producers"}
 )
-_SYNONYM_OF: Final = {topic_name: name for name, (topic_name, _) in reversed(TOPIC_SYNONYMS.items())}
+_SYNONYM_OF: Final = {topic_name: name for name, (topic_name, _) in reversed(TOPIC_SYNONYMS.items())} | {
+    "max.message.bytes": "message.max.bytes"
+}
+# Settings of the broker that have no default, because others stand for them: hours and minutes.
+_WITHOUT_DEFAULT: Final = frozenset(
+    {"log.roll.ms", "log.roll.jitter.ms", "log.flush.interval.ms", "log.retention.ms"}
+)
 
 
 class ConfigEntry(NamedTuple):
@@ -50,12 +58,16 @@ def topic_entries(broker: BrokerConfig, configs: Mapping[str, str]) -> list[Conf
         name = setting.name.replace("_", ".")
         synonym = _SYNONYM_OF.get(name, name)
         levels = [(synonym, _text(getattr(default, setting.name)), _DEFAULT)]
+        _, value, source = levels[0]
+        if synonym in _WITHOUT_DEFAULT:
+            levels.clear()
         if getattr(of_broker, setting.name) != getattr(default, setting.name):
             levels.insert(0, (synonym, _text(getattr(of_broker, setting.name)), _OF_BROKER))
         if name in configs:
             levels.insert(0, (name, _text(getattr(own, setting.name)), _OF_TOPIC))
-        kind = _LIST if name == "cleanup.policy" else _TYPES[str(setting.type)]
-        _, value, source = levels[0]
+        kind = _LIST if name == "cleanup.policy" else _type(setting)
+        if levels:
+            _, value, source = levels[0]
         doc = setting.metadata.get("doc")
         entries.append(ConfigEntry(name, value, source, kind, doc, tuple(levels)))
     return entries
@@ -72,8 +84,13 @@ def broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
         levels = [(name, default, _DEFAULT)]
         if value != default:
             levels.insert(0, (name, value, _OF_BROKER))
-        entries.append(ConfigEntry(name, value, levels[0][2], _TYPES[str(setting.type)], None, tuple(levels)))
+        entries.append(ConfigEntry(name, value, levels[0][2], _type(setting), None, tuple(levels)))
     return entries
+
+
+def _type(setting: Field[Any]) -> int:
+    is_int32 = setting.type == "int" and setting.metadata["high"] <= _INT32_MAX
+    return _INT if is_int32 else _TYPES[str(setting.type)]
 
 
 def _text(value: Any) -> str:

@@ -48,6 +48,7 @@ class _Partition:
         is_new = bool(
             data.error_code
             or data.records
+            or data.diverging_epoch.epoch >= 0
             or data.high_watermark != self.high_watermark
             or data.log_start_offset != self.log_start_offset
         )

@@ -113,7 +113,7 @@ def test_a_partition_of_another_topic_is_not_served_as_this_one() -> None:
         (NewTopic("a/b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (NewTopic("with_dash"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (NewTopic("u", 0), ErrorCode.INVALID_PARTITIONS),
-        (NewTopic("u", 10_001), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("u", 10_001), ErrorCode.POLICY_VIOLATION),
         (NewTopic("u", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
         (NewTopic("u", 1, 1, {"retention.ms": "x"}), ErrorCode.INVALID_CONFIG),
         (NewTopic("u", 1, 1, {"no.such": "1"}), ErrorCode.INVALID_CONFIG),
@@ -373,6 +373,24 @@ def test_the_first_batch_is_whole_whatever_its_size() -> None:
     assert found == [[size, 0], [size + 1, 0], [2 * size, size], [2 * size, 2 * size]]
 
 
+def test_a_part_of_a_first_batch_is_not_answered() -> None:
+    node = Node()
+    node.create("t", 2)
+    for partition in (0, 1):
+        node.append(batch_of(b"v" * 100), partition)
+    size = len(batch_of(b"v" * 100))
+    answers: list[Any] = []
+    for max_bytes in (size + 5, 2 * size - 1, 2 * size):
+        wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
+        node.broker.fetch(FetchRequest(wanted, max_bytes=max_bytes), answers.append, now_ms=NOW)
+    assert [sizes(answer) for answer in answers] == [[size, 0], [size, 0], [size, size]]
+    wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
+    request = FetchRequest(wanted, COMMITTED, max_bytes=size + 5)
+    node.broker.fetch(request, answers.append, now_ms=NOW)
+    assert [fetched.aborted_transactions for _, fetched in answers[-1]] == [[], None]
+    assert sizes(answers[-1]) == [size, 0]
+
+
 @pytest.mark.parametrize(
     ("partition", "offset", "epoch", "error"),
     [
@@ -416,6 +434,14 @@ def test_where_times_are_in_a_log() -> None:
     assert twice[T0].error == ErrorCode.INVALID_REQUEST
     assert node.broker.end_offset_for_epoch(T0, 0) == (NONE, 0, 3)
     assert node.broker.end_offset_for_epoch(T0, 7) == (NONE, -1, -1)
+
+
+def test_the_leader_epoch_of_an_empty_log_ends_at_its_beginning() -> None:
+    node = Node()
+    node.create()
+    assert node.broker.end_offset_for_epoch(T0, 0) == (NONE, 0, 0)
+    assert node.broker.list_offsets([OffsetQuery(T0, -2)], COMMITTED)[T0].leader_epoch == 0
+    assert node.broker.end_offset_for_epoch(T0, 1) == (NONE, -1, -1)
 
 
 def test_a_broker_with_work_under_way_does_not_close() -> None:

@@ -37,6 +37,23 @@ def test_settings_that_topics_have_too(settings: dict[str, str], milliseconds: i
     assert BrokerConfig.of(settings).log_config({"retention.ms": "9"}).retention_ms == 9
 
 
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("min.insync.replicas", "1", "0"),
+        ("unclean.leader.election.enable", "TRUE", "maybe"),
+        ("leader.replication.throttled.replicas", "0:1,1:1", "x"),
+        ("local.retention.ms", "-2", "-3"),
+        ("remote.storage.enable", "false", "true"),
+    ],
+)
+def test_topic_settings_without_effect_are_checked(name: str, good: str, bad: str) -> None:
+    config = BrokerConfig()
+    assert config.log_config({name: good}) == config.log_config({})
+    with pytest.raises(ValueError, match=f"{name} cannot be '{bad}'"):
+        config.log_config({name: bad})
+
+
 TEXTS = {
     "log.cleanup.policy": "compact",
     "log.message.timestamp.type": "LogAppendTime",

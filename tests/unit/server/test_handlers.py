@@ -218,6 +218,19 @@ def test_delete_topics(version: int) -> None:
     assert list(of.broker.image.topics) == []
 
 
+def test_a_topic_given_by_name_and_by_id_is_not_deleted() -> None:
+    of = node()
+    states = (
+        delete_topics.DeleteTopicState(name="t"),
+        delete_topics.DeleteTopicState(topic_id=topic_id(of)),
+    )
+    (answer,) = of.ask("DeleteTopics", 6, topics=states).responses
+    assert (answer.error_code, answer.name, answer.topic_id) == (
+        ErrorCode.INVALID_REQUEST, "t", topic_id(of)
+    )  # fmt: skip
+    assert "t" in of.broker.image.topics
+
+
 @versions("DeleteTopics")
 def test_delete_topics_where_that_is_disabled(version: int) -> None:
     of = node(delete_topic_enable=False)

@@ -81,6 +81,59 @@ def test_produce_in_a_transaction(version: int) -> None:
         assert answer.error_code == (new if version >= 11 else old)
 
 
+@pytest.mark.parametrize("producer_id", [-1, 7])
+def test_a_transactional_batch_needs_a_transactional_id(producer_id: int) -> None:
+    of = node()
+    batch = bytearray(batch_of(b"a"))
+    batch[22] |= 0x10  # transactional, in the attributes
+    batch[43:51] = producer_id.to_bytes(8, "big", signed=True)
+    answer = produced(of, 9, bytes(batch))
+    assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize(
+    ("batch", "error", "start"),
+    [
+        (bytes(batch_of(b"a"))[:-1], ErrorCode.INVALID_RECORD, -1),
+        (bytes(batch_of(b"a")) * 2, ErrorCode.INVALID_RECORD, -1),
+        (bytes(batch_of(b"a"))[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE, -1),
+        (
+            bytes(batch_of(b"a", producer_id=7, producer_epoch=0, base_sequence=9)),
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            0,
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_refusal_says_of_the_log_start(batch: bytes, error: ErrorCode, start: int) -> None:
+    """As in Kafka: what never reached the log has none."""
+    of = node()
+    produced(of, 9, bytes(batch_of(b"a", producer_id=7, producer_epoch=0, base_sequence=0)))
+    answer = produced(of, 9, batch)
+    assert (answer.error_code, answer.log_start_offset) == (error, start)
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_epoch", "error", "diverging"),
+    [
+        (1, 0, ErrorCode.NONE, (-1, -1)),
+        (1, 1, ErrorCode.OFFSET_OUT_OF_RANGE, (-1, -1)),
+        (2, 0, ErrorCode.NONE, (0, 1)),
+    ],
+)
+def test_a_client_with_other_records_is_told_where_they_diverge(
+    offset: int, last_epoch: int, error: ErrorCode, diverging: tuple[int, int]
+) -> None:
+    of = node()
+    produced(of, 9, batch_of(b"a"))
+    wanted = fetch.FetchPartition(
+        fetch_offset=offset, partition_max_bytes=1 << 20, last_fetched_epoch=last_epoch
+    )
+    (topic,) = of.ask("Fetch", 12, topics=(fetch.FetchTopic(topic="t", partitions=(wanted,)),)).responses
+    (data,) = topic.partitions
+    assert data.error_code == error
+    assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset) == diverging
+
+
 def fetched(of: WireNode, version: int, offset: int = 0, **fields: Any) -> Any:
     topic = {"topic_id": topic_id(of)} if version >= 13 else {"topic": "t"}
     partition = fetch.FetchPartition(fetch_offset=offset, partition_max_bytes=1 << 20)

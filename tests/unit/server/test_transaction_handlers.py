@@ -172,6 +172,17 @@ def test_end_txn(version: int, committed: bool) -> None:
     assert of.values() == ([b"a"] if committed else [])
 
 
+@pytest.mark.parametrize(("verify_only", "answered"), [(False, ["t"]), (True, [])])
+def test_a_topic_without_partitions_is_not_verified(verify_only: bool, answered: list[str]) -> None:
+    of, client = transactional()
+    transaction = add_partitions.AddPartitionsToTxnTransaction(
+        **of_producer(client), verify_only=verify_only,
+        topics=(add_partitions.AddPartitionsToTxnTopic(name="t"),),
+    )  # fmt: skip
+    (result,) = of.ask("AddPartitionsToTxn", 4, transactions=(transaction,)).results_by_transaction
+    assert [topic.name for topic in result.topic_results] == answered
+
+
 @versions("WriteTxnMarkers")
 def test_write_txn_markers(version: int) -> None:
     of, client = transactional()
@@ -186,6 +197,17 @@ def test_write_txn_markers(version: int) -> None:
     assert (answer.producer_id, codes) == (identity.producer_id, {0: 0, 7: 3})
     assert of.broker.logs[TopicPartition("t", 0)].last_stable_offset == 2
     assert of.ask("WriteTxnMarkers", version).markers == ()
+
+
+@versions("WriteTxnMarkers")
+@pytest.mark.parametrize(("producer_id", "epoch"), [(7, -1), (-1, 0)])
+def test_a_marker_of_an_impossible_producer_is_refused(version: int, producer_id: int, epoch: int) -> None:
+    of = node()
+    topics = (markers.WritableTxnMarkerTopic(name="t", partition_indexes=(0,)),)
+    marker = markers.WritableTxnMarker(producer_id=producer_id, producer_epoch=epoch, topics=topics)
+    (answer,) = of.ask("WriteTxnMarkers", version, markers=(marker,)).markers
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert of.broker.logs[TopicPartition("t", 0)].log_end_offset == 0
 
 
 @versions("DescribeProducers")

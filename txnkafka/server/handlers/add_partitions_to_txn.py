@@ -80,7 +80,13 @@ def _add(
         transaction.producer_id,
         transaction.producer_epoch,
         [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions],
-        lambda errors: done(tuple(_result(topic, errors, version) for topic in topics)),
+        lambda errors: done(
+            tuple(
+                _result(topic, errors, version)
+                for topic in topics
+                if topic.partitions or not transaction.verify_only  # as in Kafka
+            )
+        ),
         now_ms=context.now_ms,
         verify_only=transaction.verify_only,
         client_transaction_version=2 if version >= _FROM_BROKERS else 0,

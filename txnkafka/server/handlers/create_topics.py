@@ -74,6 +74,7 @@ def _result(broker: Broker, result: TopicResult) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=result.name,
         topic_id=result.topic_id or ZERO_UUID,
+        error_message=None,
         num_partitions=result.partition_count,
         replication_factor=1,
         configs=tuple(

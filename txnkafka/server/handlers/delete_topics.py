@@ -19,6 +19,8 @@ from txnkafka.wire.messages.delete_topics import (
 from txnkafka.wire.schema import ZERO_UUID
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.requests import DeletedTopic
     from txnkafka.server.context import Context, Reply
@@ -34,17 +36,38 @@ def handle(
         request.topics if version >= 6 else tuple(DeleteTopicState(name=name) for name in request.topic_names)
     )
     counts = Counter(asked)
-    refused = [_refused(each, counts[each]) for each in counts]
+    twice = _named_by_both(broker, counts)
+    refused = [_refused(each, counts[each]) or twice.get(each) for each in counts]
     wanted = [each for each, refusal in zip(counts, refused, strict=True) if refusal is None]
     names = [each.name for each in wanted if each.name is not None]
     topic_ids = [each.topic_id for each in wanted if each.name is None]
 
     def deleted(results: list[DeletedTopic]) -> None:
         answers = [_result(each, version) for each in results]
-        answers += [each for each in refused if each is not None]
+        answers += [each for each in refused if each is not None and each not in twice.values()]
+        answers += [each for asked, each in twice.items() if asked.name is not None]
         reply(DeleteTopicsResponse(responses=tuple(answers)))
 
     broker.topics.delete(names, topic_ids, deleted, now_ms=context.now_ms)
+
+
+def _named_by_both(
+    broker: Broker, asked: Iterable[DeleteTopicState]
+) -> dict[DeleteTopicState, DeletableTopicResult]:
+    """Why topics are refused that are given by name and by id: for both, answered once, with the name."""
+    by_id = {each.topic_id: each for each in asked if each.name is None}
+    found = {}
+    for each in asked:
+        topic = None if each.name is None else broker.image.topics.get(each.name)
+        other = None if topic is None or each.topic_id != ZERO_UUID else by_id.get(topic.topic_id)
+        if topic is not None and other is not None:
+            found[each] = found[other] = DeletableTopicResult(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                error_code=ErrorCode.INVALID_REQUEST,
+                error_message="The provided topic name maps to an ID that was already supplied.",
+            )
+    return found
 
 
 def _refused(asked: DeleteTopicState, count: int) -> DeletableTopicResult | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import InvalidTopicError
+from txnkafka.model import validate_topic
 from txnkafka.server.config_entries import broker_entries, topic_entries
 from txnkafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -47,7 +49,7 @@ def handle(
                 configs=tuple(
                     _result(each, request, is_read_only=resource.resource_type == _BROKER)
                     for each in entries
-                    if keys is None or each.name in keys
+                    if not keys or each.name in keys
                 ),
             )
         )
@@ -56,17 +58,21 @@ def handle(
 
 def _entries(
     broker: Broker, resource: DescribeConfigsResource
-) -> tuple[list[ConfigEntry], ErrorCode, str | None]:
+) -> tuple[list[ConfigEntry], ErrorCode, str]:
     name = resource.resource_name
     if resource.resource_type == _TOPIC:
+        try:
+            validate_topic(name)
+        except InvalidTopicError as invalid:
+            return [], ErrorCode.INVALID_TOPIC_EXCEPTION, str(invalid)
         if name in broker.image.topics:
-            return topic_entries(broker.config, broker.image.topic_configs(name)), ErrorCode.NONE, None
+            return topic_entries(broker.config, broker.image.topic_configs(name)), ErrorCode.NONE, ""
         return [], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
     if resource.resource_type == _BROKER:
         if name == "":
-            return [], ErrorCode.NONE, None  # the dynamic defaults of all brokers: there are none
+            return [], ErrorCode.NONE, ""  # the dynamic defaults of all brokers: there are none
         if name == str(broker.node_id):
-            return broker_entries(broker.config), ErrorCode.NONE, None
+            return broker_entries(broker.config), ErrorCode.NONE, ""
         return [], ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}, not {name}"
     kind = resource.resource_type
     return [], ErrorCode.INVALID_REQUEST, f"resources of type {kind} have no settings here"

@@ -11,7 +11,7 @@ An error is answered at once; Kafka may wait for records of other partitions fir
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.requests import FetchedPartition, FetchPartition
 from txnkafka.broker.requests import FetchRequest as Fetch
@@ -20,6 +20,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.server.isolation_levels import isolation_level
 from txnkafka.wire.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["handle"]
 
+_NOT_LOOKED_AT: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+)  # fmt: skip
 LOG = logging.getLogger("txnkafka.server")
 
 
@@ -77,7 +81,7 @@ class _Answer:
                 partition = TopicPartition(name, each.partition)
                 asked = partition, each.fetch_offset, each.partition_max_bytes, each.current_leader_epoch
                 self._keys.append(key)
-                self.partitions.append(FetchPartition(*asked))
+                self.partitions.append(FetchPartition(*asked, each.last_fetched_epoch))
 
     def of(self, found: Sequence[tuple[TopicPartition, FetchedPartition]]) -> FetchResponse:
         """The answer; reads the records."""
@@ -127,6 +131,8 @@ def _data(index: int, fetched: FetchedPartition, version: int) -> PartitionData:
             AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
             for each in aborted
         )
+    elif error in _NOT_LOOKED_AT:
+        shown = ()  # as in Kafka
     return PartitionData(
         partition_index=index,
         error_code=error,
@@ -135,4 +141,12 @@ def _data(index: int, fetched: FetchedPartition, version: int) -> PartitionData:
         log_start_offset=fetched.log_start_offset,
         aborted_transactions=shown,
         records=records,
+        diverging_epoch=_NOT_DIVERGING if fetched.diverging is None else _epoch(*fetched.diverging),
     )
+
+
+def _epoch(epoch: int, end_offset: int) -> EpochEndOffset:
+    return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+
+
+_NOT_DIVERGING: Final = EpochEndOffset()

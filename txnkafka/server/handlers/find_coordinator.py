@@ -35,7 +35,7 @@ def handle(
     keys = request.coordinator_keys if version >= 4 else (request.key,)
 
     def answer(_: object = None) -> None:
-        found = [_find(broker, request.key_type, key, context) for key in keys]
+        found = [_find(broker, request.key_type, key, context, version) for key in keys]
         reply(_response(found, version))
 
     is_there = request.key_type != _TRANSACTION or all(
@@ -58,7 +58,7 @@ def _response(found: list[Coordinator], version: int) -> FindCoordinatorResponse
     )
 
 
-def _find(broker: Broker, key_type: int, key: str, context: Context) -> Coordinator:
+def _find(broker: Broker, key_type: int, key: str, context: Context, version: int) -> Coordinator:
     if key_type == _GROUP:
         error = ErrorCode.NONE
     elif key_type == _TRANSACTION:
@@ -72,5 +72,5 @@ def _find(broker: Broker, key_type: int, key: str, context: Context) -> Coordina
         host=context.node.host if is_here else "",
         port=context.node.port if is_here else -1,
         error_code=error,
-        error_message=error.name,  # "NONE" too, as in Kafka
+        error_message="" if is_here and version >= 4 else error.name,  # before 4 "NONE", as in Kafka
     )

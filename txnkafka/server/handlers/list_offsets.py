@@ -42,6 +42,9 @@ def handle(broker: Broker, request: ListOffsetsRequest, version: int, context: C
         for each in topic.partitions
         if _is_known(each, version)
     ]
+    asked: dict[str, dict[int, ListOffsetsPartition]] = {}  # what is asked for twice is answered once
+    for topic in request.topics:
+        asked.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
     answers = broker.list_offsets(queries, isolation_level(request.isolation_level))
 
     def response(name: str, each: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
@@ -59,9 +62,9 @@ def handle(broker: Broker, request: ListOffsetsRequest, version: int, context: C
         ListOffsetsResponse(
             topics=tuple(
                 ListOffsetsTopicResponse(
-                    name=topic.name, partitions=tuple(response(topic.name, each) for each in topic.partitions)
+                    name=name, partitions=tuple(response(name, each) for each in partitions.values())
                 )
-                for topic in request.topics
+                for name, partitions in asked.items()
             )
         )
     )

@@ -51,7 +51,7 @@ def handle(broker: Broker, request: MetadataRequest, version: int, context: Cont
         return
     refused = _refused(topics, version)
     if refused is not None:
-        reply(answer.of(refused, ErrorCode.INVALID_REQUEST if version >= 13 else ErrorCode.NONE))
+        reply(MetadataResponse(topics=tuple(refused)))  # no more, as in Kafka
         return
     missing = answer.to_create(topics)
     if missing:
@@ -103,7 +103,7 @@ class _Answer:
             return self.of([self.topic(name, errors.get(name, ErrorCode.NONE)) for name in names])
         return self.of([self._topic_of_id(each) for each in dict.fromkeys(topic.topic_id for topic in by_id)])
 
-    def of(self, topics: list[MetadataResponseTopic], error: ErrorCode = ErrorCode.NONE) -> MetadataResponse:
+    def of(self, topics: list[MetadataResponseTopic]) -> MetadataResponse:
         """The answer with these topics."""
         node_id = self._broker.node_id
         broker = MetadataResponseBroker(node_id=node_id, host=self._node.host, port=self._node.port)
@@ -112,7 +112,6 @@ class _Answer:
             cluster_id=self._broker.cluster_id,
             controller_id=node_id,
             topics=tuple(topics),
-            error_code=error,
             cluster_authorized_operations=self._cluster_operations,
         )
 

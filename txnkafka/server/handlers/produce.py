@@ -106,6 +106,7 @@ class _Answer:
                     ),
                 )
                 for name, topic in zip(self._names, self._request.topic_data, strict=True)
+                if topic.partition_data
             )
         )
 

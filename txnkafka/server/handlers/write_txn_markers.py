@@ -52,7 +52,8 @@ def handle(
         by_producer: dict[int, dict[TopicPartition, ErrorCode]] = {}
         for marker, errors in zip(markers, results, strict=True):
             by_producer.setdefault(marker.producer_id, {}).update(errors)
-        reply(WriteTxnMarkersResponse(markers=tuple(_result(*item) for item in by_producer.items())))
+        found = (_result(*item) for item in by_producer.items() if item[1])
+        reply(WriteTxnMarkersResponse(markers=tuple(found)))
 
     broker.transactions.write_markers(markers, written, now_ms=context.now_ms)
 
