@@ -1,0 +1,259 @@
+"""``SimulatedNode``: the host of a broker, whose executor is the scheduler and whose disk is in memory.
+
+The broker is dropped where a process would die, and opened again on what its disk still has. What it was asked
+is lost with it, unless the network holds it back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.broker.broker import Broker, open_broker
+from txnkafka.errors import KafkaError
+from txnkafka.testing.simulation.disk import SimulatedFiles, power_cut
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable
+    from random import Random
+
+    from txnkafka.broker.broker_config import BrokerConfig
+    from txnkafka.broker.flush import Flush
+    from txnkafka.storage.work import Work
+    from txnkafka.testing.simulation.network import Connection, Network, Request
+    from txnkafka.testing.simulation.scheduler import Scheduler
+    from txnkafka.testing.simulation.swarm import Swarm
+
+__all__ = ["PATH", "START_MS", "SimulatedNode"]
+
+PATH: Final = "/data"
+START_MS: Final = 1_700_000_000_000
+_TURN_US: Final = 20  # from the first call of a turn to its end
+_LONGEST_TIMER_US: Final = 60_000_000
+_MOST_CUTS: Final = 4  # of recoveries, one after the other
+
+
+class SimulatedNode:
+    """``broker`` is None while the node is down. ``on_down`` is called when it goes down, ``on_up`` with each new
+    broker."""
+
+    def __init__(
+        self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str], config: BrokerConfig
+    ) -> None:
+        self.files = SimulatedFiles()
+        self.broker: Broker | None = None
+        self.network: Network
+        self.clock_offset_ms = 0
+        self.generation = 0  # of brokers
+        self.on_up: Callable[[Broker], None] = lambda broker: None
+        self._scheduler = scheduler
+        self._random = random
+        self._swarm = swarm
+        self._counts = counts
+        self._config = config
+        self._connections: dict[Connection, None] = {}
+        self._has_turn = False
+        self._timer_us = -1
+
+    def now_ms(self) -> int:
+        """What the wall clock of the node shows."""
+        return START_MS + self.clock_offset_ms + self._scheduler.now_us // 1000
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether the disk has failed since this broker was opened, so that logs may be fenced."""
+        return self.files.failures > 0
+
+    # Up and down
+
+    def start(self) -> None:
+        """Open the directory; the power may fail while that is under way."""
+        cuts = 0
+        while True:
+            files = self.files
+            begun = files.settled = len(files.journal)
+            try:
+                broker = self._open()
+            except (KafkaError, OSError):
+                if not files.failures:
+                    raise
+                self._counts["start failed by the disk"] += 1
+                self._scheduler.note("start failed")
+                files.is_full = False
+                self._lose(files, is_power_cut=self._swarm.durability == "fsync")
+                continue
+            changes = len(files.journal) - begun
+            if changes and cuts < _MOST_CUTS and self._random.random() < self._swarm.cut_recovery:
+                if self._swarm.durability == "fsync" and "power cut" in self._swarm.faults:
+                    cuts += 1
+                    self._counts["recovery cut"] += 1
+                    self._lose(files, is_power_cut=True)
+                    continue
+            break
+        files.failures = 0
+        files.settled = len(files.journal)
+        self.broker = broker
+        self._counts["start"] += 1
+        self._scheduler.note("start", self.generation)
+        self.on_up(broker)
+        self.wake()
+
+    def _open(self) -> Broker:
+        return open_broker(
+            self.files, PATH, self._config, now_ms=self.now_ms(),
+            durability="page_cache" if self._swarm.durability == "page_cache" else "fsync",
+        )  # fmt: skip
+
+    def power_cut(self) -> None:
+        """The machine stops: what is not synced may be lost."""
+        self._down()
+        self._lose(self.files, is_power_cut=True)
+
+    def kill(self) -> None:
+        """The process stops: the system still has all that was written."""
+        self._down()
+        self._lose(self.files, is_power_cut=False)
+
+    def stop(self) -> None:
+        """A clean stop, in its order: nothing new, everything under way to its end, the close."""
+        broker = self.broker
+        if broker is None:
+            return
+        self._down()
+        settle(broker, self.now_ms())
+        try:
+            broker.close()
+        except (KafkaError, OSError):
+            if not self.files.failures:
+                raise
+        self._lose(self.files, is_power_cut=False)
+
+    def _down(self) -> None:
+        self.broker = None
+        self.generation += 1
+        self._timer_us = -1
+        self._has_turn = False
+        connections, self._connections = self._connections, {}
+        for connection in connections:
+            connection.withdrawals.clear()
+            self.network.reset(connection)
+
+    def _lose(self, files: SimulatedFiles, *, is_power_cut: bool) -> None:
+        if is_power_cut:
+            self.files = SimulatedFiles(power_cut(files, self._random))
+        else:
+            files.unlock_all()
+
+    # Requests
+
+    def receive(self, request: Request) -> None:
+        """A request has arrived."""
+        broker, connection = self.broker, request.connection
+        self._scheduler.note("request", connection.client.name, request.api, broker is not None)
+        if broker is None:
+            self.network.reset(connection)
+            return
+        self._connections[connection] = None
+        generation = self.generation
+
+        def reply(answer: Any) -> None:
+            if generation == self.generation:
+                self.network.answer(request, answer)
+
+        self._counts[request.api] += 1
+        withdraw = request.perform(broker, reply, self.now_ms())
+        if withdraw is not None and not request.is_answered:
+            connection.withdrawals.append(withdraw)
+        self.wake()
+
+    def closed(self, connection: Connection) -> None:
+        """A client has closed its connection."""
+        self._connections.pop(connection, None)
+
+    # The host
+
+    def wake(self) -> None:
+        """The broker was called: it gets a turn soon."""
+        if not self._has_turn and self.broker is not None:
+            self._has_turn = True
+            self._scheduler.later(_TURN_US, self._turn, self.generation)
+
+    def _turn(self, generation: int) -> None:
+        broker = self.broker
+        if broker is None or generation != self.generation:
+            return
+        self._has_turn = False
+        deadline_ms = broker.advance(self.now_ms())
+        flush = broker.begin_flush()
+        if flush is not None:
+            delay = self._random.randrange(1, self._swarm.sync_us)
+            self._scheduler.later(delay, self._run_flush, generation, flush)
+        work = broker.begin_work()
+        if work is not None:
+            delay = self._random.randrange(1, self._swarm.sync_us)
+            self._scheduler.later(delay, self._run_work, generation, work)
+        self._set_timer(deadline_ms)
+
+    def _set_timer(self, deadline_ms: int) -> None:
+        delay = min(max(1, (deadline_ms - self.now_ms()) * 1000), _LONGEST_TIMER_US)
+        at = self._scheduler.now_us + delay
+        if self._timer_us < 0 or at < self._timer_us:
+            self._timer_us = at
+            self._scheduler.later(delay, self._fire, self.generation, at)
+
+    def _fire(self, generation: int, at: int) -> None:
+        if generation == self.generation and at == self._timer_us:
+            self._scheduler.count()
+            self._timer_us = -1
+            self._turn(generation)
+
+    def _run_flush(self, generation: int, flush: Flush) -> None:
+        """In the executor: the sync has its effect now, and the broker hears of it later."""
+        if generation == self.generation:
+            self._scheduler.event(_TURN_US, self._flushed, generation, flush, flush.run())
+
+    def _flushed(self, generation: int, flush: Flush, failed: dict[Any, OSError]) -> None:
+        broker = self.broker
+        if broker is None or generation != self.generation:
+            return
+        self.files.settled = len(self.files.journal)
+        self._scheduler.note("flushed", len(flush.logs), len(failed))
+        broker.finish_flush(flush, failed, now_ms=self.now_ms())
+        self._has_turn = True
+        self._turn(generation)
+
+    def _run_work(self, generation: int, work: Work) -> None:
+        if generation == self.generation:
+            self._scheduler.event(_TURN_US, self._worked, generation, work, error_of(work))
+
+    def _worked(self, generation: int, work: Work, error: Exception | None) -> None:
+        broker = self.broker
+        if broker is None or generation != self.generation:
+            return
+        self.files.settled = len(self.files.journal)
+        self._scheduler.note("work", type(work).__name__, error is None)
+        broker.finish_work(work, error, now_ms=self.now_ms())
+        self._has_turn = True
+        self._turn(generation)
+
+
+def error_of(work: Work) -> Exception | None:
+    """Run a piece of work; what it raised."""
+    try:
+        work.run()
+    except (KafkaError, OSError) as error:
+        return error
+    return None
+
+
+def settle(broker: Broker, now_ms: int) -> None:
+    """Run flushes and work until nothing is left."""
+    while True:
+        flush = broker.begin_flush()
+        if flush is not None:
+            broker.finish_flush(flush, flush.run(), now_ms=now_ms)
+            continue
+        work = broker.begin_work()
+        if work is None:
+            return
+        broker.finish_work(work, error_of(work), now_ms=now_ms)
