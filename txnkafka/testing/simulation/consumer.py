@@ -120,17 +120,19 @@ class Consumer(Client):
             if answer is None:
                 yield random.randrange(1, BACKOFF_US)
                 continue
+            is_behind = False
             for each in answer:
                 if each.error == ErrorCode.OFFSET_OUT_OF_RANGE:
                     yield from self._reset(each.partition)
                 elif each.error == ErrorCode.NONE:
-                    self._take(each)
+                    is_behind |= self._take(each)
                 else:
                     self.world.counts[f"Fetch: {each.error.name}"] += 1
             if random.random() < 0.003:
                 self.world.counts["consumer begins anew"] += 1
                 self._seek(random.choice(partitions), 0)
-            yield self.think()
+            if not is_behind or not self.world.is_calm:
+                yield self.think()
 
     def _request(self, partitions: list[TopicPartition]) -> Request:
         random = self.random
@@ -144,14 +146,15 @@ class Consumer(Client):
 
         return Request("Fetch", perform)
 
-    def _take(self, answer: Fetched) -> None:
+    def _take(self, answer: Fetched) -> bool:
+        """Take what is new of an answer; whether there was something."""
         partition, at_us = answer.partition, self.world.scheduler.now_us
         offsets = answer[2:5]
         if self._seen.get(partition) != offsets:
             self._seen[partition] = offsets
             self.world.history.progress.append(Progress(self.name, tuple(partition), *offsets, at_us))
         if not answer.data:
-            return
+            return False
         position = self.positions[partition]
         values, end = visible(answer, position)
         if end > position:
@@ -165,6 +168,7 @@ class Consumer(Client):
                     position, end, values, at_us, is_new,
                 )
             )  # fmt: skip
+        return end > position
 
     def _seek(self, partition: TopicPartition, offset: int) -> None:
         self.positions[partition] = offset

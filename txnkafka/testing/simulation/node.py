@@ -52,6 +52,8 @@ class SimulatedNode:
         self._counts = counts
         self._config = config
         self._connections: dict[Connection, None] = {}
+        self._flush: tuple[Flush, dict[Any, OSError] | None] | None = None  # under way; run, with this result
+        self._work: tuple[Work, bool, Exception | None] | None = None  # under way; whether it was run
         self._has_turn = False
         self._timer_us = -1
 
@@ -119,8 +121,8 @@ class SimulatedNode:
         broker = self.broker
         if broker is None:
             return
+        self._finish_all(broker)
         self._down()
-        settle(broker, self.now_ms())
         try:
             broker.close()
         except (KafkaError, OSError):
@@ -128,8 +130,19 @@ class SimulatedNode:
                 raise
         self._lose(self.files, is_power_cut=False)
 
+    def _finish_all(self, broker: Broker) -> None:
+        """Let what is under way come to its end, and then everything that follows from it."""
+        if self._flush is not None:
+            flush, failed = self._flush
+            broker.finish_flush(flush, flush.run() if failed is None else failed, now_ms=self.now_ms())
+        if self._work is not None:
+            work, was_run, error = self._work
+            broker.finish_work(work, error if was_run else error_of(work), now_ms=self.now_ms())
+        settle(broker, self.now_ms())
+
     def _down(self) -> None:
         self.broker = None
+        self._flush = self._work = None
         self.generation += 1
         self._timer_us = -1
         self._has_turn = False
@@ -186,12 +199,12 @@ class SimulatedNode:
         deadline_ms = broker.advance(self.now_ms())
         flush = broker.begin_flush()
         if flush is not None:
-            delay = self._random.randrange(1, self._swarm.sync_us)
-            self._scheduler.later(delay, self._run_flush, generation, flush)
+            self._flush = flush, None
+            self._scheduler.later(self._disk_us(), self._run_flush, generation)
         work = broker.begin_work()
         if work is not None:
-            delay = self._random.randrange(1, self._swarm.sync_us)
-            self._scheduler.later(delay, self._run_work, generation, work)
+            self._work = work, False, None
+            self._scheduler.later(self._disk_us(), self._run_work, generation)
         self._set_timer(deadline_ms)
 
     def _set_timer(self, deadline_ms: int) -> None:
@@ -207,33 +220,42 @@ class SimulatedNode:
             self._timer_us = -1
             self._turn(generation)
 
-    def _run_flush(self, generation: int, flush: Flush) -> None:
-        """In the executor: the sync has its effect now, and the broker hears of it later."""
-        if generation == self.generation:
-            self._scheduler.event(_TURN_US, self._flushed, generation, flush, flush.run())
+    def _disk_us(self) -> int:
+        return self._random.randrange(1, self._swarm.sync_us)
 
-    def _flushed(self, generation: int, flush: Flush, failed: dict[Any, OSError]) -> None:
-        broker = self.broker
-        if broker is None or generation != self.generation:
+    def _run_flush(self, generation: int) -> None:
+        """In the executor: the sync has its effect now, and the broker hears of it later."""
+        if generation == self.generation and self._flush is not None:
+            flush = self._flush[0]
+            self._flush = flush, flush.run()
+            self._scheduler.event(_TURN_US, self._flushed, generation)
+
+    def _flushed(self, generation: int) -> None:
+        broker, running = self.broker, self._flush
+        if broker is None or running is None or generation != self.generation:
             return
+        self._flush = None
         self.files.settled = len(self.files.journal)
-        self._scheduler.note("flushed", len(flush.logs), len(failed))
-        broker.finish_flush(flush, failed, now_ms=self.now_ms())
-        self._has_turn = True
+        flush, failed = running
+        self._scheduler.note("flushed", len(flush.logs), len(failed or ()))
+        broker.finish_flush(flush, failed or {}, now_ms=self.now_ms())
         self._turn(generation)
 
-    def _run_work(self, generation: int, work: Work) -> None:
-        if generation == self.generation:
-            self._scheduler.event(_TURN_US, self._worked, generation, work, error_of(work))
+    def _run_work(self, generation: int) -> None:
+        if generation == self.generation and self._work is not None:
+            work = self._work[0]
+            self._work = work, True, error_of(work)
+            self._scheduler.event(_TURN_US, self._worked, generation)
 
-    def _worked(self, generation: int, work: Work, error: Exception | None) -> None:
-        broker = self.broker
-        if broker is None or generation != self.generation:
+    def _worked(self, generation: int) -> None:
+        broker, running = self.broker, self._work
+        if broker is None or running is None or generation != self.generation:
             return
+        self._work = None
         self.files.settled = len(self.files.journal)
+        work, _, error = running
         self._scheduler.note("work", type(work).__name__, error is None)
         broker.finish_work(work, error, now_ms=self.now_ms())
-        self._has_turn = True
         self._turn(generation)
 
 

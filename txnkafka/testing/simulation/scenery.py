@@ -80,7 +80,7 @@ def set_epochs(node: SimulatedNode, transactional_ids: Sequence[str], epoch: int
             TransactionState.EMPTY, frozenset(), node.now_ms(), -1, 0,
         )  # fmt: skip
         partition = broker.transactions.coordinator.partition_of(transactional_id)
-        record = encode_transaction_key(transactional_id), encode_transaction_value(metadata, 2)
+        record = encode_transaction_key(transactional_id), encode_transaction_value(metadata, 1)
         broker.transactions.append(partition, [record])
     settle(broker, node.now_ms())
     node.stop()
