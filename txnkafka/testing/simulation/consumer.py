@@ -128,7 +128,7 @@ class Consumer(Client):
                     is_behind |= self._take(each)
                 else:
                     self.world.counts[f"Fetch: {each.error.name}"] += 1
-            if random.random() < 0.003:
+            if random.random() < 0.003 and not self.world.is_calm:
                 self.world.counts["consumer begins anew"] += 1
                 self._seek(random.choice(partitions), 0)
             if not is_behind or not self.world.is_calm:

@@ -92,6 +92,7 @@ class Simulation:
         self.history.topics = {topic.name: topic for topic in self.topics}
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
+        self._version_1: list[str] = []
         self._problems: list[str] = []
 
     def _derived(self) -> Random:
@@ -103,6 +104,7 @@ class Simulation:
         self.node.start()
         create_topics(self.node, self.topics)
         ids = [f"id-{number}" for number in range(self.swarm.producers)]
+        self._version_1 = [each for each in ids if self._random.random() < 0.3]
         set_epochs(self.node, ids, self.swarm.start_epoch)
         for transactional_id in ids:
             self._add(self._transactional(transactional_id, f"{transactional_id}/0"))
@@ -123,7 +125,9 @@ class Simulation:
             self._end()
 
     def _transactional(self, transactional_id: str, name: str) -> TransactionalProducer:
-        is_version_1 = self._random.random() < 0.3
+        # All processes of an id are of one version: as in Kafka, a late abort of version 2 may be taken for a
+        # repeated one of the version 1 client that has replaced it.
+        is_version_1 = transactional_id in self._version_1
         return TransactionalProducer(
             self.world, name, self._derived(), self.topics, transactional_id, is_version_1=is_version_1
         )
