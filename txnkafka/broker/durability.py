@@ -7,7 +7,7 @@ process does: what was appended to a segment without a name waits for the flush 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Literal
 
 from txnkafka.error_codes import ErrorCode
@@ -33,18 +33,30 @@ class Durability:
         self.mode = mode
         self._tickets = tickets
         self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
+        self._waited_for: Counter[PartitionLog] = Counter()  # tickets of each log
         self._soon: deque[Callable[[], None]] = deque()
 
     def when_durable(self, log: PartitionLog, call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to ``log`` so far is durable, with NONE, or never will be."""
         if log.recovery_point >= log.log_end_offset and log.fenced is None:
             self.soon(lambda: call(ErrorCode.NONE))
-        elif self.mode == "page_cache" and log.active.is_named and log.fenced is None:
+        elif self._is_durable_enough(log):
             log.offsets.advance_high_watermark(log.log_end_offset)
             self._tickets.want(log)
             self.soon(lambda: call(ErrorCode.NONE))
         else:
             self._waiting[self._tickets.take(log)] = call
+            self._waited_for[log] += 1
+
+    def _is_durable_enough(self, log: PartitionLog) -> bool:
+        """Whether the page cache does. Never before an earlier append, whose segment had no name: the effects
+        of appends come in the order of the log."""
+        return (
+            self.mode == "page_cache"
+            and log.active.is_named
+            and log.fenced is None
+            and log not in self._waited_for
+        )
 
     def when_all_durable(self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to all of these logs is durable; with the first error otherwise."""
@@ -78,6 +90,9 @@ class Durability:
         for released in tickets:
             call = self._waiting.pop(released.ticket, None)
             if call is not None:
+                self._waited_for[released.log] -= 1
+                if not self._waited_for[released.log]:
+                    del self._waited_for[released.log]
                 call(ErrorCode.NONE if released.error is None else error_code(released.error))
 
 

@@ -27,11 +27,21 @@ if TYPE_CHECKING:
 __all__ = ["broker_config", "create_topics", "set_epochs", "topics_of"]
 
 STATE_PARTITIONS: Final = 2
+CONFIGS: Final[dict[str, dict[str, str]]] = {
+    "a": {"retention.ms": "-1"},
+    "c": {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "delete.retention.ms": "100"},
+    "r": {"retention.bytes": "4000", "retention.ms": "3600000"},
+    "d": {"retention.ms": "-1"},
+}
 
 
 def broker_config(swarm: Swarm) -> BrokerConfig:
     """The settings of the broker: small files, short times."""
-    defaults = {"segment.bytes": str(swarm.segment_bytes), "index.interval.bytes": "200", "file.delete.delay.ms": "50"}
+    defaults = {
+        "segment.bytes": str(swarm.segment_bytes),
+        "index.interval.bytes": "400",
+        "file.delete.delay.ms": "50",
+    }
     return BrokerConfig(
         transaction_state_log_num_partitions=STATE_PARTITIONS,
         transaction_state_log_segment_bytes=swarm.segment_bytes * 2,
@@ -55,10 +65,8 @@ def create_topics(node: SimulatedNode, topics: Sequence[Topic]) -> None:
     """Create them and the coordinator's log, before any client begins."""
     broker = node.broker
     assert broker is not None
-    configs: dict[str, dict[str, str]] = {"c": {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "delete.retention.ms": "100"}}
-    configs["r"] = {"retention.bytes": "4000"}
     results: list[ErrorCode] = []
-    wanted = [NewTopic(topic.name, topic.partitions, configs=configs.get(topic.name, {})) for topic in topics]
+    wanted = [NewTopic(topic.name, topic.partitions, configs=CONFIGS[topic.name]) for topic in topics]
     broker.topics.create(
         wanted, lambda answers: results.extend(answer.error for answer in answers), now_ms=node.now_ms()
     )

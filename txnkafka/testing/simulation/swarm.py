@@ -83,7 +83,7 @@ class Swarm:
             start_epoch=random.randrange(32_758, 32_767) if random.random() < 0.3 else None,
             start_sequence=2**31 - random.randrange(1, 40) if random.random() < 0.3 else 0,
             durability=durability,
-            segment_bytes=random.choice((600, 2_000, 16_000)),
+            segment_bytes=random.choice((700, 4_000, 4_000, 16_000, 16_000)),
             retention_bytes=random.choice((-1, 4_000)),
             transaction_timeout_ms=random.choice((300, 1_000, 3_000)),
             transactional_id_expiration_ms=random.choice((700, 604_800_000, 604_800_000)),
