@@ -345,8 +345,11 @@ def offsets_went_back(view: View) -> Iterator[str]:
     for each in view.history.progress:
         now = each.log_start_offset, each.last_stable_offset, each.high_watermark
         key = each.process, each.partition
+        topic = view.history.topics[each.partition[0]]
         before = last.get(key, (0, 0, 0))
-        if not view.history.topics[each.partition[0]].is_deletable and any(
+        if topic.loses_old:  # a power cut may bring segments back that retention has removed
+            before = (0, *before[1:])
+        if not topic.is_deletable and any(
             a < b for a, b in zip(now, before, strict=True)
         ):
             yield f"{each.process} is shown {now} of {_place(each.partition)} after {before}"

@@ -8,7 +8,8 @@ from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel
 from txnkafka.testing.simulation.consumer import Consumer, Fetched, fetch, visible
-from txnkafka.testing.simulation.node import settle
+from txnkafka.testing.simulation.log_checker import STATE_TOPIC, check_directory, committed_records
+from txnkafka.testing.simulation.node import PATH, settle
 from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def checked_end(
     _read_all(broker, history, node.now_ms())
     states = states_of(broker)
     node.stop()
+    found += _check_files(node, history, states, swarm)
     node.start()
     broker = node.broker
     settle(broker, node.now_ms())
@@ -100,6 +102,41 @@ def checked_end(
     _read_all(broker, reopened, node.now_ms())
     if reopened.final != history.final:
         found.append("reopen: the records are others after a restart")
+    return found
+
+
+def _check_files(node: SimulatedNode, history: History, states: list[str], swarm: Swarm) -> list[str]:
+    """What the files say, read apart from the engine."""
+    directory = directory_of(node)
+    lenient = {topic.name for topic in history.topics.values() if topic.loses_old or topic.is_compacted}
+    lenient.add("__cluster_metadata")
+    if swarm.forgets_producers:
+        lenient |= history.topics.keys()
+    if "compaction" in swarm.faults:
+        lenient.add(STATE_TOPIC)
+    found = check_directory(directory, lenient)
+    for (is_committed, (topic, number)), values in history.final.items():
+        start = history.log_starts[topic, number]
+        if is_committed:
+            in_files = [
+                (offset, int.from_bytes((value or b"")[:8], "big"))
+                for offset, value in committed_records(directory[f"{topic}-{number}"]) if offset >= start
+            ]  # fmt: skip
+            if in_files != values:
+                found.append(f"{topic}-{number}: read_committed is not what the files say")
+    return found
+
+
+def directory_of(node: SimulatedNode) -> dict[str, dict[str, bytes]]:
+    """The files of each partition directory, by name."""
+    files = node.files
+    found = {}
+    for entry in files.list(PATH):
+        if entry.is_directory and not entry.name.endswith("-delete"):
+            path = files.join(PATH, entry.name)
+            found[entry.name] = {
+                each.name: files.read(files.join(path, each.name), 1 << 30) for each in files.list(path)
+            }
     return found
 
 
