@@ -62,6 +62,9 @@ class View:
                 self.proven.update(history.sends[number].transaction for number in known)
 
     def _see(self, partition: Partition, values: list[tuple[int, int]]) -> None:
+        topic = self.history.topics[partition[0]]
+        if topic.is_deletable:  # offsets begin anew
+            return
         seen, offsets = self.seen[partition], self.offsets
         for offset, number in values:
             before = seen.setdefault(offset, number)
@@ -277,6 +280,8 @@ def nonmonotonic_poll(view: View) -> Iterator[str]:
     """A reader goes back, or jumps, without having been asked to."""
     at: dict[tuple[str, Partition], int] = {}
     for poll in view.history.polls:
+        if view.history.topics[poll.partition[0]].is_deletable:
+            continue
         key = poll.process, poll.partition
         if not poll.is_new and at.get(key, poll.position) != poll.position:
             yield f"{poll.process} reads {_place(poll.partition)} from {poll.position}, and was at {at[key]}"

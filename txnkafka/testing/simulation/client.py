@@ -61,6 +61,7 @@ class World:
         self.is_ending = False
         self.is_calm = False
         self.gave_up = 0
+        self.known_producers: set[int] = set()  # of transactional ids
         self.now_ms: Any = None
 
 

@@ -56,7 +56,8 @@ class Quiet:
                 found.append(f"stuck: {producer.name} ended no transaction in a calm window")
         for consumer in self._consumers:
             for partition, position in consumer.positions.items():
-                if position < self._ends.get(partition, 0):
+                is_kept = not self._world.history.topics[partition[0]].is_deletable
+                if is_kept and position < self._ends.get(partition, 0):
                     found.append(
                         f"unseen: {consumer.name} is at offset {position} of {partition[0]}-{partition[1]}, "
                         f"which ended at {self._ends[partition]} before the calm window"

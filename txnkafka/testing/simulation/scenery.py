@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.node import SimulatedNode
     from txnkafka.testing.simulation.swarm import Swarm
 
-__all__ = ["broker_config", "create_topics", "set_epochs", "topics_of"]
+__all__ = ["CONFIGS", "broker_config", "create_topics", "set_epochs", "topics_of"]
 
 STATE_PARTITIONS: Final = 2
 CONFIGS: Final[dict[str, dict[str, str]]] = {
@@ -58,6 +58,8 @@ def topics_of(swarm: Swarm) -> list[Topic]:
     topics = [Topic("a", 2), Topic("c", 1, is_compacted=True)]
     if swarm.retention_bytes >= 0:
         topics.append(Topic("r", 1, loses_old=True))
+    if "topic deletion" in swarm.faults:
+        topics.append(Topic("d", 1, is_deletable=True))
     return topics
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.env.randomness import random_from
 from txnkafka.model import IsolationLevel
+from txnkafka.testing.simulation.administrator import Administrator
 from txnkafka.testing.simulation.anomalies import anomalies
 from txnkafka.testing.simulation.client import World
 from txnkafka.testing.simulation.consumer import Consumer
@@ -19,7 +20,7 @@ from txnkafka.testing.simulation.idempotent_producer import IdempotentProducer
 from txnkafka.testing.simulation.network import Network
 from txnkafka.testing.simulation.node import SimulatedNode
 from txnkafka.testing.simulation.quiet import Quiet, checked_end
-from txnkafka.testing.simulation.scenery import broker_config, create_topics, set_epochs, topics_of
+from txnkafka.testing.simulation.scenery import CONFIGS, broker_config, create_topics, set_epochs, topics_of
 from txnkafka.testing.simulation.scheduler import Scheduler
 from txnkafka.testing.simulation.swarm import Swarm
 from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
@@ -87,7 +88,7 @@ class Simulation:
         self.world.now_ms = self.node.now_ms
         self.faults = Faults(self.scheduler, self._derived(), swarm, self.counts, self.node)
         self.faults.second_instance = self._second_instance
-        self.faults.delete_topic = lambda: None
+        self.faults.delete_topic = self._delete_topic
         self.topics = topics_of(swarm)
         self.history.topics = {topic.name: topic for topic in self.topics}
         self.producers: list[Producer] = []
@@ -116,6 +117,10 @@ class Simulation:
             ("ru-0", IsolationLevel.READ_UNCOMMITTED),
         ):
             self._add(Consumer(self.world, name, self._derived(), self.topics, level))
+        self.administrator = Administrator(
+            self.world, "administrator", self._derived(), self.topics[-1], CONFIGS[self.topics[-1].name]
+        )
+        self.administrator.begin()
         self.faults.begin()
         while self.scheduler.events < events and not self._problems:
             self._storm(events)
@@ -152,6 +157,9 @@ class Simulation:
             old.is_replaced = True
             name = f"{old.transactional_id}/{len(self.producers)}"
             self._add(self._transactional(old.transactional_id, name))
+
+    def _delete_topic(self) -> None:
+        self.administrator.has_to_delete = True
 
     # Weather
 

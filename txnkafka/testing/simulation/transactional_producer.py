@@ -52,8 +52,6 @@ class TransactionalProducer(Producer):
         self.version = 11 if is_version_1 else 13
         self.is_replaced = False
         self.transactions = 0
-        if is_version_1:
-            self.start_sequence = world.swarm.start_sequence
         self._starts = 0
         self._added: set[TopicPartition] = set()  # of version 1
         self._is_begun = False  # something was sent
@@ -99,6 +97,11 @@ class TransactionalProducer(Producer):
         return answer.error
 
     def _identify(self, answer: Any) -> None:
+        """Take a new identity. Only a producer that no partition knows may begin with any sequence, and only one
+        of version 1."""
+        is_new = answer.producer_id not in self.world.known_producers
+        self.world.known_producers.add(answer.producer_id)
+        self.start_sequence = self.world.swarm.start_sequence if is_new and self.is_version_1 else 0
         self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
         self.sequences.clear()
 
