@@ -62,6 +62,7 @@ class World:
         self.is_calm = False
         self.gave_up = 0
         self.known_producers: set[int] = set()  # of transactional ids
+        self.last_epochs: dict[str, int] = {}  # of transactional ids
         self.now_ms: Any = None
 
 

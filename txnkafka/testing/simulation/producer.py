@@ -68,6 +68,7 @@ class Producer(Client):
             send.may_repeat = self.may_repeat
         sequence = self.sequences.get(partition, self.start_sequence)
         self.sequences[partition] = (sequence + count) % SEQUENCES
+        world.counts["sequence wrapped"] += sequence + count >= SEQUENCES
         content = batches.encode(
             [(send.key, send.number, batches.checksum(send.number, topic, number)) for send in sends],
             timestamp=world.now_ms(), producer_id=self.producer_id, producer_epoch=self.producer_epoch,

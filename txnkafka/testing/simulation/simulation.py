@@ -191,6 +191,7 @@ class Simulation:
         self.world.is_ending = True
         self.scheduler.run(self.scheduler.now_us + (self._settle_ms() + 2_000) * _MS)
         self._problems += checked_end(self.node, self.producers, self.consumers, self.history, self.swarm)
+        self.counts["retention"] += self.history.log_starts.get(("r", 0), 0) > 0
 
     def findings(self) -> list[str]:
         """What should not be: problems of liveness, and the anomalies of the history."""

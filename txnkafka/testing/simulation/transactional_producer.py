@@ -37,6 +37,7 @@ FATAL: Final = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,  # the application has lost its patience
     }
 )
+_NEARLY_EXHAUSTED: Final = 32_700
 
 
 class TransactionalProducer(Producer):
@@ -87,6 +88,8 @@ class TransactionalProducer(Producer):
         if answer is None:
             return ErrorCode.REQUEST_TIMED_OUT
         if answer.error == ErrorCode.NONE:
+            if producer_id < 0:
+                self._note_expiry(answer)
             self._identify(answer)
             self.world.history.fences.append(
                 Fence(
@@ -96,13 +99,23 @@ class TransactionalProducer(Producer):
             )  # fmt: skip
         return answer.error
 
+    def _note_expiry(self, answer: Any) -> None:
+        """A new producer id, and the one before was not exhausted."""
+        last = self.world.last_epochs.get(self.transactional_id)
+        is_new = answer.producer_id not in self.world.known_producers
+        if is_new and last is not None and last < _NEARLY_EXHAUSTED:
+            self.world.counts["transactional id expired"] += 1
+
     def _identify(self, answer: Any) -> None:
         """Take a new identity. Only a producer that no partition knows may begin with any sequence, and only one
         of version 1."""
         is_new = answer.producer_id not in self.world.known_producers
+        if is_new and self.producer_id >= 0:
+            self.world.counts["producer id rotated"] += 1
         self.world.known_producers.add(answer.producer_id)
         self.start_sequence = self.world.swarm.start_sequence if is_new and self.is_version_1 else 0
         self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+        self.world.last_epochs[self.transactional_id] = self.producer_epoch
         self.sequences.clear()
 
     # One transaction
@@ -129,7 +142,11 @@ class TransactionalProducer(Producer):
             world.counts["process stopped in a transaction"] += 1
             return ErrorCode.REQUEST_TIMED_OUT
         if error in FATAL:
+            world.counts["producer fenced"] += error == ErrorCode.PRODUCER_FENCED
             return error
+        if random.random() < 0.004 and not world.is_calm:
+            world.counts["overslept in a transaction"] += 1
+            yield world.swarm.transaction_timeout_ms * 1_500
         is_commit = error == ErrorCode.NONE and random.random() < 0.75
         return (yield from self._end(transaction, is_commit, had_error=error != ErrorCode.NONE))
 
@@ -232,6 +249,7 @@ class TransactionalProducer(Producer):
         error: ErrorCode = answer.error
         if error != ErrorCode.NONE:
             world.counts[f"EndTxn: {error.name}"] += 1
+            world.counts["producer fenced"] += error == ErrorCode.PRODUCER_FENCED
             if is_commit and not is_uncertain:
                 transaction.outcome = Outcome.ABORTED
             return error
