@@ -54,7 +54,8 @@ class Administrator(Client):
             new = NewTopic(topic.name, topic.partitions, configs=configs)
             broker.topics.create([new], lambda answers: reply(answers[0].error), now_ms=now_ms)
 
-        (answer,) = yield [Request("DeleteTopics", delete)]
+        # a late copy would delete the topic that is created below
+        (answer,) = yield [Request("DeleteTopics", delete, can_be_late=False)]
         self.world.counts["topic deleted"] += answer == ErrorCode.NONE
         yield self.think()
         answer, _ = yield from self.ask("CreateTopics", create)

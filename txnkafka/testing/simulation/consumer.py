@@ -113,10 +113,11 @@ class Consumer(Client):
     def steps(self) -> Steps:
         """Fetch after fetch."""
         random = self.random
+        partitions = list(self.positions)
         while True:
-            partitions = list(self.positions)
-            random.shuffle(partitions)
-            (answer,) = yield [self._request(partitions)]
+            count = len(partitions) if self.world.is_calm else random.randrange(1, min(4, len(partitions) + 1))
+            wanted = random.sample(partitions, count)
+            (answer,) = yield [self._request(wanted)]
             if answer is None:
                 yield random.randrange(1, BACKOFF_US)
                 continue
@@ -136,8 +137,9 @@ class Consumer(Client):
 
     def _request(self, partitions: list[TopicPartition]) -> Request:
         random = self.random
+        most = 16_384 if self.world.is_calm else random.choice((200, 4_096))
         request = FetchRequest(
-            [FetchPartition(each, self.positions[each], random.choice((200, 4_096))) for each in partitions],
+            [FetchPartition(each, self.positions[each], most) for each in partitions],
             self.isolation_level, random.choice((0, 1, 1, 300)), 16_384, random.choice((0, 10, 100)),
         )  # fmt: skip
 

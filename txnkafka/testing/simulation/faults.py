@@ -35,6 +35,7 @@ class Faults:
         self._swarm = swarm
         self._counts = counts
         self._node = node
+        self._next_at = swarm.fault_every // 2
         self._acts: dict[str, Callable[[], None]] = {
             "power cut": self._power_cut,
             "kill": self._kill,
@@ -48,11 +49,17 @@ class Faults:
             "topic deletion": lambda: self.delete_topic(),
         }
 
-    def begin(self) -> None:
-        """Let the first one happen after a while."""
-        if self._swarm.faults:
-            delay = self._random.randrange(self._swarm.fault_every_us // 2, self._swarm.fault_every_us)
-            self._scheduler.later(delay, self._next)
+    def happen(self) -> None:
+        """Let the next one happen, if it is time."""
+        if not self._swarm.faults or self._scheduler.events < self._next_at:
+            return
+        every = self._swarm.fault_every
+        self._next_at = self._scheduler.events + self._random.randrange(every // 2, every * 3 // 2)
+        if not self.is_calm and self._node.broker is not None and not self._node.is_disturbed:
+            fault = self._random.choice(self._swarm.faults)
+            self._counts[fault] += 1
+            self._scheduler.note("fault", fault)
+            self._acts[fault]()
 
     def calm(self) -> None:
         """No more faults; what is broken is repaired."""
@@ -62,14 +69,6 @@ class Faults:
         node.files.failing = None
         if node.broker is not None and node.is_disturbed:
             self._repair()
-
-    def _next(self) -> None:
-        if not self.is_calm and self._node.broker is not None and not self._node.is_disturbed:
-            fault = self._random.choice(self._swarm.faults)
-            self._counts[fault] += 1
-            self._scheduler.note("fault", fault)
-            self._acts[fault]()
-        self.begin()
 
     def _power_cut(self) -> None:
         self._node.power_cut()

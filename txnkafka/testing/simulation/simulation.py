@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Report", "simulate"]
 
 _MS: Final = 1_000
-_STEP_US: Final = 20_000
+_STEP_US: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,6 @@ class Simulation:
             self.world, "administrator", self._derived(), self.topics[-1], CONFIGS[self.topics[-1].name]
         )
         self.administrator.begin()
-        self.faults.begin()
         while self.scheduler.events < events and not self._problems:
             self._storm(events)
             if self._random.random() < 0.3:
@@ -167,7 +166,8 @@ class Simulation:
         self.network.is_calm = self.world.is_calm = self.faults.is_calm = False
         until = self.scheduler.now_us + self._random.randrange(200_000, 2_000_000)
         while self.scheduler.now_us < until and self.scheduler.events < events:
-            self.scheduler.run(min(until, self.scheduler.now_us + _STEP_US))
+            self.scheduler.run(min(until, self.scheduler.now_us + self._random.randrange(_STEP_US)))
+            self.faults.happen()
 
     def _calm_down(self) -> None:
         self.network.is_calm = self.world.is_calm = True

@@ -31,7 +31,8 @@ FAULTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """Rates are probabilities of one message; times in microseconds where the name says so."""
+    """Rates are probabilities of one message; times in microseconds where the name says so; ``fault_every`` so many
+    events."""
 
     faults: tuple[str, ...]
     drop: float
@@ -42,7 +43,7 @@ class Swarm:
     latency_us: int
     longest_hold_us: int
     sync_us: int
-    fault_every_us: int
+    fault_every: int
     think_us: int
     producers: int
     plain_producers: int
@@ -76,7 +77,7 @@ class Swarm:
             latency_us=random.choice((100, 400, 2_000)),
             longest_hold_us=random.choice((20_000, 200_000, 2_000_000)),
             sync_us=random.choice((50, 500, 5_000)),
-            fault_every_us=random.choice((50_000, 150_000, 500_000)),
+            fault_every=random.choice((300, 1_000, 3_000)),
             think_us=random.choice((500, 5_000, 20_000)),
             producers=random.randrange(1, 5),
             plain_producers=random.randrange(3),
