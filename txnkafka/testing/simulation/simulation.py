@@ -6,7 +6,7 @@ import traceback
 from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from txnkafka.env.randomness import random_from
 from txnkafka.model import IsolationLevel
@@ -26,8 +26,6 @@ from txnkafka.testing.simulation.swarm import Swarm
 from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from txnkafka.testing.simulation.client import Client
     from txnkafka.testing.simulation.producer import Producer
 
@@ -108,7 +106,7 @@ class Simulation:
         self._version_1 = [each for each in ids if self._random.random() < 0.3]
         set_epochs(self.node, ids, self.swarm.start_epoch)
         for transactional_id in ids:
-            self._add(self._transactional(transactional_id, f"{transactional_id}/0"))
+            self._add(self._transactional(transactional_id, f"{transactional_id}/{len(self.producers)}"))
         for number in range(self.swarm.plain_producers):
             self._add(IdempotentProducer(self.world, f"plain-{number}", self._derived(), self.topics))
         for name, level in (
@@ -154,15 +152,26 @@ class Simulation:
         if alive:
             old = self._random.choice(alive)
             old.is_replaced = True
-            name = f"{old.transactional_id}/{len(self.producers)}"
-            self._add(self._transactional(old.transactional_id, name))
+            self._add(self._transactional(old.transactional_id, f"{old.transactional_id}/{len(self.producers)}"))
 
     def _delete_topic(self) -> None:
         self.administrator.has_to_delete = True
 
+    def _replace_the_dead(self) -> None:
+        """Some of the transactional ids whose process has died get another one."""
+        alive = {
+            each.transactional_id for each in self.producers
+            if isinstance(each, TransactionalProducer) and not each.is_over and not each.is_replaced
+        }  # fmt: skip
+        for number in range(self.swarm.producers):
+            transactional_id = f"id-{number}"
+            if transactional_id not in alive and self._random.random() < 0.5:
+                self._add(self._transactional(transactional_id, f"{transactional_id}/{len(self.producers)}"))
+
     # Weather
 
     def _storm(self, events: int) -> None:
+        self._replace_the_dead()
         self.network.is_calm = self.world.is_calm = self.faults.is_calm = False
         until = self.scheduler.now_us + self._random.randrange(200_000, 2_000_000)
         while self.scheduler.now_us < until and self.scheduler.events < events:
@@ -195,5 +204,4 @@ class Simulation:
 
     def findings(self) -> list[str]:
         """What should not be: problems of liveness, and the anomalies of the history."""
-        found: Sequence[Any] = anomalies(self.history) if not self._problems else []
-        return [*self._problems, *map(str, found)]
+        return [*self._problems, *map(str, anomalies(self.history))]

@@ -140,6 +140,7 @@ class TransactionalProducer(Producer):
                 yield self.think()
         if random.random() < 0.01 and not world.is_calm:
             world.counts["process stopped in a transaction"] += 1
+            self.is_replaced = random.random() < 0.5  # nobody comes back, for a while
             return ErrorCode.REQUEST_TIMED_OUT
         if error in FATAL:
             world.counts["producer fenced"] += error == ErrorCode.PRODUCER_FENCED
