@@ -79,6 +79,10 @@ class Produce:
         partition, log = batch.topic_partition, batch.log
         if partition in self.appended or partition in self.results:
             return
+        if not self.broker.serves(partition) or self.broker.logs.get(partition) is not log:
+            # the topic was deleted while the coordinator had to wait
+            self.refuse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return
         self.appended.add(partition)
         try:
             info = log.append(
