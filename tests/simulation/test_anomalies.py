@@ -14,7 +14,8 @@ P0, P1, COMPACTED, SHORT = ("a", 0), ("a", 1), ("c", 0), ("r", 0)
 
 
 def sound() -> History:
-    """Transaction 0 is committed in two partitions, 1 is aborted, 2 is committed; a record without transaction."""
+    """Transaction 0 is committed in two partitions, 1 is aborted, 2 is committed; a record without
+    transaction."""
     history = History()
     for topic in (Topic("a", 2), Topic("c", 1, is_compacted=True), Topic("r", 1, loses_old=True)):
         history.topics[topic.name] = topic
@@ -27,14 +28,25 @@ def sound() -> History:
             offsets[partition] += 1
         for partition in (P0, P1):
             offsets[partition] += 1  # the marker
-        transaction.outcome, transaction.end_us, transaction.ended_us = outcome, 100 * number + 20, 100 * number + 30
+        transaction.outcome, transaction.end_us, transaction.ended_us = (
+            outcome,
+            100 * number + 20,
+            100 * number + 30,
+        )
     plain = history.send("y", P1, b"k", -1, 310)
     plain.acked_us, plain.offset = 320, offsets[P1]
     visible = {P0: [(0, 0), (1, 1), (6, 6), (7, 7)], P1: [(0, 2), (4, 8), (6, 9)]}
-    everything = {P0: [*visible[P0][:2], (3, 3), (4, 4), *visible[P0][2:]], P1: [(0, 2), (2, 5), (4, 8), (6, 9)]}
+    everything = {
+        P0: [*visible[P0][:2], (3, 3), (4, 4), *visible[P0][2:]],
+        P1: [(0, 2), (2, 5), (4, 8), (6, 9)],
+    }
     for partition, values in visible.items():
-        history.polls.append(Poll("rc", partition, True, 0, 3, values[:2] if partition == P0 else values[:1], 60, True))
-        history.polls.append(Poll("rc", partition, True, 3, 9, values[2:] if partition == P0 else values[1:], 400))
+        history.polls.append(
+            Poll("rc", partition, True, 0, 3, values[:2] if partition == P0 else values[:1], 60, True)
+        )
+        history.polls.append(
+            Poll("rc", partition, True, 3, 9, values[2:] if partition == P0 else values[1:], 400)
+        )
         history.polls.append(Poll("ru", partition, False, 0, 9, everything[partition], 330, True))
         history.progress.append(Progress("rc", partition, 3, 3, 0, 60))
         history.progress.append(Progress("rc", partition, 9, 9, 0, 400))

@@ -1,5 +1,5 @@
-"""``txnkafka simulate`` runs the broker, its clients, its network and its disk on one thread from a seed, and checks
-what the clients saw."""
+"""``txnkafka simulate`` runs the broker, its clients, its network and its disk on one thread from a seed,
+and checks what the clients saw."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ __all__ = ["simulate"]
 @click.option("--seed", type=click.IntRange(0), required=True, help="The first seed.")
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="How many seeds.")
 @click.option(
-    "--events", type=click.IntRange(1), default=20_000, show_default=True, help="Least number of events of a seed."
+    "--events",
+    type=click.IntRange(1),
+    default=20_000,
+    show_default=True,
+    help="Least number of events of a seed.",
 )
 @click.option(
     "--processes", type=click.IntRange(1), default=1, show_default=True, help="How many seeds run at once."
 )
 def simulate(seed: int, seeds: int, events: int, processes: int) -> int:
-    """Run a broker with transactional clients under network, disk and clock faults, all of which follow from the
-    seed, and check what the clients saw and what is on the disk.
+    """Run a broker with transactional clients under network, disk and clock faults, all of which follow
+    from the seed, and check what the clients saw and what is on the disk.
 
     Exit status: 0 nothing found, 1 findings, or a long run in which a fault or an action never happened.
     """

@@ -16,7 +16,7 @@ from txnkafka.env.durable import (
 from txnkafka.env.file_lock import LINK
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
 from txnkafka.env.process import Process, this_process
-from txnkafka.env.randomness import random_below, random_from, unique_name
+from txnkafka.env.randomness import Random, random_below, random_from, unique_name
 
 __all__ = [
     "LINK",
@@ -32,6 +32,7 @@ __all__ = [
     "Lock",
     "MappedBytes",
     "Process",
+    "Random",
     "ReadableFile",
     "SystemClock",
     "is_remote",

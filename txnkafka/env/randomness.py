@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["random_below", "random_from", "unique_name"]
+__all__ = ["Random", "random_below", "random_from", "unique_name"]
 
 _source: Random = SystemRandom()
 

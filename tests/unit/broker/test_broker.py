@@ -190,8 +190,8 @@ def test_the_page_cache_acknowledges_at_once_but_not_what_a_dead_process_would_l
 
 
 def test_the_page_cache_acknowledges_in_the_order_of_the_log() -> None:
-    """An append that needs no flush does not overtake one that does: the coordinator's records would take effect
-    in another order than they have in its log."""
+    """An append that needs no flush does not overtake one that does: the coordinator's records would take
+    effect in another order than they have in its log."""
     node = Node(durability="page_cache")
     node.create(segment_bytes="260")
     answers: list[Any] = []

@@ -14,8 +14,8 @@ from txnkafka.testing.simulation.network import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from random import Random
 
+    from txnkafka.env import Random
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic
 
@@ -83,7 +83,9 @@ class Administrator(Client):
 
         answer, _ = yield from self.ask("ListOffsets", end)
         if answer is not None and answer.error == ErrorCode.NONE:
-            last = Progress(self.name, tuple(partition), answer.offset, answer.offset, 0, self.world.scheduler.now_us)
+            last = Progress(
+                self.name, tuple(partition), answer.offset, answer.offset, 0, self.world.scheduler.now_us
+            )
             self.world.history.progress.append(last)
         yield [Request("DescribeProducers", self._producers)]
 

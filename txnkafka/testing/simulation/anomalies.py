@@ -1,8 +1,8 @@
 """The anomalies of a history, by Jepsen's names where it has one. Nothing here knows how the engine works.
 
 What is legal and silent: G0 (Kafka does not isolate writes), gaps between the offsets of one producer, a
-transaction that is seen in one partition before it is seen in another one, and read_uncommitted readers that see
-what is aborted later.
+transaction that is seen in one partition before it is seen in another one, and read_uncommitted readers
+that see what is aborted later.
 
 Source: ``jepsen.redpanda.workload.queue``; Adya's G1.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.testing.simulation.cycles import cycle
@@ -38,8 +39,8 @@ class Anomaly(NamedTuple):
 
 
 class View:
-    """A history, and what several checks need of it: which record was seen at which offset, and which records are
-    proven to be committed."""
+    """A history, and what several checks need of it: which record was seen at which offset, and which
+    records are proven to be committed."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -158,7 +159,7 @@ def wrong_offset(view: View) -> Iterator[str]:
         if number < len(view.history.sends):
             send = view.history.sends[number]
             if send.offset not in (-1, offset) and not send.may_repeat:
-                yield f"record {number} was acknowledged at {send.offset} of {_place(partition)}, not {offset}"
+                yield f"{number} of {_place(partition)} was acknowledged at {send.offset}, not {offset}"
 
 
 def _committed_reads(view: View) -> Iterator[tuple[str, Partition, int, int, int]]:
@@ -182,9 +183,9 @@ def aborted_read(view: View) -> Iterator[str]:
     shown: set[int] = set()
     for process, partition, offset, number, _ in _committed_reads(view):
         send = history.sends[number]
-        if send.transaction >= 0 and number not in shown and history.transactions[send.transaction].outcome in (
-            Outcome.ABORTED, Outcome.OPEN,
-        ):  # fmt: skip
+        if send.transaction < 0 or number in shown:
+            continue
+        if history.transactions[send.transaction].outcome in (Outcome.ABORTED, Outcome.OPEN):
             shown.add(number)
             yield (
                 f"{process} sees record {number} at {offset} of {_place(partition)}, of transaction "
@@ -193,8 +194,8 @@ def aborted_read(view: View) -> Iterator[str]:
 
 
 def intermediate_read(view: View) -> Iterator[str]:
-    """G1b, in one partition: a poll shows some records of a transaction, and leaves others out whose offsets it
-    has passed."""
+    """G1b, in one partition: a poll shows some records of a transaction, and leaves others out whose
+    offsets it has passed."""
     history = view.history
     offsets_of: dict[tuple[Partition, int], list[tuple[int, int]]] = defaultdict(list)
     for (partition, number), offset in view.offsets.items():
@@ -208,8 +209,8 @@ def intermediate_read(view: View) -> Iterator[str]:
             for offset, number in offsets_of[poll.partition, transaction]:
                 if poll.position <= offset < poll.end and number not in numbers:
                     yield (
-                        f"{poll.process} sees transaction {transaction} without record {number} at {offset} of "
-                        f"{_place(poll.partition)}"
+                        f"{poll.process} sees transaction {transaction} without record {number} at {offset} "
+                        f"of {_place(poll.partition)}"
                     )
 
 
@@ -227,8 +228,8 @@ def torn_transaction(view: View) -> Iterator[str]:
             final = finals[send.partition]
             if send.number not in final and send.acked_us >= 0 and not view.may_be_gone(send, final):
                 yield (
-                    f"transaction {transaction.number} has record {there[0].number}, and not {send.number} of "
-                    f"{_place(send.partition)}"
+                    f"transaction {transaction.number} has record {there[0].number}, and not {send.number} "
+                    f"of {_place(send.partition)}"
                 )
 
 
@@ -250,7 +251,9 @@ def circular_information_flow(view: View) -> Iterator[str]:
     history = view.history
     edges: dict[int, set[int]] = {}
     for transaction in history.transactions:
-        read = {history.sends[number].transaction for number in transaction.polls if number < len(history.sends)}
+        read = {
+            history.sends[number].transaction for number in transaction.polls if number < len(history.sends)
+        }
         edges[transaction.number] = read - {-1, transaction.number}
     found = cycle(edges)
     if found:
@@ -273,7 +276,7 @@ def poll_skip(view: View) -> Iterator[str]:
         seen = {offset for offset, _ in poll.values}
         for offset in between[poll.partition](poll.position, poll.end - 1):
             if offset not in seen:
-                yield f"{poll.process} has passed offset {offset} of {_place(poll.partition)} without its record"
+                yield f"{poll.process} has passed {offset} of {_place(poll.partition)} without its record"
 
 
 def nonmonotonic_poll(view: View) -> Iterator[str]:
@@ -287,10 +290,11 @@ def nonmonotonic_poll(view: View) -> Iterator[str]:
             yield f"{poll.process} reads {_place(poll.partition)} from {poll.position}, and was at {at[key]}"
         at[key] = poll.end
         offsets = [offset for offset, _ in poll.values]
-        if any(b <= a for a, b in zip(offsets, offsets[1:], strict=False)):
+        if any(b <= a for a, b in pairwise(offsets)):
             yield f"{poll.process} gets the offsets {offsets} of {_place(poll.partition)} in one poll"
         elif offsets and not poll.position <= offsets[0] <= offsets[-1] < poll.end:
-            yield f"{poll.process} gets {offsets} of {_place(poll.partition)} for {poll.position} to {poll.end}"
+            place = _place(poll.partition)
+            yield f"{poll.process} gets {offsets} of {place} for {poll.position} to {poll.end}"
 
 
 def nonmonotonic_send(view: View) -> Iterator[str]:
@@ -325,7 +329,7 @@ def realtime_append(view: View) -> Iterator[str]:
                     highest, which = acked[i][1:]
                 i += 1
             if offset < highest:
-                yield f"record {send.number} is at {offset}, before {which} at {highest}, which was there already"
+                yield f"record {send.number} is at {offset}, before {which} at {highest}, which was there"
 
 
 def zombie_ack(view: View) -> Iterator[str]:
@@ -354,9 +358,7 @@ def offsets_went_back(view: View) -> Iterator[str]:
         before = last.get(key, (0, 0, 0))
         if topic.loses_old:  # a power cut may bring segments back that retention has removed
             before = (0, *before[1:])
-        if not topic.is_deletable and any(
-            a < b for a, b in zip(now, before, strict=True)
-        ):
+        if not topic.is_deletable and any(a < b for a, b in zip(now, before, strict=True)):
             yield f"{each.process} is shown {now} of {_place(each.partition)} after {before}"
         if not now[0] <= now[2] or not now[1] <= now[2]:
             yield f"{each.process} is shown log start, last stable offset and high watermark {now}"

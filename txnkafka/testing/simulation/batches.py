@@ -64,9 +64,20 @@ def encode(
     count = len(records)
     batch = bytearray(
         _HEADER.pack(
-            0, _HEADER.size - 12 + len(body), -1, 2, 0, _TRANSACTIONAL if is_transactional else 0, count - 1,
-            timestamp, timestamp, producer_id, producer_epoch, base_sequence, count,
-        )  # fmt: skip
+            0,
+            _HEADER.size - 12 + len(body),
+            -1,
+            2,
+            0,
+            _TRANSACTIONAL if is_transactional else 0,
+            count - 1,
+            timestamp,
+            timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        )
     )
     batch += body
     struct.pack_into(">I", batch, _AFTER_CRC - 4, crc32c(memoryview(batch)[_AFTER_CRC:]))
@@ -102,9 +113,13 @@ def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
                 values.append((base_offset + (delta >> 1), number))
         batches.append(
             Batch(
-                base_offset, base_offset + last_delta, producer_id, bool(attributes & _TRANSACTIONAL), control,
+                base_offset,
+                base_offset + last_delta,
+                producer_id,
+                bool(attributes & _TRANSACTIONAL),
+                control,
                 values,
-            )  # fmt: skip
+            )
         )
         position = behind
     return batches

@@ -14,8 +14,8 @@ from txnkafka.testing.simulation.network import Connection, Request
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Generator
-    from random import Random
 
+    from txnkafka.env import Random
     from txnkafka.testing.simulation.history import History
     from txnkafka.testing.simulation.network import Network
     from txnkafka.testing.simulation.scheduler import Scheduler
@@ -47,8 +47,8 @@ WITHOUT_EFFECT: Final = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, Error
 
 
 class World:
-    """What the clients share. ``is_ending``: they begin nothing new. ``gave_up`` counts requests that had no answer
-    however often they were sent."""
+    """What the clients share. ``is_ending``: they begin nothing new. ``gave_up`` counts requests that had
+    no answer however often they were sent."""
 
     def __init__(
         self, scheduler: Scheduler, network: Network, history: History, swarm: Swarm, counts: Counter[str]
@@ -183,7 +183,9 @@ def summary(answer: Any) -> Any:
     if isinstance(answer, dict):
         return [_result(result) for result in answer.values()]
     if isinstance(answer, list):
-        return [(int(each.error), each.high_watermark, each.last_stable_offset, len(each.data)) for each in answer]
+        return [
+            (int(each.error), each.high_watermark, each.last_stable_offset, len(each.data)) for each in answer
+        ]
     return _result(answer)
 
 

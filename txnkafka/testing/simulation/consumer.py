@@ -17,8 +17,8 @@ from txnkafka.testing.simulation.network import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from random import Random
 
+    from txnkafka.env import Random
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic
 
@@ -100,7 +100,12 @@ class Consumer(Client):
     """``positions`` are where it reads on."""
 
     def __init__(
-        self, world: World, name: str, random: Random, topics: Sequence[Topic], isolation_level: IsolationLevel
+        self,
+        world: World,
+        name: str,
+        random: Random,
+        topics: Sequence[Topic],
+        isolation_level: IsolationLevel,
     ) -> None:
         super().__init__(world, name, random)
         self.isolation_level = isolation_level
@@ -115,7 +120,9 @@ class Consumer(Client):
         random = self.random
         partitions = list(self.positions)
         while True:
-            count = len(partitions) if self.world.is_calm else random.randrange(1, min(4, len(partitions) + 1))
+            count = (
+                len(partitions) if self.world.is_calm else random.randrange(1, min(4, len(partitions) + 1))
+            )
             wanted = random.sample(partitions, count)
             (answer,) = yield [self._request(wanted)]
             if answer is None:

@@ -1,4 +1,5 @@
-"""``SimulatedFiles``: files in memory whose calls fail when they are told to, and what a power cut leaves of them."""
+"""``SimulatedFiles``: files in memory whose calls fail when they are told to, and what a power cut leaves
+of them."""
 
 from __future__ import annotations
 
@@ -10,8 +11,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.testing.unsynced import Unsynced
 
 if TYPE_CHECKING:
-    from random import Random
-
+    from txnkafka.env import Random
     from txnkafka.testing.memory_file import MemoryFile
     from txnkafka.testing.unsynced import Numbered
 
@@ -96,7 +96,8 @@ def power_cut(files: SimulatedFiles, random: Random) -> Disk:
 
 
 def _losses(writes: list[Numbered], random: Random, mode: float) -> dict[int, bytes | None]:
-    """What is on the disk instead of the unsynced writes to a file; a write that is not mentioned is whole."""
+    """What is on the disk instead of the unsynced writes to a file; a write that is not mentioned is
+    whole."""
     if mode < 0.2:
         return {}
     if mode < 0.4 or random.random() < 0.3:

@@ -10,8 +10,8 @@ from txnkafka.testing.simulation.disk import CALLS
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable
-    from random import Random
 
+    from txnkafka.env import Random
     from txnkafka.testing.simulation.node import SimulatedNode
     from txnkafka.testing.simulation.scheduler import Scheduler
     from txnkafka.testing.simulation.swarm import Swarm
@@ -96,7 +96,9 @@ class Faults:
         """One call fails. A broker whose disk has failed is restarted, with the machine: what the system has
         in memory and could not write is not to be believed."""
         self._node.files.failing = self._random.choice(CALLS)
-        self._scheduler.later(self._random.randrange(1_000, 300_000), self._end_of_disk_error, self._node.files)
+        self._scheduler.later(
+            self._random.randrange(1_000, 300_000), self._end_of_disk_error, self._node.files
+        )
 
     def _end_of_disk_error(self, files: object) -> None:
         node = self._node
@@ -109,7 +111,9 @@ class Faults:
 
     def _full_disk(self) -> None:
         self._node.files.is_full = True
-        self._scheduler.later(self._random.randrange(1_000, 300_000), self._end_of_full_disk, self._node.files)
+        self._scheduler.later(
+            self._random.randrange(1_000, 300_000), self._end_of_full_disk, self._node.files
+        )
 
     def _end_of_full_disk(self, files: object) -> None:
         node = self._node

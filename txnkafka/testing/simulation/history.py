@@ -25,8 +25,8 @@ class Outcome(enum.Enum):
 
 
 class Topic(NamedTuple):
-    """``loses_old``: by retention. ``is_compacted``: of a key, only the newest record stays. ``is_deletable``:
-    the topic may be deleted at any time."""
+    """``loses_old``: by retention. ``is_compacted``: of a key, only the newest record stays.
+    ``is_deletable``: the topic may be deleted at any time."""
 
     name: str
     partitions: int
@@ -53,8 +53,8 @@ class Send:
 
 @dataclass(slots=True)
 class Transaction:
-    """One transaction; ``end_us`` is when a commit was first asked for, ``polls`` are records that the producer
-    read before that, read_committed."""
+    """One transaction; ``end_us`` is when a commit was first asked for, ``polls`` are records that the
+    producer read before that, read_committed."""
 
     number: int
     process: str
@@ -113,9 +113,9 @@ class Ack(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """``final`` are the records of each partition in the end, by isolation: (is_committed, partition) to pairs
-    of offset and record; ``log_starts`` the first offsets then. ``is_durable``: an acknowledgement means that
-    the record survives."""
+    """``final`` are the records of each partition in the end, by isolation: (is_committed, partition) to
+    pairs of offset and record; ``log_starts`` the first offsets then. ``is_durable``: an acknowledgement
+    means that the record survives."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
     sends: list[Send] = field(default_factory=list)

@@ -1,5 +1,5 @@
-"""What must have happened in a long run: a simulation in which a fault or an action never occurs proves nothing
-about it."""
+"""What must have happened in a long run: a simulation in which a fault or an action never occurs proves
+nothing about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ _OF_THE_NETWORK: Final = (
     "request arrived late",
     "answer lost",
 )
-_MET: Final = ("disk error met", "full disk met", "start failed by the disk", "recovery cut", "log compacted", "retention")
+_MET: Final = (
+    "disk error met",
+    "full disk met",
+    "start failed by the disk",
+    "recovery cut",
+    "log compacted",
+    "retention",
+)
 _REQUESTS: Final = (
     "AddOffsetsToTxn",
     "AddPartitionsToTxn",

@@ -1,8 +1,8 @@
-"""What must hold of the files of a directory that was stopped, whatever clients saw: offsets, sequences, markers,
-the files that follow from the log, and what read_committed readers get of it.
+"""What must hold of the files of a directory that was stopped, whatever clients saw: offsets, sequences,
+markers, the files that follow from the log, and what read_committed readers get of it.
 
-``lenient`` partitions have lost records by retention or compaction, or producers by expiry: what needs all of them
-is not checked there.
+``lenient`` partitions have lost records by retention or compaction, or producers by expiry: what needs all
+of them is not checked there.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class _State:
 
 @dataclass(slots=True)
 class _Replay:
-    """A partition, batch by batch; ``problems`` are what should not be, ``aborted`` the entries that a transaction
-    index should have."""
+    """A partition, batch by batch; ``problems`` are what should not be, ``aborted`` the entries that a
+    transaction index should have."""
 
     name: str
     is_lenient: bool
@@ -85,11 +85,11 @@ class _Replay:
     def _take_data(self, state: _State, batch: Batch) -> None:
         if batch.producer_epoch != state.epoch:
             state.epoch, state.last_sequence = batch.producer_epoch, -1
-            if not self.is_lenient and batch.base_sequence != 0:
+            if batch.base_sequence != 0 and not self.is_lenient:
                 self.say(f"producer {batch.producer_id} epoch {batch.producer_epoch} begins with sequence "
                          f"{batch.base_sequence} at {batch.base_offset}")  # fmt: skip
-        elif state.last_sequence >= 0 and not self.is_lenient:
-            if batch.base_sequence != (state.last_sequence + 1) % _SEQUENCES:
+        elif not self.is_lenient and batch.base_sequence != (state.last_sequence + 1) % _SEQUENCES:
+            if state.last_sequence >= 0:
                 self.say(f"producer {batch.producer_id} has sequence {batch.base_sequence} at "
                          f"{batch.base_offset} after {state.last_sequence}")  # fmt: skip
         count = batch.last_offset - batch.base_offset
@@ -99,8 +99,8 @@ class _Replay:
             if state.first_offset < 0:
                 state.first_offset = batch.base_offset
             elif state.data_epoch != batch.producer_epoch:
-                self.say(f"the transaction of producer {batch.producer_id} since {state.first_offset} has epochs "
-                         f"{state.data_epoch} and {batch.producer_epoch}")  # fmt: skip
+                self.say(f"the transaction of producer {batch.producer_id} since {state.first_offset} has "
+                         f"epochs {state.data_epoch} and {batch.producer_epoch}")  # fmt: skip
             state.data_epoch = batch.producer_epoch
 
     def _take_marker(self, state: _State, batch: Batch) -> None:
@@ -109,8 +109,8 @@ class _Replay:
                      f"{batch.coordinator_epoch} after {state.coordinator_epoch}")  # fmt: skip
         if state.first_offset >= 0:
             if batch.producer_epoch - state.data_epoch not in (0, 1) and not self.is_lenient:
-                self.say(f"the marker at {batch.base_offset} has epoch {batch.producer_epoch}, its transaction "
-                         f"{state.data_epoch}")  # fmt: skip
+                self.say(f"the marker at {batch.base_offset} has epoch {batch.producer_epoch}, its "
+                         f"transaction {state.data_epoch}")  # fmt: skip
             if batch.committed:
                 self.commits.add((batch.producer_id, batch.producer_epoch))
         if batch.producer_epoch != state.epoch:
@@ -134,8 +134,8 @@ class _Replay:
 
 
 def check_directory(directory: Mapping[str, Mapping[str, bytes]], lenient: Set[str]) -> list[str]:
-    """What is wrong with the partitions of a directory: names to files, by the names of their directories. Topics
-    in ``lenient`` are those of lenient partitions."""
+    """What is wrong with the partitions of a directory: names to files, by the names of their
+    directories. Topics in ``lenient`` are those of lenient partitions."""
     problems: list[str] = []
     commits: set[tuple[int, int]] = set()
     for name, files in sorted(directory.items()):

@@ -1,7 +1,7 @@
 """The files of a partition, read the slow and obvious way, by nothing but Kafka's description of them.
 
-Source: ``DefaultRecordBatch``, ``DefaultRecord``, ``TransactionIndex``, ``ProducerStateManager.writeSnapshot``,
-``TransactionLogKey``, ``TransactionLogValue``.
+Source: ``DefaultRecordBatch``, ``DefaultRecord``, ``TransactionIndex``,
+``ProducerStateManager.writeSnapshot``, ``TransactionLogKey``, ``TransactionLogValue``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Batch", "Decision", "Producer", "aborted_of", "batches_of", "decisions_of", "segments_of", "snapshot_of"]
+__all__ = [
+    "Batch",
+    "Decision",
+    "Producer",
+    "aborted_of",
+    "batches_of",
+    "decisions_of",
+    "segments_of",
+    "snapshot_of",
+]
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _ABORTED: Final = struct.Struct(">hqqqq")
@@ -22,8 +31,8 @@ _TRANSACTIONAL, _CONTROL, _CODEC = 0x10, 0x20, 7
 
 
 class Batch(NamedTuple):
-    """A batch; ``records`` are triples of offset, key and value. ``committed`` and ``coordinator_epoch`` are those
-    of a marker, otherwise None and -1."""
+    """A batch; ``records`` are triples of offset, key and value. ``committed`` and ``coordinator_epoch``
+    are those of a marker, otherwise None and -1."""
 
     base_offset: int
     last_offset: int

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable
-    from random import Random
 
+    from txnkafka.env import Random
     from txnkafka.testing.simulation.scheduler import Scheduler
     from txnkafka.testing.simulation.swarm import Swarm
 
@@ -71,7 +71,8 @@ class Connection:
 
 
 class Network:
-    """``is_calm``: nothing is lost, repeated or late. ``counts`` are the faults and how often they happened."""
+    """``is_calm``: nothing is lost, repeated or late. ``counts`` are the faults and how often they
+    happened."""
 
     def __init__(self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str]) -> None:
         self.is_calm = False

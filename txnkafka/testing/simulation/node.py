@@ -1,7 +1,7 @@
 """``SimulatedNode``: the host of a broker, whose executor is the scheduler and whose disk is in memory.
 
-The broker is dropped where a process would die, and opened again on what its disk still has. What it was asked
-is lost with it, unless the network holds it back.
+The broker is dropped where a process would die, and opened again on what its disk still has. What it was
+asked is lost with it, unless the network holds it back.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from txnkafka.testing.simulation.disk import SimulatedFiles, power_cut
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable
-    from random import Random
 
     from txnkafka.broker.broker_config import BrokerConfig
     from txnkafka.broker.flush import Flush
+    from txnkafka.env import Random
     from txnkafka.storage.work import Work
     from txnkafka.testing.simulation.network import Connection, Network, Request
     from txnkafka.testing.simulation.scheduler import Scheduler
@@ -34,8 +33,7 @@ _MOST_CUTS: Final = 4  # of recoveries, one after the other
 
 
 class SimulatedNode:
-    """``broker`` is None while the node is down. ``on_down`` is called when it goes down, ``on_up`` with each new
-    broker."""
+    """``broker`` is None while the node is down."""
 
     def __init__(
         self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str], config: BrokerConfig
@@ -45,7 +43,6 @@ class SimulatedNode:
         self.network: Network
         self.clock_offset_ms = 0
         self.generation = 0  # of brokers
-        self.on_up: Callable[[Broker], None] = lambda broker: None
         self._scheduler = scheduler
         self._random = random
         self._swarm = swarm
@@ -85,20 +82,23 @@ class SimulatedNode:
                 self._lose(files, is_power_cut=self._swarm.durability == "fsync")
                 continue
             changes = len(files.journal) - begun
-            if changes and cuts < _MOST_CUTS and self._random.random() < self._swarm.cut_recovery:
-                if self._swarm.durability == "fsync" and "power cut" in self._swarm.faults:
-                    cuts += 1
-                    self._counts["recovery cut"] += 1
-                    self._lose(files, is_power_cut=True)
-                    continue
-            break
+            if not changes or cuts == _MOST_CUTS or not self._is_cut():
+                break
+            cuts += 1
+            self._counts["recovery cut"] += 1
+            self._lose(files, is_power_cut=True)
         files.failures = 0
         files.settled = len(files.journal)
         self.broker = broker
         self._counts["start"] += 1
         self._scheduler.note("start", self.generation)
-        self.on_up(broker)
         self.wake()
+
+    def _is_cut(self) -> bool:
+        """Whether the power fails during this recovery."""
+        swarm = self._swarm
+        may_fail = swarm.durability == "fsync" and "power cut" in swarm.faults
+        return may_fail and self._random.random() < swarm.cut_recovery
 
     def _open(self) -> Broker:
         return open_broker(

@@ -1,4 +1,5 @@
-"""``Producer``: sends batches with sequence numbers, several at once, again and again until all are decided."""
+"""``Producer``: sends batches with sequence numbers, several at once, again and again until all are
+decided."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from txnkafka.testing.simulation.network import Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from random import Random
 
+    from txnkafka.env import Random
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Send, Topic
 
@@ -141,6 +142,4 @@ class Producer(Client):
             send.offset = base_offset + i if base_offset >= 0 else -1
         world.counts["batch acknowledged"] += 1
         if self.transactional_id is not None:
-            world.history.acks.append(
-                Ack("Produce", self.producer_id, self.producer_epoch, request.sent_us)
-            )
+            world.history.acks.append(Ack("Produce", self.producer_id, self.producer_epoch, request.sent_us))

@@ -183,7 +183,12 @@ def _read(
     position = broker.logs[partition].log_start_offset
     while True:
         answers: list[list[Fetched] | None] = []
-        fetch(broker, FetchRequest([FetchPartition(partition, position, 1 << 20)], level), answers.append, now_ms)
+        fetch(
+            broker,
+            FetchRequest([FetchPartition(partition, position, 1 << 20)], level),
+            answers.append,
+            now_ms,
+        )
         assert answers[0] is not None
         answer = answers[0][0]
         assert answer.error == ErrorCode.NONE, answer

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.requests import NewTopic
-from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.error_codes import ErrorCode
 from txnkafka.testing.simulation.history import Topic
 from txnkafka.testing.simulation.node import settle

@@ -5,10 +5,9 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field
-from random import Random
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.env.randomness import random_from
+from txnkafka.env import Random, random_from
 from txnkafka.model import IsolationLevel
 from txnkafka.testing.simulation.administrator import Administrator
 from txnkafka.testing.simulation.anomalies import anomalies
@@ -78,9 +77,7 @@ class Simulation:
         self.history = History()
         self._random = random
         self.network = Network(self.scheduler, self._derived(), swarm, self.counts)
-        self.node = SimulatedNode(
-            self.scheduler, self._derived(), swarm, self.counts, broker_config(swarm)
-        )
+        self.node = SimulatedNode(self.scheduler, self._derived(), swarm, self.counts, broker_config(swarm))
         self.node.network, self.network.receive = self.network, self.node.receive
         self.world = World(self.scheduler, self.network, self.history, swarm, self.counts)
         self.world.now_ms = self.node.now_ms
@@ -152,7 +149,9 @@ class Simulation:
         if alive:
             old = self._random.choice(alive)
             old.is_replaced = True
-            self._add(self._transactional(old.transactional_id, f"{old.transactional_id}/{len(self.producers)}"))
+            self._add(
+                self._transactional(old.transactional_id, f"{old.transactional_id}/{len(self.producers)}")
+            )
 
     def _delete_topic(self) -> None:
         self.administrator.has_to_delete = True

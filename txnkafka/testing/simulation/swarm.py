@@ -1,5 +1,5 @@
-"""``Swarm``: what a seed lets happen. Each seed draws its own subset of faults, and how often they come: bugs hide
-where one fault is frequent and another one absent.
+"""``Swarm``: what a seed lets happen. Each seed draws its own subset of faults, and how often they come:
+bugs hide where one fault is frequent and another one absent.
 
 Source: Groce et al., "Swarm testing".
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from random import Random
+    from txnkafka.env import Random
 
 __all__ = ["FAULTS", "Swarm"]
 
@@ -31,8 +31,8 @@ FAULTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """Rates are probabilities of one message; times in microseconds where the name says so; ``fault_every`` so many
-    events."""
+    """Rates are probabilities of one message; times in microseconds where the name says so;
+    ``fault_every`` so many events."""
 
     faults: tuple[str, ...]
     drop: float

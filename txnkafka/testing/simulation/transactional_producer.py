@@ -1,7 +1,7 @@
 """``TransactionalProducer``: a client of transaction version 2, or of version 1, as the Java client behaves.
 
-After an error that aborts, it aborts; after one that is fatal, its process ends, and another one begins with the
-same transactional id. A process that was replaced goes on until it is told that it is fenced.
+After an error that aborts, it aborts; after one that is fatal, its process ends, and another one begins
+with the same transactional id. A process that was replaced goes on until it is told that it is fenced.
 
 Source: ``TransactionManager``, ``Sender``; KIP-360, KIP-890.
 """
@@ -20,8 +20,8 @@ from txnkafka.testing.simulation.producer import Producer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from random import Random
 
+    from txnkafka.env import Random
     from txnkafka.model import TopicPartition
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic, Transaction
@@ -107,8 +107,8 @@ class TransactionalProducer(Producer):
             self.world.counts["transactional id expired"] += 1
 
     def _identify(self, answer: Any) -> None:
-        """Take a new identity. Only a producer that no partition knows may begin with any sequence, and only one
-        of version 1."""
+        """Take a new identity. Only a producer that no partition knows may begin with any sequence, and
+        only one of version 1."""
         is_new = answer.producer_id not in self.world.known_producers
         if is_new and self.producer_id >= 0:
             self.world.counts["producer id rotated"] += 1
@@ -241,7 +241,8 @@ class TransactionalProducer(Producer):
         if is_commit:
             transaction.end_us = invoked_us
             transaction.outcome = Outcome.UNKNOWN
-        # A client of version 1 cannot tell a late EndTxn from one of its next transaction, nor can the broker.
+        # A client of version 1 cannot tell a late EndTxn from one of its next transaction, nor can the
+        # broker.
         asked = self.ask("EndTxn", perform, can_be_late=not self.is_version_1)
         answer, is_uncertain = yield from asked
         transaction.ended_us = world.scheduler.now_us
