@@ -84,7 +84,7 @@ class Administrator(Client):
         answer, _ = yield from self.ask("ListOffsets", end)
         if answer is not None and answer.error == ErrorCode.NONE:
             last = Progress(
-                self.name, tuple(partition), answer.offset, answer.offset, 0, self.world.scheduler.now_us
+                self.name, partition, answer.offset, answer.offset, 0, self.world.scheduler.now_us
             )
             self.world.history.progress.append(last)
         yield [Request("DescribeProducers", self._producers)]

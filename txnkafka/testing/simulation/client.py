@@ -6,6 +6,7 @@ the list of their answers, with None for each that did not come before the clien
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.error_codes import ErrorCode
@@ -13,7 +14,6 @@ from txnkafka.testing.simulation.network import Connection, Request
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Generator
 
     from txnkafka.env import Random
     from txnkafka.testing.simulation.history import History
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "Steps", "World"]
 
-Steps = "Generator[int | list[Request], list[Any], Any]"
+Steps = Generator[int | list[Request], Any, Any]
+"""What a client does: sleeps, or requests whose answers it waits for."""
 PATIENCE_US: Final = 400_000
 BACKOFF_US: Final = 20_000
 CALM_THINK_US: Final = 400_000
@@ -75,7 +76,7 @@ class Client:
         self.random = random
         self.is_over = False
         self.connection = Connection(self)
-        self._steps: Generator[int | list[Request], list[Any], Any] = self.steps()
+        self._steps = self.steps()
         self._waiting: list[Request] = []
         self._left = 0
         self._turn = 0
@@ -155,7 +156,7 @@ class Client:
         self._turn += 1
         self._waiting = []
         try:
-            wanted = self._steps.send(answers)  # type: ignore[arg-type]
+            wanted = self._steps.send(answers)
         except StopIteration:
             self.is_over = True
             return

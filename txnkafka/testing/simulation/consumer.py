@@ -161,7 +161,7 @@ class Consumer(Client):
         offsets = answer[2:5]
         if self._seen.get(partition) != offsets:
             self._seen[partition] = offsets
-            self.world.history.progress.append(Progress(self.name, tuple(partition), *offsets, at_us))
+            self.world.history.progress.append(Progress(self.name, partition, *offsets, at_us))
         if not answer.data:
             return False
         position = self.positions[partition]
@@ -173,7 +173,7 @@ class Consumer(Client):
             self.world.counts["records read"] += len(values)
             self.world.history.polls.append(
                 Poll(
-                    self.name, tuple(partition), self.isolation_level is IsolationLevel.READ_COMMITTED,
+                    self.name, partition, self.isolation_level is IsolationLevel.READ_COMMITTED,
                     position, end, values, at_us, is_new,
                 )
             )  # fmt: skip

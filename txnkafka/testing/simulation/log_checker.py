@@ -88,10 +88,11 @@ class _Replay:
             if batch.base_sequence != 0 and not self.is_lenient:
                 self.say(f"producer {batch.producer_id} epoch {batch.producer_epoch} begins with sequence "
                          f"{batch.base_sequence} at {batch.base_offset}")  # fmt: skip
-        elif not self.is_lenient and batch.base_sequence != (state.last_sequence + 1) % _SEQUENCES:
-            if state.last_sequence >= 0:
+        elif state.last_sequence >= 0 and not self.is_lenient:
+            expected = (state.last_sequence + 1) % _SEQUENCES
+            if batch.base_sequence != expected:
                 self.say(f"producer {batch.producer_id} has sequence {batch.base_sequence} at "
-                         f"{batch.base_offset} after {state.last_sequence}")  # fmt: skip
+                         f"{batch.base_offset}, not {expected}")  # fmt: skip
         count = batch.last_offset - batch.base_offset
         state.last_sequence = (batch.base_sequence + count) % _SEQUENCES
         state.last_offset = batch.last_offset

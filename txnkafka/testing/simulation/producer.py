@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from txnkafka.broker.requests import ProduceRequest
+from txnkafka.broker.requests import ProduceRequest, ProduceResult
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.simulation import batches
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SEQUENCES", "Outgoing", "Producer"]
 
 SEQUENCES: Final = 2**31
+UNANSWERED: Final = ProduceResult(ErrorCode.REQUEST_TIMED_OUT)
 KEYS: Final = [f"k{i:03}".encode() for i in range(8)]
 
 
@@ -121,8 +122,8 @@ class Producer(Client):
         failure = ErrorCode.NONE
         for group, answer, request in zip(sent, answers, requests, strict=True):
             for batch in group:
-                result = None if answer is None else answer[batch.partition]
-                error = ErrorCode.REQUEST_TIMED_OUT if result is None else result.error
+                result = UNANSWERED if answer is None else answer[batch.partition]
+                error = result.error
                 if error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                     self._acknowledge(batch, -1 if error else result.base_offset, request)
                     continue

@@ -96,6 +96,8 @@ def checked_end(
     found += _check_files(node, history, states, swarm)
     node.start()
     broker = node.broker
+    if broker is None:
+        return [*found, "unavailable: the node does not start again"]
     settle(broker, node.now_ms())
     if states_of(broker) != states:
         found.append(f"reload: the coordinator has loaded {states_of(broker)}, and had {states}")
@@ -169,11 +171,11 @@ def _read_all(broker: Broker, history: History, now_ms: int) -> None:
     for topic in history.topics.values():
         for partition in broker.logs:
             if partition.topic == topic.name:
-                history.log_starts[tuple(partition)] = broker.logs[partition].log_start_offset
+                history.log_starts[partition] = broker.logs[partition].log_start_offset
                 for level in IsolationLevel:
                     is_committed = level is IsolationLevel.READ_COMMITTED
                     values = _read(broker, partition, level, now_ms)
-                    history.final[is_committed, tuple(partition)] = values
+                    history.final[is_committed, partition] = values
 
 
 def _read(
