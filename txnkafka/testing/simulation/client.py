@@ -92,7 +92,7 @@ class Client:
     def think(self) -> int:
         """How long the client waits before it does the next thing."""
         least = CALM_THINK_US if self.world.is_calm else self.world.swarm.think_us
-        return self.random.randrange(least // 4, least)
+        return least // 4 + int(self.random.random() * least)
 
     def ask(self, api: str, perform: Any, *, can_be_late: bool = True) -> Steps:
         """Send a request until it is answered with something else than "try again". Returns the answer, or

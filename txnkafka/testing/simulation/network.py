@@ -89,7 +89,7 @@ class Network:
         request.sent_us = scheduler.now_us
         if connection.is_broken:
             return
-        latency = random.randrange(20, swarm.latency_us)
+        latency = self._latency_us()
         if not self.is_calm:
             chance = random.random()
             if chance < swarm.drop:
@@ -110,6 +110,9 @@ class Network:
         connection.arrival_us = max(connection.arrival_us + 1, scheduler.now_us + latency)
         connection.unanswered.append(request)
         scheduler.event(connection.arrival_us - scheduler.now_us, self._arrive, request)
+
+    def _latency_us(self) -> int:
+        return 20 + int(self._random.random() * self._swarm.latency_us)
 
     def _long_us(self) -> int:
         return self._random.randrange(1_000, self._swarm.longest_hold_us)
@@ -141,7 +144,7 @@ class Network:
                 self._counts["answer lost"] += 1
                 connection.is_broken = True
                 continue
-            departure = scheduler.now_us + self._random.randrange(20, self._swarm.latency_us)
+            departure = scheduler.now_us + self._latency_us()
             connection.departure_us = max(connection.departure_us + 1, departure)
             scheduler.event(connection.departure_us - scheduler.now_us, self._delivered, leaving)
 

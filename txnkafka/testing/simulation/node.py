@@ -53,6 +53,8 @@ class SimulatedNode:
         self._work: tuple[Work, bool, Exception | None] | None = None  # under way; whether it was run
         self._has_turn = False
         self._timer_us = -1
+        self._advanced_ms = -1  # the time of the last call of advance, and what it has returned
+        self._deadline_ms = 0
 
     def now_ms(self) -> int:
         """What the wall clock of the node shows."""
@@ -143,6 +145,7 @@ class SimulatedNode:
     def _down(self) -> None:
         self.broker = None
         self._flush = self._work = None
+        self._advanced_ms = -1
         self.generation += 1
         self._timer_us = -1
         self._has_turn = False
@@ -196,7 +199,10 @@ class SimulatedNode:
         if broker is None or generation != self.generation:
             return
         self._has_turn = False
-        deadline_ms = broker.advance(self.now_ms())
+        now_ms = self.now_ms()
+        is_new = now_ms != self._advanced_ms
+        if is_new:  # the broker's time is in milliseconds: in between nothing new is due
+            self._advanced_ms, self._deadline_ms = now_ms, broker.advance(now_ms)
         flush = broker.begin_flush()
         if flush is not None:
             self._flush = flush, None
@@ -205,7 +211,7 @@ class SimulatedNode:
         if work is not None:
             self._work = work, False, None
             self._scheduler.later(self._disk_us(), self._run_work, generation)
-        self._set_timer(deadline_ms)
+        self._set_timer(self._deadline_ms if is_new else now_ms + 1)
 
     def _set_timer(self, deadline_ms: int) -> None:
         delay = min(max(1, (deadline_ms - self.now_ms()) * 1000), _LONGEST_TIMER_US)
@@ -216,12 +222,13 @@ class SimulatedNode:
 
     def _fire(self, generation: int, at: int) -> None:
         if generation == self.generation and at == self._timer_us:
-            self._scheduler.count()
+            if self.now_ms() >= self._deadline_ms:
+                self._scheduler.count()
             self._timer_us = -1
             self._turn(generation)
 
     def _disk_us(self) -> int:
-        return self._random.randrange(1, self._swarm.sync_us)
+        return 1 + int(self._random.random() * self._swarm.sync_us)
 
     def _run_flush(self, generation: int) -> None:
         """In the executor: the sync has its effect now, and the broker hears of it later."""
