@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.leader_epochs import leader_epoch_error
 from txnkafka.broker.requests import FetchedPartition
+from txnkafka.coordinator.ticks import Ticks
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import IsolationLevel, TopicPartition
@@ -50,7 +51,7 @@ class Waiting:
 
     request: FetchRequest
     reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None]
-    until_ms: int
+    until_ticks: int
 
 
 class Fetches:
@@ -60,6 +61,7 @@ class Fetches:
         self._broker = broker
         self._waiting: dict[Waiting, None] = {}  # in the order of arrival
         self._by_partition: dict[TopicPartition, dict[Waiting, None]] = {}
+        self._ticks = Ticks()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -76,7 +78,7 @@ class Fetches:
             reply(answer.partitions)
             return _nothing
         answer.release()
-        waiting = Waiting(request, reply, now_ms + request.max_wait_ms)
+        waiting = Waiting(request, reply, self._ticks.at(now_ms) + request.max_wait_ms)
         self._waiting[waiting] = None
         for partition in request.partitions:
             self._by_partition.setdefault(partition.topic_partition, {})[waiting] = None
@@ -98,10 +100,13 @@ class Fetches:
 
     def advance(self, now_ms: int) -> int:
         """Answer the requests whose time is over; returns when the next one's is."""
-        for waiting in [each for each in self._waiting if each.until_ms <= now_ms]:
+        ticks = self._ticks.at(now_ms)
+        for waiting in [each for each in self._waiting if each.until_ticks <= ticks]:
             if waiting in self._waiting:
                 self._answer(waiting, self._read(waiting.request))
-        return min((waiting.until_ms for waiting in self._waiting), default=_NEVER)
+        if not self._waiting:
+            return _NEVER
+        return self._ticks.wall(min(waiting.until_ticks for waiting in self._waiting))
 
     def close(self) -> None:
         """Answer everybody with what there is."""

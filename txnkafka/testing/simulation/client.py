@@ -61,6 +61,7 @@ class World:
         self.counts = counts
         self.is_ending = False
         self.is_calm = False
+        self.overdue: list[str] = []
         self.gave_up = 0
         self.known_producers: set[int] = set()  # of transactional ids
         self.last_epochs: dict[str, int] = {}  # of transactional ids
@@ -134,7 +135,15 @@ class Client:
         if turn == self._turn and self._left:
             self.world.scheduler.count()
             self.world.scheduler.note("timeout", self.name)
+            if not self.connection.is_broken:
+                self._note_overdue()
             self._give_up()
+
+    def _note_overdue(self) -> None:
+        """The broker has the requests. Others may wait for long, a fetch says itself for how long."""
+        for request in self._waiting:
+            if request.api == "Fetch" and not request.is_over:
+                self.world.overdue.append(f"overdue: the fetch that {self.name} sent at {request.sent_us}")
 
     def _give_up(self) -> None:
         """The requests that are not answered never will be."""
@@ -191,8 +200,8 @@ def summary(answer: Any) -> Any:
 
 
 def _result(result: Any) -> Any:
-    if isinstance(result, int):
-        return int(result)
+    if result is None or isinstance(result, int):
+        return -1 if result is None else int(result)
     error = int(result.error)
     if hasattr(result, "base_offset"):
         return error, result.base_offset

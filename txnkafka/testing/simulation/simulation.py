@@ -203,4 +203,4 @@ class Simulation:
 
     def findings(self) -> list[str]:
         """What should not be: problems of liveness, and the anomalies of the history."""
-        return [*self._problems, *map(str, anomalies(self.history))]
+        return [*self._problems, *self.world.overdue, *map(str, anomalies(self.history))]
