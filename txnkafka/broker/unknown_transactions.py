@@ -4,7 +4,11 @@ coordinator does not know of.
 Data and the coordinator's record of it share a flush, and a power cut may leave the data alone; it would hold
 the last stable offset for ever. Such a transaction joins the transaction of its producer, as its first batch
 would have done. If it may not, it is aborted. The marker has the next epoch, so that a retry of the batch is
-refused instead of being taken for a duplicate of what is aborted.
+refused instead of being taken for a duplicate of what is aborted. While a partition of the coordinator cannot
+be read, a transaction without an owner stays as it is: the partition may have decided to commit it.
+
+Until that is durable the recovery points on the disk stay what they were: after a second crash, it is they
+that say what has to be looked at.
 """
 
 from __future__ import annotations
@@ -14,10 +18,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.coordinator.txn_events import AddPartitions, Answer
 from txnkafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
     from txnkafka.model import ProducerStateEntry, TopicPartition
@@ -29,7 +36,11 @@ LARGEST_EPOCH: Final = 32767
 
 
 def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
-    """Let the unknown transactions of all logs join the transaction of their producer, or abort them."""
+    """Let the unknown transactions of all logs join the transaction of their producer, or abort them. Then the
+    recovery points of the logs may be written."""
+    settling = _Settling(broker)
+    topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
+    is_complete = topic is None or len(transactions.coordinator.partitions) == len(topic.partitions)
     owners = {
         metadata.producer_id: metadata
         for state in transactions.coordinator.partitions.values()
@@ -42,7 +53,11 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
             is_known = owner is not None and partition in owner.topic_partitions
             if is_known or entry.current_txn_first_offset < recovered_from:
                 continue
-            abort = partial(_abort_unknown, transactions, partition, entry)
+            settling.left += 1
+            if owner is None and not is_complete:
+                settling.done(ErrorCode.NOT_COORDINATOR)
+                continue
+            abort = partial(_abort_unknown, transactions, partition, entry, settling.done)
             if owner is None:
                 abort(Answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
                 continue
@@ -51,13 +66,42 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
                 owner.client_transaction_version,
             )  # fmt: skip
             transactions.coordinator.handle(event, abort, now_ms)
+    settling.done(ErrorCode.NONE)
+
+
+class _Settling:
+    """What is not durable yet; one more while ``settle`` looks for it."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.left = 1
+        self._broker = broker
+        self._has_failed = False
+
+    def done(self, error: ErrorCode) -> None:
+        """One is durable. After an error it is left to the next start."""
+        self.left -= 1
+        self._has_failed |= error != ErrorCode.NONE
+        if self.left == 0 and not self._has_failed:
+            checkpoints, logs = self._broker.data.checkpoints, self._broker.logs
+            checkpoints.release()
+            self._broker.jobs.add(lambda: checkpoints.work(logs), _log_failure)
+
+
+def _log_failure(error: Exception | None) -> None:
+    if error is not None:
+        LOG.error("the recovery points are not written: %s", error)
 
 
 def _abort_unknown(
-    transactions: Transactions, partition: TopicPartition, entry: ProducerStateEntry, answer: Answer
+    transactions: Transactions,
+    partition: TopicPartition,
+    entry: ProducerStateEntry,
+    done: Callable[[ErrorCode], None],
+    answer: Answer,
 ) -> None:
     """The coordinator has answered; unless it knows the transaction now, abort it in the partition."""
     if answer.error == ErrorCode.NONE:
+        done(ErrorCode.NONE)
         return
     LOG.warning(
         "%s: the transaction of producer %d that is open since offset %d is unknown to the coordinator: "
@@ -67,4 +111,4 @@ def _abort_unknown(
         entry.producer_id, min(entry.producer_epoch + 1, LARGEST_EPOCH), False, (partition,),
         max(entry.coordinator_epoch, 0),
     )  # fmt: skip
-    transactions.append_marker(partition, marker, lambda error: None)
+    transactions.append_marker(partition, marker, done)
