@@ -148,6 +148,40 @@ def test_a_second_crash_before_what_is_unknown_is_settled() -> None:
     assert seen >= 10
 
 
+def test_the_data_of_the_next_transaction_joins_it() -> None:
+    """Both transactions have the same partition. Of the second one the data has reached the disk, and of the
+    coordinator's log neither the end of the first nor the beginning of the second."""
+    node = Node(transaction_state_log_num_partitions=1)
+    node.create("t", 2)
+    producer = Producer(node)
+    assert producer.send(b"1", 0, 1) == [ErrorCode.NONE] * 2
+    identity, answers = producer.identity, list[Answer]()
+    node.broker.transactions.end_txn(
+        "x", identity.producer_id, identity.producer_epoch, True, answers.append, now_ms=node.now_ms,
+        client_transaction_version=2,
+    )  # fmt: skip
+    for _ in range(2):  # the decision, the markers
+        flush = node.broker.begin_flush()
+        assert flush is not None
+        node.broker.finish_flush(flush, flush.run(), now_ms=node.now_ms)
+    producer.identity, producer.sequences = answers[0], {}
+    batches = {TopicPartition("t", number): producer.batch(number, b"2") for number in (0, 1)}
+    request = ProduceRequest(batches, transactional_id="x")
+    node.broker.produce(request, lambda _: None, now_ms=node.now_ms)
+    assert isinstance(node.files, MemoryFiles)
+    for state in crash_states(node.files, begin=len(node.files.journal)):
+        if "torn" in state.kind:
+            continue
+        again = Node(MemoryFiles(base=state.disk), transaction_state_log_num_partitions=1)
+        results = again.produce(batches, transactional_id="x")
+        assert [result.error for result in results.values()] == [ErrorCode.NONE] * 2, state.name
+        producer.node = again
+        identity = producer.identity
+        assert producer.end() == ErrorCode.NONE, state.name
+        producer.identity = identity
+        assert [again.values(0), again.values(1)] == [[b"1", b"2"]] * 2, state.name
+
+
 def test_what_an_unreadable_coordinator_has_decided_is_not_aborted() -> None:
     """The commit is decided and acknowledged, the partition of the decision is damaged, and the markers are
     lost: nobody knows that the transaction is to be aborted."""

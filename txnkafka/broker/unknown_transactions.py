@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator.end_txn import EPOCH_BUMP
 from txnkafka.coordinator.txn_events import AddPartitions, Answer
+from txnkafka.coordinator.txn_image import PREPARED
 from txnkafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
     from txnkafka.model import ProducerStateEntry, TopicPartition
+    from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["settle"]
 
@@ -50,7 +53,7 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
         recovered_from = broker.data.recovered_from.get(partition, 0)
         for entry in log.producers.open_transactions():
             owner = owners.get(entry.producer_id)
-            is_known = owner is not None and partition in owner.topic_partitions
+            is_known = owner is not None and _is_known(owner, partition, entry)
             if is_known or entry.current_txn_first_offset < recovered_from:
                 continue
             settling.left += 1
@@ -67,6 +70,19 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
             )  # fmt: skip
             transactions.coordinator.handle(event, abort, now_ms)
     settling.done(ErrorCode.NONE)
+
+
+def _is_known(owner: TransactionMetadata, partition: TopicPartition, entry: ProducerStateEntry) -> bool:
+    """Whether the transaction that is open in a partition is that of its transactional id. While that one ends,
+    its marker has the next epoch (transaction version 2): what has the marker's own epoch is the transaction
+    behind it."""
+    if partition not in owner.topic_partitions:
+        return False
+    if owner.state in PREPARED and owner.client_transaction_version < EPOCH_BUMP:
+        return True
+    if owner.state in PREPARED:
+        return entry.producer_epoch < owner.producer_epoch
+    return entry.producer_epoch == owner.producer_epoch
 
 
 class _Settling:

@@ -77,7 +77,7 @@ class Swarm:
             latency_us=random.choice((100, 400, 2_000)),
             longest_hold_us=random.choice((20_000, 200_000, 2_000_000)),
             sync_us=random.choice((50, 500, 5_000)),
-            fault_every=random.choice((300, 1_000, 3_000)),
+            fault_every=random.choice((80, 300, 1_000, 3_000)),
             think_us=random.choice((500, 5_000, 20_000)),
             producers=random.randrange(1, 5),
             plain_producers=random.randrange(3),
