@@ -35,6 +35,7 @@ class Faults:
         self._swarm = swarm
         self._counts = counts
         self._node = node
+        self._farthest_ms = 0  # that the clock was ahead
         self._next_at = swarm.fault_every // 2
         self._acts: dict[str, Callable[[], None]] = {
             "power cut": self._power_cut,
@@ -62,9 +63,11 @@ class Faults:
             self._acts[fault]()
 
     def calm(self) -> None:
-        """No more faults; what is broken is repaired."""
+        """No more faults; what is broken is repaired. A clock that was put back is put right again: a transaction
+        that began before would take that much longer to time out, as in Kafka."""
         self.is_calm = True
         node = self._node
+        node.clock_offset_ms = self._farthest_ms = max(self._farthest_ms, node.clock_offset_ms)
         node.files.is_full = False
         node.files.failing = None
         if node.broker is not None and node.is_disturbed:
@@ -90,6 +93,7 @@ class Faults:
         self._node.clock_offset_ms += self._random.randrange(1, self._random.choice((1_000, most)))
 
     def _clock_back(self) -> None:
+        self._farthest_ms = max(self._farthest_ms, self._node.clock_offset_ms)
         self._node.clock_offset_ms -= self._random.randrange(1, self._random.choice((1_000, _DAY_MS)))
 
     def _disk_error(self) -> None:
