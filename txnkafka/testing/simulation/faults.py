@@ -63,8 +63,8 @@ class Faults:
             self._acts[fault]()
 
     def calm(self) -> None:
-        """No more faults; what is broken is repaired. A clock that was put back is put right again: a transaction
-        that began before would take that much longer to time out, as in Kafka."""
+        """No more faults; what is broken is repaired. A clock that was put back is put right again: a
+        transaction that began before would take that much longer to time out, as in Kafka."""
         self.is_calm = True
         node = self._node
         node.clock_offset_ms = self._farthest_ms = max(self._farthest_ms, node.clock_offset_ms)
@@ -93,8 +93,11 @@ class Faults:
         self._node.clock_offset_ms += self._random.randrange(1, self._random.choice((1_000, most)))
 
     def _clock_back(self) -> None:
-        self._farthest_ms = max(self._farthest_ms, self._node.clock_offset_ms)
-        self._node.clock_offset_ms -= self._random.randrange(1, self._random.choice((1_000, _DAY_MS)))
+        """Never by so much that producers are forgotten when it is put right."""
+        node = self._node
+        self._farthest_ms = max(self._farthest_ms, node.clock_offset_ms)
+        back = self._random.randrange(1, self._random.choice((1_000, _DAY_MS // 2)))
+        node.clock_offset_ms = max(node.clock_offset_ms - back, self._farthest_ms - _DAY_MS // 2)
 
     def _disk_error(self) -> None:
         """One call fails. A broker whose disk has failed is restarted, with the machine: what the system has
