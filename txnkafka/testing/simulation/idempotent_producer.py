@@ -19,7 +19,10 @@ class IdempotentProducer(Producer):
     def steps(self) -> Steps:
         """Batches, one group after the other."""
         self.start_sequence = self.world.swarm.start_sequence
+        process, starts = self.name, 0
         while not self.world.is_ending:
+            self.name = f"{process}.{starts}"  # what was under way may still arrive, behind what follows
+            starts += 1
             error = yield from self._init()
             while error == ErrorCode.NONE and not self.world.is_ending:
                 yield self.think()
