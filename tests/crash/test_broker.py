@@ -13,8 +13,8 @@ from txnkafka.broker.broker import open_broker
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.durability import Durability
 from txnkafka.broker.requests import ProduceRequest
-from txnkafka.coordinator.txn_events import Answer
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
+from txnkafka.coordinator.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import TopicPartition
@@ -123,8 +123,8 @@ def test_a_transaction_is_whole_or_not_there() -> None:
 
 
 def test_a_second_crash_before_what_is_unknown_is_settled() -> None:
-    """The data of a transaction has reached the disk, and its coordinator's record has not; the node starts, and
-    crashes again before it has aborted the transaction or has let it join."""
+    """The data of a transaction has reached the disk, and its coordinator's record has not; the node starts,
+    and crashes again before it has aborted the transaction or has let it join."""
     node = Node(transaction_state_log_num_partitions=1)
     node.create("t", 1)
     producer = Producer(node)

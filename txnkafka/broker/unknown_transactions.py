@@ -39,8 +39,8 @@ LARGEST_EPOCH: Final = 32767
 
 
 def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
-    """Let the unknown transactions of all logs join the transaction of their producer, or abort them. Then the
-    recovery points of the logs may be written."""
+    """Let the unknown transactions of all logs join the transaction of their producer, or abort them. Then
+    the recovery points of the logs may be written."""
     settling = _Settling(broker)
     topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
     is_complete = topic is None or len(transactions.coordinator.partitions) == len(topic.partitions)
@@ -73,9 +73,9 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
 
 
 def _is_known(owner: TransactionMetadata, partition: TopicPartition, entry: ProducerStateEntry) -> bool:
-    """Whether the transaction that is open in a partition is that of its transactional id. While that one ends,
-    its marker has the next epoch (transaction version 2): what has the marker's own epoch is the transaction
-    behind it."""
+    """Whether the transaction that is open in a partition is that of its transactional id. While that one
+    ends, its marker has the next epoch (transaction version 2): what has the marker's own epoch is the
+    transaction behind it."""
     if partition not in owner.topic_partitions:
         return False
     if owner.state in PREPARED and owner.client_transaction_version < EPOCH_BUMP:

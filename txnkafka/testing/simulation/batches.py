@@ -12,6 +12,7 @@ import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka._core.crc32c import crc32c
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,6 @@ _AFTER_CRC: Final = 21
 _RECORD: Final = struct.Struct(">bbbbb4sbqIb")
 _RECORD_LENGTH: Final = (_RECORD.size - 1) << 1  # varints are zigzag
 _CONTROL_TYPE: Final = struct.Struct(">hh")
-_TRANSACTIONAL, _CONTROL = 0x10, 0x20
 
 
 class Batch(NamedTuple):
@@ -69,7 +69,7 @@ def encode(
             -1,
             2,
             0,
-            _TRANSACTIONAL if is_transactional else 0,
+            ATTRIBUTE_TRANSACTIONAL if is_transactional else 0,
             count - 1,
             timestamp,
             timestamp,
@@ -101,7 +101,7 @@ def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
         body = data[position + _HEADER.size : behind]
         control: int | None = None
         values: list[tuple[int, int]] = []
-        if attributes & _CONTROL:
+        if attributes & ATTRIBUTE_CONTROL:
             # one record: length, attributes, two deltas, the length of the key
             control = _CONTROL_TYPE.unpack_from(body, 5)[1] if count else -1
         else:
@@ -116,7 +116,7 @@ def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
                 base_offset,
                 base_offset + last_delta,
                 producer_id,
-                bool(attributes & _TRANSACTIONAL),
+                bool(attributes & ATTRIBUTE_TRANSACTIONAL),
                 control,
                 values,
             )
