@@ -124,7 +124,10 @@ class OffsetCheckpoints:
         not finished."""
         contents = {}
         if not self._keeps_damaged_points:
-            points = {partition: self._recovery_point(partition, log) for partition, log in logs.items()}
+            points = {partition: log.recovery_point for partition, log in logs.items()}
+            for partition, point in self._held.items():
+                if partition in points:
+                    points[partition] = min(points[partition], point)
             contents[RECOVERY_POINT_CHECKPOINT] = {**points, **self._points}
         marks = {partition: log.high_watermark for partition, log in logs.items()}
         contents[HIGH_WATERMARK_CHECKPOINT] = {**marks, **self._marks}
@@ -132,9 +135,6 @@ class OffsetCheckpoints:
         if self._on_disk[CLEANER_OFFSET_CHECKPOINT] != self.cleaner_offsets.keys():
             contents[CLEANER_OFFSET_CHECKPOINT] = self.cleaner_offsets
         return self._work(contents)
-
-    def _recovery_point(self, partition: TopicPartition, log: PartitionLog) -> int:
-        return min(log.recovery_point, self._held.get(partition, log.recovery_point))
 
     def log_start_work(self, logs: Mapping[TopicPartition, PartitionLog]) -> CheckpointWork:
         """Return the work that writes the start of each log that does not begin with its first segment."""
