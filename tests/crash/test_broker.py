@@ -9,11 +9,15 @@ import pytest
 from tests.conftest import LONG
 from tests.unit.broker.node import UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker import transactions, unknown_transactions
+from txnkafka.broker.broker import open_broker
+from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.durability import Durability
+from txnkafka.broker.requests import ProduceRequest
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
 from txnkafka.coordinator.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
+from txnkafka.model import TopicPartition
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.records import TransactionMetadata
@@ -134,6 +138,102 @@ def test_a_transaction_is_whole_or_not_there() -> None:
     print(f"{sum(found.values())} states of a broker: {dict(sorted(found.items()))}")
     assert sum(found.values()) >= LEAST
     assert {f"{count} transactions" for count in range(5)} <= found.keys()
+
+
+def test_a_second_crash_before_what_is_unknown_is_settled() -> None:
+    """The data of a transaction has reached the disk, and its coordinator's record has not; the node starts,
+    and crashes again before it has aborted the transaction or has let it join."""
+    node = Node(transaction_state_log_num_partitions=1)
+    node.create("t", 1)
+    producer = Producer(node)
+    batch = producer.batch(0, b"unknown")
+    request = ProduceRequest({TopicPartition("t", 0): batch}, transactional_id="x")
+    node.broker.produce(request, lambda _: None, now_ms=node.now_ms)
+    assert isinstance(node.files, MemoryFiles)
+    seen = 0
+    for first in crash_states(node.files, begin=len(node.files.journal)):
+        if "file" not in first.kind:
+            continue
+        files = MemoryFiles(base=first.disk)
+        open_broker(files, "/data", BrokerConfig(transaction_state_log_num_partitions=1), now_ms=node.now_ms)
+        for second in crash_states(files, begin=len(files.journal), limit=6):
+            again = Node(MemoryFiles(base=second.disk), transaction_state_log_num_partitions=1)
+            for _ in range(3):
+                again.wait(70_000)
+            log = again.broker.logs[TopicPartition("t", 0)]
+            seen += log.log_end_offset > 0
+            assert log.last_stable_offset == log.log_end_offset, f"{first.name}; {second.name}"
+    assert seen >= 10
+
+
+def test_the_data_of_the_next_transaction_joins_it() -> None:
+    """Both transactions have the same partition. Of the second one the data has reached the disk, and of the
+    coordinator's log neither the end of the first nor the beginning of the second."""
+    node = Node(transaction_state_log_num_partitions=1)
+    node.create("t", 2)
+    producer = Producer(node)
+    assert producer.send(b"1", 0, 1) == [ErrorCode.NONE] * 2
+    identity, answers = producer.identity, list[Answer]()
+    node.broker.transactions.end_txn(
+        "x", identity.producer_id, identity.producer_epoch, True, answers.append, now_ms=node.now_ms,
+        client_transaction_version=2,
+    )  # fmt: skip
+    for _ in range(2):  # the decision, the markers
+        flush = node.broker.begin_flush()
+        assert flush is not None
+        node.broker.finish_flush(flush, flush.run(), now_ms=node.now_ms)
+    producer.identity, producer.sequences = answers[0], {}
+    batches = {TopicPartition("t", number): producer.batch(number, b"2") for number in (0, 1)}
+    request = ProduceRequest(batches, transactional_id="x")
+    node.broker.produce(request, lambda _: None, now_ms=node.now_ms)
+    assert isinstance(node.files, MemoryFiles)
+    for state in crash_states(node.files, begin=len(node.files.journal)):
+        if "torn" in state.kind:
+            continue
+        again = Node(MemoryFiles(base=state.disk), transaction_state_log_num_partitions=1)
+        results = again.produce(batches, transactional_id="x")
+        assert [result.error for result in results.values()] == [ErrorCode.NONE] * 2, state.name
+        producer.node = again
+        identity = producer.identity
+        assert producer.end() == ErrorCode.NONE, state.name
+        producer.identity = identity
+        assert [again.values(0), again.values(1)] == [[b"1", b"2"]] * 2, state.name
+
+
+def test_what_an_unreadable_coordinator_has_decided_is_not_aborted() -> None:
+    """The commit is decided and acknowledged, the partition of the decision is damaged, and the markers are
+    lost: nobody knows that the transaction is to be aborted."""
+    node = Node(transaction_state_log_num_partitions=1)
+    node.create("t", 1)
+    producer = Producer(node)
+    assert producer.send(b"1", 0) == [ErrorCode.NONE]
+    assert producer.end() == ErrorCode.NONE
+    node.wait(70_000)  # checkpoints
+    assert producer.send(b"2", 0) == [ErrorCode.NONE]
+    answers: list[Answer] = []
+    node.broker.transactions.end_txn(
+        "x", producer.identity.producer_id, producer.identity.producer_epoch, True, answers.append,
+        now_ms=node.now_ms, client_transaction_version=2,
+    )  # fmt: skip
+    while not answers:
+        flush = node.broker.begin_flush()
+        assert flush is not None
+        node.broker.finish_flush(flush, flush.run(), now_ms=node.now_ms)
+    assert isinstance(node.files, MemoryFiles)
+    (disk,) = (
+        state.disk
+        for state in crash_states(node.files, begin=len(node.files.journal))
+        if state.kind == "lost, names kept"
+    )
+    files = MemoryFiles(base=disk)
+    path = "/data/__transaction_state-0/00000000000000000000.log"
+    files.open_to_write(path).write(70, [b"damage"])
+    again = Node(files, transaction_state_log_num_partitions=1)
+    again.wait(70_000)
+    log = again.broker.logs[TopicPartition("t", 0)]
+    assert TopicPartition("__transaction_state", 0) not in again.broker.logs
+    assert log.last_stable_offset < log.log_end_offset
+    assert again.values(0) == [b"1"]
 
 
 def answered_early(self: TransactionCoordinator, request: object, metadata: object) -> bool:

@@ -72,7 +72,7 @@ def open_broker(
     try:
         data = DataDirectory(
             files, path, lambda topic: config.log_config(opened[0].image.topic_configs(topic)),
-            now_ms=now_ms, on_locked=on_locked,
+            now_ms=now_ms, on_locked=on_locked, holds_recovery_points=True,
         )  # fmt: skip
         return Broker(data, opened[0], config, now_ms=now_ms, durability=durability)
     except BaseException:

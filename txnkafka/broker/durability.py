@@ -10,7 +10,7 @@ A callback may let others go first (``is_awaited=False``): no flush begins for i
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Final, Literal
 
 from txnkafka.error_codes import ErrorCode
@@ -48,6 +48,7 @@ class Durability:
         self._failures = failures
         self._tickets = tickets
         self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
+        self._waited_for: Counter[PartitionLog] = Counter()  # tickets of each log
         self._soon: deque[Callable[[], None]] = deque()
         self._on_progress = on_progress
         self._progressed: dict[TopicPartition, None] = {}
@@ -60,12 +61,18 @@ class Durability:
         call = self._failures.owned(call)
         if log.recovery_point >= log.log_end_offset and log.fenced is None:
             self.soon(lambda: call(ErrorCode.NONE))
-        elif self.mode == "page_cache" and _is_in_page_cache(log):
+        elif self._is_durable_enough(log):
             log.offsets.advance_high_watermark(log.log_end_offset)
             self._progressed[log.topic_partition] = None
             self.soon(lambda: call(ErrorCode.NONE))
         else:
             self._waiting[self._tickets.take(log, is_awaited=is_awaited)] = call
+            self._waited_for[log] += 1
+
+    def _is_durable_enough(self, log: PartitionLog) -> bool:
+        """Whether an append in the page cache is acknowledged at once. Never before an earlier append whose
+        segment had no name: the effects of appends come in the order of the log."""
+        return self.mode == "page_cache" and _is_in_page_cache(log) and log not in self._waited_for
 
     def when_all_durable(self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to all of these logs is durable; with the first error otherwise."""
@@ -113,6 +120,9 @@ class Durability:
         for released in tickets:
             call = self._waiting.pop(released.ticket, None)
             if call is not None:
+                self._waited_for[released.log] -= 1
+                if not self._waited_for[released.log]:
+                    del self._waited_for[released.log]
                 call(ErrorCode.NONE if released.error is None else error_code(released.error))
 
 

@@ -17,6 +17,7 @@ from txnkafka.broker.durability import error_code
 from txnkafka.broker.leader_epochs import leader_epoch_error
 from txnkafka.broker.listing import end_offset_for_epoch
 from txnkafka.broker.requests import FetchedPartition
+from txnkafka.coordinator.ticks import Ticks
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import IsolationLevel, TopicPartition
@@ -58,7 +59,7 @@ class Waiting:
 
     request: FetchRequest
     reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None]
-    until_ms: int
+    until_ticks: int
 
 
 class Fetches:
@@ -70,6 +71,7 @@ class Fetches:
         self._deadlines: list[tuple[int, int, Waiting]] = []  # a heap, also with some that were answered
         self._arrivals = 0
         self._by_partition: dict[TopicPartition, dict[Waiting, None]] = {}
+        self._ticks = Ticks()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -86,7 +88,7 @@ class Fetches:
             reply(answer.partitions)
             return _nothing
         answer.release()
-        waiting = Waiting(request, reply, now_ms + request.max_wait_ms)
+        waiting = Waiting(request, reply, self._ticks.at(now_ms) + request.max_wait_ms)
         self._waiting[waiting] = None
         self._add_deadline(waiting)
         for partition in request.partitions:
@@ -111,10 +113,11 @@ class Fetches:
 
     def advance(self, now_ms: int) -> int:
         """Answer the requests whose time is over; returns when the next one's is."""
+        ticks = self._ticks.at(now_ms)
         while self._deadlines:
-            until_ms, _, waiting = self._deadlines[0]
-            if until_ms > now_ms and waiting in self._waiting:
-                return until_ms
+            until_ticks, _, waiting = self._deadlines[0]
+            if until_ticks > ticks and waiting in self._waiting:
+                return self._ticks.wall(until_ticks)
             heappop(self._deadlines)
             if waiting in self._waiting:
                 self._answer(waiting, self._read(waiting.request))
@@ -125,7 +128,7 @@ class Fetches:
             self._deadlines = [entry for entry in self._deadlines if entry[2] in self._waiting]
             heapify(self._deadlines)
         self._arrivals += 1
-        heappush(self._deadlines, (waiting.until_ms, self._arrivals, waiting))
+        heappush(self._deadlines, (waiting.until_ticks, self._arrivals, waiting))
 
     def close(self) -> None:
         """Answer everybody with what there is."""

@@ -1,10 +1,14 @@
-"""Transactions that are open in a partition, and that their coordinator does not know of: after a crash,
-behind what was durable before; or because the coordinator's record of them could not become durable.
+"""Ends transactions that are open in a partition and unknown to their coordinator: after a crash, or because
+the coordinator's record of them could not become durable.
 
 Data and the coordinator's record of it share a flush, and a power cut may leave the data alone; it would hold
 the last stable offset for ever. Such a transaction joins the transaction of its producer, as its first batch
 would have done. If it may not, it is aborted. The marker has the next epoch, so that a retry of the batch is
-refused instead of being taken for a duplicate of what is aborted.
+refused instead of being taken for a duplicate of what is aborted. While a partition of the coordinator cannot
+be read, a transaction without an owner stays as it is: the partition may have decided to commit it.
+
+Until that is durable the recovery points on the disk stay as they were: after a second crash they say again
+which transactions to check.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_ID
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
     from txnkafka.model import ProducerStateEntry, TopicPartition
@@ -32,12 +38,11 @@ LARGEST_EPOCH: Final = 32767
 
 
 def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
-    """Let the unknown transactions of all logs join the transaction of their producer, or abort them. Nothing
-    is done while a partition of ``__transaction_state`` is refused: what it has decided is not known."""
+    """Let the unknown transactions of all logs join the transaction of their producer, or abort them. Then
+    the recovery points of the logs may be written."""
+    settling = _Settling(broker)
     topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
-    if topic is not None and not topic.partitions.keys() <= transactions.coordinator.partitions.keys():
-        LOG.warning("not all of %s is loaded: open transactions stay as they are", TRANSACTION_STATE_TOPIC)
-        return
+    is_complete = topic is None or topic.partitions.keys() <= transactions.coordinator.partitions.keys()
     owners = {
         producer_id: metadata
         for state in transactions.coordinator.partitions.values()
@@ -54,7 +59,16 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
             is_next = owner is not None and is_next_of(owner, entry)
             if not is_next and entry.current_txn_first_offset < recovered_from:
                 continue
-            abort = partial(_abort_unknown, transactions, partition, entry)
+            settling.left += 1
+            if owner is None and not is_complete:
+                LOG.warning(
+                    "%s: the transaction of producer %d that is open since offset %d stays open: not all of "
+                    "%s can be read", partition, entry.producer_id, entry.current_txn_first_offset,
+                    TRANSACTION_STATE_TOPIC,
+                )  # fmt: skip
+                settling.done(ErrorCode.NOT_COORDINATOR)
+                continue
+            abort = partial(_abort_unknown, transactions, partition, entry, settling.done)
             if owner is None:
                 abort(Answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
                 continue
@@ -63,6 +77,7 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
                 owner.client_transaction_version,
             )  # fmt: skip
             transactions.coordinator.handle(event, abort, now_ms)
+    settling.done(ErrorCode.NONE)
 
 
 def abort_if_unknown(
@@ -76,18 +91,52 @@ def abort_if_unknown(
         return
     owner = broker.transactions.coordinator.metadata_of(transactional_id)
     if owner is None or not will_end(owner, partition, entry):
-        _abort(broker.transactions, partition, entry)
+        _abort(broker.transactions, partition, entry, lambda error: None)
+
+
+class _Settling:
+    """Counts the transactions whose end is not durable yet, and one more until ``settle`` has seen all."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.left = 1
+        self._broker = broker
+        self._has_failed = False
+
+    def done(self, error: ErrorCode) -> None:
+        """One is durable. After an error the recovery points stay, so that the next start checks again."""
+        self.left -= 1
+        self._has_failed |= error != ErrorCode.NONE
+        if self.left == 0 and not self._has_failed:
+            checkpoints, logs = self._broker.data.checkpoints, self._broker.logs
+            checkpoints.release()
+            self._broker.jobs.add(lambda: checkpoints.work(logs), _log_failure)
+
+
+def _log_failure(error: Exception | None) -> None:
+    if error is not None:
+        LOG.error("the recovery points are not written: %s", error)
 
 
 def _abort_unknown(
-    transactions: Transactions, partition: TopicPartition, entry: ProducerStateEntry, answer: Answer
+    transactions: Transactions,
+    partition: TopicPartition,
+    entry: ProducerStateEntry,
+    done: Callable[[ErrorCode], None],
+    answer: Answer,
 ) -> None:
     """The coordinator has answered; unless it knows the transaction now, abort it in the partition."""
-    if answer.error != ErrorCode.NONE:
-        _abort(transactions, partition, entry)
+    if answer.error == ErrorCode.NONE:
+        done(ErrorCode.NONE)
+    else:
+        _abort(transactions, partition, entry, done)
 
 
-def _abort(transactions: Transactions, partition: TopicPartition, entry: ProducerStateEntry) -> None:
+def _abort(
+    transactions: Transactions,
+    partition: TopicPartition,
+    entry: ProducerStateEntry,
+    done: Callable[[ErrorCode], None],
+) -> None:
     LOG.warning(
         "%s: the transaction of producer %d that is open since offset %d is unknown to the coordinator: "
         "aborted", partition, entry.producer_id, entry.current_txn_first_offset,
@@ -96,4 +145,4 @@ def _abort(transactions: Transactions, partition: TopicPartition, entry: Produce
         entry.producer_id, min(entry.producer_epoch + 1, LARGEST_EPOCH), False, (partition,),
         max(entry.coordinator_epoch, 0),
     )  # fmt: skip
-    transactions.append_marker(partition, marker, lambda error: None)
+    transactions.append_marker(partition, marker, done)

@@ -17,7 +17,9 @@ from txnkafka.cli.output import Messages
 __all__ = ["cli", "main"]
 
 COULD_NOT = 2
-COMMANDS = ("ls", "cat", "dump", "verify", "repair", "lso", "stats", "export", "serve", "spark-bundle")
+COMMANDS = (
+    "ls", "cat", "dump", "verify", "repair", "lso", "stats", "export", "serve", "simulate", "spark-bundle",
+)  # fmt: skip
 TRACEBACK = "TXNKAFKA_TRACEBACK"
 
 

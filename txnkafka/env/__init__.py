@@ -11,13 +11,12 @@ from txnkafka.env.durable import (
     remove_tree,
     replace_file,
     sync_new_directories,
-    unique_name,
     write_durably,
 )
 from txnkafka.env.file_lock import LINK
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
 from txnkafka.env.process import Process, this_process
-from txnkafka.env.randomness import random_below
+from txnkafka.env.randomness import Random, random_below, random_from, unique_name
 
 __all__ = [
     "LINK",
@@ -33,6 +32,7 @@ __all__ = [
     "Lock",
     "MappedBytes",
     "Process",
+    "Random",
     "ReadableFile",
     "SystemClock",
     "is_remote",
@@ -40,6 +40,7 @@ __all__ = [
     "make_directories",
     "open_file_system",
     "random_below",
+    "random_from",
     "remove_tree",
     "replace_file",
     "sync_new_directories",

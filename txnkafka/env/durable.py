@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,16 +16,10 @@ __all__ = [
     "remove_tree",
     "replace_file",
     "sync_new_directories",
-    "unique_name",
     "write_durably",
 ]
 
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # systems differ
-
-
-def unique_name() -> str:
-    """Return a unique name."""
-    return uuid.uuid4().hex
 
 
 def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp") -> None:

@@ -65,8 +65,9 @@ class DataDirectory:
 
     ``config`` gives the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
     others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
-    is opened. Raises LogDirError when another owner has locked the directory, or it belongs to another
-    cluster or node; OSError.
+    is opened. With ``holds_recovery_points`` those of an owner that did not stop cleanly stay on the disk
+    until ``checkpoints.release``. Raises LogDirError when another owner has locked the directory, or it
+    belongs to another cluster or node; OSError.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class DataDirectory:
         repair: Repair | None = None,
         only: Collection[TopicPartition] | None = None,
         on_locked: Callable[[MetaProperties], None] | None = None,
+        holds_recovery_points: bool = False,
     ) -> None:
         self.files = files
         self.path = path
@@ -93,6 +95,7 @@ class DataDirectory:
         self._deletions: set[str] = set()
         self.broker_epoch = _NO_EPOCH
         self._config, self._repair, self._only = config, repair, only
+        self._holds_recovery_points = holds_recovery_points
         self._resources = LogResources()
         self._owner = this_process()  # a forked child may read, but not change anything
         self._lock = self._take_lock()
@@ -129,6 +132,7 @@ class DataDirectory:
         self.was_clean = self._take_clean_marker()
         self._untouched: set[TopicPartition] = set()
         self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
+        points: dict[TopicPartition, int] = {}
         for partition, fault in self._partitions(found):
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
@@ -139,8 +143,12 @@ class DataDirectory:
             point = self.checkpoints.recovery_point(partition)
             log_start = self.checkpoints.log_start(partition)
             self.recovered_from[partition] = point or 0
+            if point is not None:
+                points[partition] = point
             self._open(partition, Start(self.was_clean, point, log_start, self._repair), now_ms)
         self.checkpoints.keep_only(self._untouched | self.refused.keys())
+        if self._holds_recovery_points and not self.was_clean:
+            self.checkpoints.hold(points)
         self.checkpoint()
 
     def _note(self, step: RepairStep) -> None:

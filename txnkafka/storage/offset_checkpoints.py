@@ -63,6 +63,16 @@ class OffsetCheckpoints:
         self._marks = self._read(HIGH_WATERMARK_CHECKPOINT, on_damage) or {}
         self.cleaner_offsets = self._read(CLEANER_OFFSET_CHECKPOINT, on_damage) or {}
         self._keeps_damaged_points = False
+        self._held: Mapping[TopicPartition, int] = {}
+
+    def hold(self, points: Mapping[TopicPartition, int]) -> None:
+        """Write no recovery points greater than these until ``release``: the next owner is to look again at
+        what is behind them, because what this owner makes of it is not durable yet."""
+        self._held = points
+
+    def release(self) -> None:
+        """Write the recovery points of the logs from now on."""
+        self._held = {}
 
     def lacks(self, name: str) -> bool:
         """Whether a checkpoint file was damaged when it was read, or its last write failed."""
@@ -115,6 +125,9 @@ class OffsetCheckpoints:
         contents = {}
         if not self._keeps_damaged_points:
             points = {partition: log.recovery_point for partition, log in logs.items()}
+            for partition, point in self._held.items():
+                if partition in points:
+                    points[partition] = min(points[partition], point)
             contents[RECOVERY_POINT_CHECKPOINT] = {**points, **self._points}
         marks = {partition: log.high_watermark for partition, log in logs.items()}
         contents[HIGH_WATERMARK_CHECKPOINT] = {**marks, **self._marks}

@@ -9,12 +9,20 @@ from __future__ import annotations
 import errno
 import posixpath
 from collections.abc import Iterable
+from functools import lru_cache
 
 from txnkafka.env import Clock, DirectoryEntry
 from txnkafka.testing.disk import EMPTY_DISK, NOWHERE, ROOT, Change, Disk
 from txnkafka.testing.memory_file import MemoryFile, MemoryLock
 
 __all__ = ["MemoryFiles"]
+
+_NO_NAMES: dict[str, int] = {}
+
+
+@lru_cache(maxsize=4096)
+def _names_of(path: str) -> list[str]:
+    return [name for name in posixpath.normpath(path).split("/") if name not in ("", ".")]
 
 
 class MemoryFiles:
@@ -177,9 +185,8 @@ class MemoryFiles:
 
     def _inode(self, path: str) -> int | None:
         inode: int | None = ROOT
-        for name in posixpath.normpath(path).split("/"):
-            if name not in ("", "."):
-                inode = self._names.get(inode, {}).get(name) if inode is not None else None
+        for name in _names_of(path):
+            inode = self._names.get(inode, _NO_NAMES).get(name) if inode is not None else None
         return inode
 
     def _find(self, path: str) -> int:

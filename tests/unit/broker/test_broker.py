@@ -203,6 +203,20 @@ def test_the_page_cache_acknowledges_at_once_but_not_what_a_dead_process_would_l
     assert [answer[T0].base_offset for answer in answers] == [0, 1]
 
 
+def test_a_fetch_waits_no_longer_when_the_clock_is_put_back() -> None:
+    node = Node()
+    node.create()
+    answers: list[Any] = []
+    request = FetchRequest([FetchPartition(T0, 0, 1 << 20)], max_wait_ms=500)
+    node.broker.fetch(request, answers.append, now_ms=NOW)
+    deadline = node.broker.advance(NOW - 3_600_000)
+    assert deadline <= NOW - 3_600_000 + 500
+    node.broker.advance(NOW - 3_600_000 + 499)
+    assert not answers
+    node.broker.advance(NOW - 3_600_000 + 500)
+    assert len(answers) == 1
+
+
 @pytest.mark.parametrize(
     ("request_", "error"),
     [

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.unit.broker.node import NOW, UNCOMMITTED, Node, Producer
+from tests.unit.broker.node import NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker.broker import open_broker
+from txnkafka.broker.requests import NewTopic, ProduceRequest
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator.txn_events import Answer
 from txnkafka.coordinator.txn_listing import Filters
@@ -141,6 +144,37 @@ def test_a_deleted_topic_does_not_hold_up_a_transaction() -> None:
     assert producer.end() == NONE
     assert node.values() == [b"a"]
     assert node.broker.transactions.describe("x").state == "CompleteCommit"
+
+
+@pytest.mark.parametrize("is_created_again", [False, True])
+def test_a_topic_is_deleted_while_its_first_batch_waits_for_the_coordinator(is_created_again: bool) -> None:
+    node = Node()
+    node.create()
+    node.create("other")
+    producer = Producer(node)
+    assert producer.send(b"a") == [NONE]
+    transactions, identity, now_ms = node.broker.transactions, producer.identity, node.now_ms
+    transactions.end_txn(
+        "x", identity.producer_id, identity.producer_epoch, True, lambda _: None, now_ms=now_ms,
+        client_transaction_version=2,
+    )  # fmt: skip
+    batch = batch_of(
+        b"b", producer_id=identity.producer_id, producer_epoch=identity.producer_epoch + 1, base_sequence=0,
+        transactional=True,
+    )  # fmt: skip
+    results: list[Any] = []
+    t0, other = TopicPartition("t", 0), TopicPartition("other", 0)
+    request = ProduceRequest({t0: batch, other: batch}, transactional_id="x")
+    node.broker.produce(request, results.append, now_ms=now_ms)  # parked until all markers are written
+    assert not results
+    node.broker.topics.delete(["t"], [], lambda _: None, now_ms=now_ms)
+    if is_created_again:
+        node.broker.topics.create([NewTopic("t", 1)], lambda _: None, now_ms=now_ms)
+    node.settle()
+    errors = {partition: result.error for partition, result in results[0].items()}
+    assert errors[other] == NONE
+    assert errors[t0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    node.close()
 
 
 def test_an_administrator_ends_a_transaction_in_one_partition() -> None:

@@ -24,7 +24,7 @@ def test_every_command() -> None:
     assert [name for name in COMMANDS if f"`{name}`" not in TEXT] == []
 
 
-NAMES = ["ls", "cat", "dump", "verify", "lso", "stats", "export", "serve", "spark-bundle"]
+NAMES = ["ls", "cat", "dump", "verify", "lso", "stats", "export", "serve", "simulate", "spark-bundle"]
 
 
 @pytest.mark.parametrize("name", NAMES)

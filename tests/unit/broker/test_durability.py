@@ -1,0 +1,29 @@
+"""Who is called back when something is durable, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.broker.node import NOW, Node, batch_of
+from txnkafka.broker.requests import ProduceRequest
+from txnkafka.model import TopicPartition
+
+T0 = TopicPartition("t", 0)
+
+
+def test_the_page_cache_acknowledges_in_the_order_of_the_log() -> None:
+    """An append that needs no flush does not overtake one that does: the coordinator's records would take
+    effect in another order than they have in its log."""
+    node = Node(durability="page_cache")
+    node.create(segment_bytes="260")
+    answers: list[Any] = []
+    for value in (b"a" * 100, b"b" * 100):
+        node.broker.produce(ProduceRequest({T0: batch_of(value)}), answers.append, now_ms=NOW)
+    flush = node.broker.begin_flush()  # of the first segment; then the second one gets its name
+    assert flush is not None
+    node.broker.finish_flush(flush, flush.run(), now_ms=NOW)
+    assert node.broker.logs[T0].active.is_named
+    assert len(answers) == 1
+    node.broker.produce(ProduceRequest({T0: batch_of(b"c")}), answers.append, now_ms=NOW)
+    node.settle()
+    assert [answer[T0].base_offset for answer in answers] == [0, 1, 2]

@@ -1,0 +1,93 @@
+"""``Administrator``: a client that looks at transactions and partitions, and deletes and creates a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.broker.requests import NewTopic, OffsetQuery
+from txnkafka.coordinator.txn_listing import Filters
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.testing.simulation.client import Client
+from txnkafka.testing.simulation.history import Progress
+from txnkafka.testing.simulation.network import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from txnkafka.env import Random
+    from txnkafka.testing.simulation.client import Steps, World
+    from txnkafka.testing.simulation.history import Topic
+
+__all__ = ["Administrator"]
+
+_LATEST: Final = -1
+
+
+class Administrator(Client):
+    """``has_to_delete`` asks it to delete ``topic`` and to create it again."""
+
+    def __init__(
+        self, world: World, name: str, random: Random, topic: Topic, configs: Mapping[str, str]
+    ) -> None:
+        super().__init__(world, name, random)
+        self.has_to_delete = False
+        self._topic = topic
+        self._configs = dict(configs)
+
+    def steps(self) -> Steps:
+        """Look at something, now and then."""
+        while not self.world.is_ending:
+            yield self.think() * 4
+            if self.has_to_delete:
+                self.has_to_delete = False
+                yield from self._recreate()
+            yield from self.random.choice((self._describe, self._list, self._look))()
+
+    def _recreate(self) -> Steps:
+        topic, configs = self._topic, self._configs
+
+        def delete(broker: Any, reply: Any, now_ms: int) -> None:
+            broker.topics.delete([topic.name], [], lambda answers: reply(answers[0].error), now_ms=now_ms)
+
+        def create(broker: Any, reply: Any, now_ms: int) -> None:
+            new = NewTopic(topic.name, topic.partitions, configs=configs)
+            broker.topics.create([new], lambda answers: reply(answers[0].error), now_ms=now_ms)
+
+        # a late copy would delete the topic that is created below
+        (answer,) = yield [Request("DeleteTopics", delete, can_be_late=False)]
+        self.world.counts["topic deleted"] += answer == ErrorCode.NONE
+        yield self.think()
+        answer, _ = yield from self.ask("CreateTopics", create)
+        self.world.counts["topic created"] += answer == ErrorCode.NONE
+
+    def _describe(self) -> Steps:
+        def describe(broker: Any, reply: Any, now_ms: int) -> None:
+            reply(broker.transactions.describe("id-0").error)
+
+        yield from self.ask("DescribeTransactions", describe)
+
+    def _list(self) -> Steps:
+        def list_all(broker: Any, reply: Any, now_ms: int) -> None:
+            reply(broker.transactions.list(Filters(), now_ms).error)
+
+        yield from self.ask("ListTransactions", list_all)
+
+    def _look(self) -> Steps:
+        """The end for read_committed readers never goes back."""
+        partition = TopicPartition("a", 0)
+        query = OffsetQuery(partition, _LATEST)
+
+        def end(broker: Any, reply: Any, now_ms: int) -> None:
+            reply(broker.list_offsets([query], IsolationLevel.READ_COMMITTED)[partition])
+
+        answer, _ = yield from self.ask("ListOffsets", end)
+        if answer is not None and answer.error == ErrorCode.NONE:
+            last = Progress(
+                self.name, partition, answer.offset, answer.offset, 0, self.world.scheduler.now_us
+            )
+            self.world.history.progress.append(last)
+        yield [Request("DescribeProducers", self._producers)]
+
+    def _producers(self, broker: Any, reply: Any, now_ms: int) -> None:
+        reply(broker.describe_producers(TopicPartition("c", 0))[0])

@@ -1,0 +1,395 @@
+"""The anomalies of a history, by Jepsen's names where it has one. Nothing here knows how the engine works.
+
+What is legal and silent: G0 (Kafka does not isolate writes), gaps between the offsets of one producer, a
+transaction that is seen in one partition before it is seen in another one, and read_uncommitted readers
+that see what is aborted later.
+
+Source: ``jepsen.redpanda.workload.queue``; Adya's G1.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.testing.simulation.cycles import cycle
+from txnkafka.testing.simulation.history import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from txnkafka.testing.simulation.history import History, Send
+
+__all__ = ["CHECKS", "Anomaly", "anomalies"]
+
+Partition = tuple[str, int]
+MOST_SHOWN = 5  # of each kind
+
+
+class Anomaly(NamedTuple):
+    """One thing that a client must never see; ``name`` is Jepsen's."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.text}"
+
+
+class View:
+    """A history, and what several checks need of it: which record was seen at which offset, and which
+    records are proven to be committed."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.seen: dict[Partition, dict[int, int]] = defaultdict(dict)  # offset to record
+        self.conflicts: list[tuple[Partition, int, int, int]] = []
+        self.offsets: dict[tuple[Partition, int], int] = {}  # of a record; the first one seen
+        self.repeated: list[tuple[int, Partition, int, int]] = []
+        for poll in history.polls:
+            self._see(poll.partition, poll.values)
+        for (_, partition), values in history.final.items():
+            self._see(partition, values)
+        self.proven = {
+            history.sends[number].transaction
+            for poll in history.polls if poll.is_committed
+            for _, number in poll.values if number < len(history.sends)
+        }  # fmt: skip
+        for (is_committed, _), values in history.final.items():
+            if is_committed:
+                known = [number for _, number in values if number < len(history.sends)]
+                self.proven.update(history.sends[number].transaction for number in known)
+
+    def _see(self, partition: Partition, values: list[tuple[int, int]]) -> None:
+        topic = self.history.topics[partition[0]]
+        if topic.is_deletable:  # offsets begin anew
+            return
+        seen, offsets = self.seen[partition], self.offsets
+        for offset, number in values:
+            before = seen.setdefault(offset, number)
+            if before != number:
+                self.conflicts.append((partition, offset, before, number))
+            first = offsets.setdefault((partition, number), offset)
+            if first != offset:
+                self.repeated.append((number, partition, first, offset))
+
+    def final(self, partition: Partition) -> dict[int, int]:
+        """Record to offset of what read_committed readers have in the end."""
+        return {number: offset for offset, number in self.history.final.get((True, partition), ())}
+
+    def may_be_gone(self, send: Send, final: dict[int, int]) -> bool:
+        """Whether the topic's settings allow that a committed record is not there in the end."""
+        topic = self.history.topics[send.partition[0]]
+        offset = self.offsets.get((send.partition, send.number), send.offset)
+        if topic.is_deletable:
+            return True
+        if topic.loses_old and 0 <= offset < self.history.log_starts.get(send.partition, 0):
+            return True
+        if topic.loses_old and offset < 0:
+            return True  # nobody saw where it was
+        if topic.is_compacted:
+            sends = self.history.sends
+            return any(sends[number].key == send.key and at > offset for number, at in final.items())
+        return False
+
+
+def anomalies(history: History) -> list[Anomaly]:
+    """All anomalies, a few of each kind."""
+    view = View(history)
+    found: list[Anomaly] = []
+    for name, check in CHECKS.items():
+        texts = []
+        for text in check(view):
+            texts.append(Anomaly(name, text))
+            if len(texts) == MOST_SHOWN:
+                break
+        found += texts
+    return found
+
+
+def _place(partition: Partition) -> str:
+    return f"{partition[0]}-{partition[1]}"
+
+
+def inconsistent_offsets(view: View) -> Iterator[str]:
+    """One offset, two records."""
+    for partition, offset, before, number in view.conflicts:
+        yield f"offset {offset} of {_place(partition)} has record {before}, and record {number}"
+
+
+def duplicate(view: View) -> Iterator[str]:
+    """A record of an idempotent producer at two offsets."""
+    for number, partition, first, second in view.repeated:
+        sends = view.history.sends
+        if number >= len(sends) or not sends[number].may_repeat:
+            yield f"record {number} is at the offsets {first} and {second} of {_place(partition)}"
+
+
+def phantom(view: View) -> Iterator[str]:
+    """A record that nobody sent, or that was sent elsewhere."""
+    sends = view.history.sends
+    for partition, number in view.offsets:
+        if number >= len(sends):
+            yield f"record {number} of {_place(partition)} was never sent"
+        elif sends[number].partition != partition:
+            yield f"record {number} of {_place(partition)} was sent to {_place(sends[number].partition)}"
+
+
+def lost_write(view: View) -> Iterator[str]:
+    """An acknowledged record of an acknowledged or proven commit is not there in the end."""
+    history = view.history
+    finals = {partition: view.final(partition) for _, partition in history.final}
+    for send in history.sends:
+        if send.acked_us < 0 or send.partition not in finals:
+            continue
+        is_committed = history.outcome(send) is Outcome.COMMITTED or send.transaction in view.proven
+        final = finals[send.partition]
+        if is_committed and send.number not in final and not view.may_be_gone(send, final):
+            yield (
+                f"record {send.number} of {send.process}, acknowledged at offset {send.offset} of "
+                f"{_place(send.partition)}, is not there"
+            )
+
+
+def wrong_offset(view: View) -> Iterator[str]:
+    """A record is elsewhere than its acknowledgement says."""
+    for (partition, number), offset in view.offsets.items():
+        if number < len(view.history.sends):
+            send = view.history.sends[number]
+            if send.offset not in (-1, offset) and not send.may_repeat:
+                yield f"{number} of {_place(partition)} was acknowledged at {send.offset}, not {offset}"
+
+
+def _committed_reads(view: View) -> Iterator[tuple[str, Partition, int, int, int]]:
+    """Process, partition, offset, record and time of what read_committed readers saw; in the end last."""
+    known = len(view.history.sends)
+    for poll in view.history.polls:
+        if poll.is_committed:
+            for offset, number in poll.values:
+                if number < known:
+                    yield poll.process, poll.partition, offset, number, poll.at_us
+    for (is_committed, partition), values in view.history.final.items():
+        if is_committed:
+            for offset, number in values:
+                if number < known:
+                    yield "the end", partition, offset, number, 1 << 62
+
+
+def aborted_read(view: View) -> Iterator[str]:
+    """G1a: a read_committed reader sees what cannot have been committed."""
+    history = view.history
+    shown: set[int] = set()
+    for process, partition, offset, number, _ in _committed_reads(view):
+        send = history.sends[number]
+        if send.transaction < 0 or number in shown:
+            continue
+        if history.transactions[send.transaction].outcome in (Outcome.ABORTED, Outcome.OPEN):
+            shown.add(number)
+            yield (
+                f"{process} sees record {number} at {offset} of {_place(partition)}, of transaction "
+                f"{send.transaction} of {send.process}, which was not committed"
+            )
+
+
+def intermediate_read(view: View) -> Iterator[str]:
+    """G1b, in one partition: a poll shows some records of a transaction, and leaves others out whose
+    offsets it has passed."""
+    history = view.history
+    offsets_of: dict[tuple[Partition, int], list[tuple[int, int]]] = defaultdict(list)
+    for (partition, number), offset in view.offsets.items():
+        if number < len(history.sends) and (of := history.sends[number].transaction) >= 0:
+            offsets_of[partition, of].append((offset, number))
+    for poll in history.polls:
+        if not poll.is_committed or history.topics[poll.partition[0]].is_compacted:
+            continue
+        numbers = {number for _, number in poll.values}
+        for transaction in {history.sends[number].transaction for number in numbers} - {-1}:
+            for offset, number in offsets_of[poll.partition, transaction]:
+                if poll.position <= offset < poll.end and number not in numbers:
+                    yield (
+                        f"{poll.process} sees transaction {transaction} without record {number} at {offset} "
+                        f"of {_place(poll.partition)}"
+                    )
+
+
+def torn_transaction(view: View) -> Iterator[str]:
+    """A transaction of which some records are visible in the end, and others are not, though acknowledged."""
+    history = view.history
+    finals = {partition: view.final(partition) for _, partition in history.final}
+    for transaction in history.transactions:
+        sends = [history.sends[number] for number in transaction.sends]
+        sends = [send for send in sends if send.partition in finals]
+        there = [send for send in sends if send.number in finals[send.partition]]
+        if not there or len(there) == len(sends):
+            continue
+        for send in sends:
+            final = finals[send.partition]
+            if send.number not in final and send.acked_us >= 0 and not view.may_be_gone(send, final):
+                yield (
+                    f"transaction {transaction.number} has record {there[0].number}, and not {send.number} "
+                    f"of {_place(send.partition)}"
+                )
+
+
+def precommitted_read(view: View) -> Iterator[str]:
+    """A read_committed reader sees a record before its commit was asked for; or a transaction its own."""
+    history = view.history
+    for process, partition, _, number, at_us in _committed_reads(view):
+        of = history.sends[number].transaction
+        if of >= 0 and at_us < history.transactions[of].end_us:
+            yield f"{process} sees record {number} of {_place(partition)} before its commit"
+    for transaction in history.transactions:
+        for number in transaction.polls:
+            if number in transaction.sends:
+                yield f"transaction {transaction.number} reads its own record {number}"
+
+
+def circular_information_flow(view: View) -> Iterator[str]:
+    """G1c: transactions that have read each other's records, in a circle."""
+    history = view.history
+    edges: dict[int, set[int]] = {}
+    for transaction in history.transactions:
+        read = {
+            history.sends[number].transaction for number in transaction.polls if number < len(history.sends)
+        }
+        edges[transaction.number] = read - {-1, transaction.number}
+    found = cycle(edges)
+    if found:
+        yield "transactions " + " reads ".join(map(str, found))
+
+
+def _known_between(view: View, partition: Partition) -> Callable[[int, int], list[int]]:
+    """The offsets between two that have committed records in the end, in order."""
+    offsets = [offset for offset, _ in view.history.final.get((True, partition), ())]
+    return lambda low, high: offsets[bisect_left(offsets, low) : bisect_right(offsets, high)]
+
+
+def poll_skip(view: View) -> Iterator[str]:
+    """A reader passes the offset of a committed record without seeing it."""
+    history = view.history
+    between = {partition: _known_between(view, partition) for _, partition in history.final}
+    for poll in history.polls:
+        if poll.partition not in between or history.topics[poll.partition[0]].is_deletable:
+            continue
+        seen = {offset for offset, _ in poll.values}
+        for offset in between[poll.partition](poll.position, poll.end - 1):
+            if offset not in seen:
+                yield f"{poll.process} has passed {offset} of {_place(poll.partition)} without its record"
+
+
+def nonmonotonic_poll(view: View) -> Iterator[str]:
+    """A reader goes back, or jumps, without having been asked to."""
+    at: dict[tuple[str, Partition], int] = {}
+    for poll in view.history.polls:
+        if view.history.topics[poll.partition[0]].is_deletable:
+            continue
+        key = poll.process, poll.partition
+        if not poll.is_new and at.get(key, poll.position) != poll.position:
+            yield f"{poll.process} reads {_place(poll.partition)} from {poll.position}, and was at {at[key]}"
+        at[key] = poll.end
+        offsets = [offset for offset, _ in poll.values]
+        if any(b <= a for a, b in pairwise(offsets)):
+            yield f"{poll.process} gets the offsets {offsets} of {_place(poll.partition)} in one poll"
+        elif offsets and not poll.position <= offsets[0] <= offsets[-1] < poll.end:
+            place = _place(poll.partition)
+            yield f"{poll.process} gets {offsets} of {place} for {poll.position} to {poll.end}"
+
+
+def nonmonotonic_send(view: View) -> Iterator[str]:
+    """The records of one process are in another order than they were sent."""
+    last: dict[tuple[str, Partition], tuple[int, int]] = {}
+    for send in view.history.sends:
+        offset = view.offsets.get((send.partition, send.number))
+        if offset is None or send.may_repeat:
+            continue
+        before = last.get((send.process, send.partition))
+        if before is not None and offset < before[0]:
+            yield f"record {send.number} of {send.process} is at {offset}, behind {before[1]} at {before[0]}"
+        last[send.process, send.partition] = offset, send.number
+
+
+def realtime_append(view: View) -> Iterator[str]:
+    """A record that was acknowledged before another one was sent is behind it."""
+    for partition in {send.partition for send in view.history.sends}:
+        acked = sorted(
+            (send.acked_us, view.offsets[partition, send.number], send.number)
+            for send in view.history.sends
+            if send.partition == partition and send.acked_us >= 0
+            and (partition, send.number) in view.offsets and not send.may_repeat
+        )  # fmt: skip
+        i, highest, which = 0, -1, -1
+        for send in view.history.sends:  # in the order in which they were sent
+            offset = view.offsets.get((partition, send.number))
+            if send.partition != partition or offset is None or send.may_repeat:
+                continue
+            while i < len(acked) and acked[i][0] < send.invoked_us:
+                if acked[i][1] > highest:
+                    highest, which = acked[i][1:]
+                i += 1
+            if offset < highest:
+                yield f"record {send.number} is at {offset}, before {which} at {highest}, which was there"
+
+
+def zombie_ack(view: View) -> Iterator[str]:
+    """A request of a fenced producer succeeds, though it was sent when InitProducerId had been answered."""
+    history = view.history
+    fences: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for fence in history.fences:
+        fences[fence.producer_id].append((fence.at_us, fence.producer_epoch))
+    for ack in history.acks:
+        for at_us, epoch in fences[ack.producer_id]:
+            if at_us < ack.invoked_us and ack.producer_epoch < epoch:
+                yield (
+                    f"{ack.api} of producer {ack.producer_id} epoch {ack.producer_epoch} succeeds, sent at "
+                    f"{ack.invoked_us}, fenced by epoch {epoch} at {at_us}"
+                )
+                break
+
+
+def offsets_went_back(view: View) -> Iterator[str]:
+    """The offsets that a reader is shown go back, or contradict each other."""
+    last: dict[tuple[str, Partition], tuple[int, int, int]] = {}
+    for each in view.history.progress:
+        now = each.log_start_offset, each.last_stable_offset, each.high_watermark
+        key = each.process, each.partition
+        topic = view.history.topics[each.partition[0]]
+        before = last.get(key, (0, 0, 0))
+        if topic.loses_old:  # a power cut may bring segments back that retention has removed
+            before = (0, *before[1:])
+        if not topic.is_deletable and any(a < b for a, b in zip(now, before, strict=True)):
+            yield f"{each.process} is shown {now} of {_place(each.partition)} after {before}"
+        if not now[0] <= now[2] or not now[1] <= now[2]:
+            yield f"{each.process} is shown log start, last stable offset and high watermark {now}"
+        last[key] = now
+
+
+def producer_id_twice(view: View) -> Iterator[str]:
+    """One producer id of two transactional ids."""
+    owners: dict[int, str] = {}
+    for fence in view.history.fences:
+        owner = owners.setdefault(fence.producer_id, fence.transactional_id)
+        if owner != fence.transactional_id:
+            yield f"producer id {fence.producer_id} is that of {owner} and of {fence.transactional_id}"
+
+
+CHECKS: dict[str, Callable[[View], Iterator[str]]] = {
+    "inconsistent-offsets": inconsistent_offsets,
+    "duplicate": duplicate,
+    "phantom": phantom,
+    "lost-write": lost_write,
+    "wrong-offset": wrong_offset,
+    "G1a": aborted_read,
+    "G1b": intermediate_read,
+    "torn-transaction": torn_transaction,
+    "precommitted-read": precommitted_read,
+    "G1c": circular_information_flow,
+    "poll-skip": poll_skip,
+    "nonmonotonic-poll": nonmonotonic_poll,
+    "nonmonotonic-send": nonmonotonic_send,
+    "realtime-append": realtime_append,
+    "zombie-ack": zombie_ack,
+    "offsets-went-back": offsets_went_back,
+    "producer-id-twice": producer_id_twice,
+}

@@ -1,0 +1,125 @@
+"""Record batches as the clients of the simulation write and read them, apart from the engine's codecs.
+
+All records have the same shape, so that a batch is read with one call of ``struct``: a key of four bytes, and
+a value of twelve, which is the number of the record, unlike all others, and a checksum of that number and the
+partition that it was sent to.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from txnkafka._core.crc32c import crc32c
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MOST_RECORDS", "Batch", "checksum", "encode", "parse"]
+
+MOST_RECORDS: Final = 60  # whose offset deltas take one byte
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")  # up to the number of records
+_AFTER_CRC: Final = 21
+_RECORD: Final = struct.Struct(">bbbbb4sbqIb")
+_RECORD_LENGTH: Final = (_RECORD.size - 1) << 1  # varints are zigzag
+_CONTROL_TYPE: Final = struct.Struct(">hh")
+
+
+class Batch(NamedTuple):
+    """A batch of an answer: ``values`` by offset. ``control`` is 0 for an ABORT marker, 1 for a COMMIT
+    marker, None for data."""
+
+    base_offset: int
+    last_offset: int
+    producer_id: int
+    is_transactional: bool
+    control: int | None
+    values: list[tuple[int, int]]
+
+
+def checksum(number: int, topic: str, partition: int) -> int:
+    """The checksum of a record that was sent to this partition."""
+    return zlib.crc32(f"{topic}-{partition}".encode(), number)
+
+
+def encode(
+    records: Sequence[tuple[bytes, int, int]],
+    *,
+    timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    is_transactional: bool,
+) -> memoryview:
+    """A batch of (key, number, checksum)."""
+    pack = _RECORD.pack
+    body = b"".join(
+        [
+            pack(_RECORD_LENGTH, 0, 0, i << 1, 8, key, 24, number, check, 0)
+            for i, (key, number, check) in enumerate(records)
+        ]
+    )
+    count = len(records)
+    batch = bytearray(
+        _HEADER.pack(
+            0,
+            _HEADER.size - 12 + len(body),
+            -1,
+            2,
+            0,
+            ATTRIBUTE_TRANSACTIONAL if is_transactional else 0,
+            count - 1,
+            timestamp,
+            timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        )
+    )
+    batch += body
+    struct.pack_into(">I", batch, _AFTER_CRC - 4, crc32c(memoryview(batch)[_AFTER_CRC:]))
+    return memoryview(batch)
+
+
+def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
+    """The whole batches of a slice of a partition; the last one may be partial, and is left out. Raises
+    ValueError for bytes that are none, and for records that were sent to another partition."""
+    batches: list[Batch] = []
+    place = f"{topic}-{partition}".encode()
+    position, end = 0, len(data)
+    while end - position >= _HEADER.size:
+        header = _HEADER.unpack_from(data, position)
+        base_offset, length, _, magic, _, attributes, last_delta, _, _, producer_id, _, _, count = header
+        behind = position + 12 + length
+        if magic != 2 or length < _HEADER.size - 12:
+            raise ValueError(f"no batch at byte {position}: magic {magic}, length {length}")
+        if behind > end:
+            break
+        body = data[position + _HEADER.size : behind]
+        control: int | None = None
+        values: list[tuple[int, int]] = []
+        if attributes & ATTRIBUTE_CONTROL:
+            # one record: length, attributes, two deltas, the length of the key
+            control = _CONTROL_TYPE.unpack_from(body, 5)[1] if count else -1
+        else:
+            if len(body) != count * _RECORD.size:
+                raise ValueError(f"the batch at byte {position} has {len(body)} bytes for {count} records")
+            for _, _, _, delta, _, _, _, number, check, _ in _RECORD.iter_unpack(body):
+                if zlib.crc32(place, number) != check:
+                    raise ValueError(f"offset {base_offset + (delta >> 1)} has a record of another partition")
+                values.append((base_offset + (delta >> 1), number))
+        batches.append(
+            Batch(
+                base_offset,
+                base_offset + last_delta,
+                producer_id,
+                bool(attributes & ATTRIBUTE_TRANSACTIONAL),
+                control,
+                values,
+            )
+        )
+        position = behind
+    return batches

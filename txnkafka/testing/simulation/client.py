@@ -1,0 +1,208 @@
+"""``Client``: a process that sends requests and waits for answers; what it does is a generator.
+
+The generator yields a number of microseconds to sleep, or a list of requests to be sent at once; then it gets
+the list of their answers, with None for each that did not come before the client's patience was over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.testing.simulation.network import Connection, Request
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from txnkafka.env import Random
+    from txnkafka.testing.simulation.history import History
+    from txnkafka.testing.simulation.network import Network
+    from txnkafka.testing.simulation.scheduler import Scheduler
+    from txnkafka.testing.simulation.swarm import Swarm
+
+__all__ = ["Client", "Steps", "World"]
+
+Steps = Generator[int | list[Request], Any, Any]
+"""What a client does: sleeps, or requests whose answers it waits for."""
+PATIENCE_US: Final = 400_000
+BACKOFF_US: Final = 20_000
+CALM_THINK_US: Final = 400_000
+LONGEST_BACKOFF_US: Final = 200_000
+MOST_ATTEMPTS: Final = 60
+
+RETRIABLE: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+# of those, what was decided before anything was written
+WITHOUT_EFFECT: Final = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.CONCURRENT_TRANSACTIONS})
+
+
+class World:
+    """What the clients share. ``is_ending``: they begin nothing new. ``gave_up`` counts requests that had
+    no answer however often they were sent."""
+
+    def __init__(
+        self, scheduler: Scheduler, network: Network, history: History, swarm: Swarm, counts: Counter[str]
+    ) -> None:
+        self.scheduler = scheduler
+        self.network = network
+        self.history = history
+        self.swarm = swarm
+        self.counts = counts
+        self.is_ending = False
+        self.is_calm = False
+        self.overdue: list[str] = []
+        self.gave_up = 0
+        self.known_producers: set[int] = set()  # of transactional ids
+        self.last_epochs: dict[str, int] = {}  # of transactional ids
+        self.now_ms: Any = None
+
+
+class Client:
+    """One process. ``name`` is unlike that of all others. It is over when ``steps`` are."""
+
+    def __init__(self, world: World, name: str, random: Random) -> None:
+        self.world = world
+        self.name = name
+        self.random = random
+        self.is_over = False
+        self.connection = Connection(self)
+        self._steps = self.steps()
+        self._waiting: list[Request] = []
+        self._left = 0
+        self._turn = 0
+
+    def begin(self) -> None:
+        """Take the first step."""
+        self._resume(None)
+
+    def steps(self) -> Steps:
+        """What this client does."""
+        raise NotImplementedError
+
+    def think(self) -> int:
+        """How long the client waits before it does the next thing."""
+        least = CALM_THINK_US if self.world.is_calm else self.world.swarm.think_us
+        return least // 4 + int(self.random.random() * least)
+
+    def ask(self, api: str, perform: Any, *, can_be_late: bool = True) -> Steps:
+        """Send a request until it is answered with something else than "try again". Returns the answer, or
+        None, and whether an attempt before it may have had an effect that is not known."""
+        is_uncertain, backoff = False, BACKOFF_US
+        for _ in range(MOST_ATTEMPTS):
+            (answer,) = yield [Request(api, perform, can_be_late=can_be_late)]
+            if answer is not None:
+                error = error_of(answer)
+                if error not in RETRIABLE:
+                    return answer, is_uncertain
+                is_uncertain |= error not in WITHOUT_EFFECT
+                self.world.counts[f"{api}: {error.name}"] += 1
+            else:
+                is_uncertain = True
+            yield self.random.randrange(backoff // 2, backoff)
+            backoff = min(backoff * 2, LONGEST_BACKOFF_US)
+        self.world.gave_up += 1
+        return None, True
+
+    # What the network and the scheduler call
+
+    def answered(self, request: Request, answer: Any) -> None:
+        """A request was answered."""
+        if request.is_over:
+            return
+        request.is_over = True
+        self.world.scheduler.note("answer", self.name, request.api, summary(answer))
+        self._left -= 1
+        if self._left == 0:
+            self._resume([each.answer if each.is_answered else None for each in self._waiting])
+
+    def disconnected(self, connection: Connection) -> None:
+        """The broker has closed the connection."""
+        if connection is self.connection:
+            self._give_up()
+
+    def _timed_out(self, turn: int) -> None:
+        if turn == self._turn and self._left:
+            self.world.scheduler.count()
+            self.world.scheduler.note("timeout", self.name)
+            if not self.connection.is_broken:
+                self._note_overdue()
+            self._give_up()
+
+    def _note_overdue(self) -> None:
+        """The broker has the requests. Others may wait for long, a fetch says itself for how long."""
+        for request in self._waiting:
+            if request.api == "Fetch" and not request.is_over:
+                self.world.overdue.append(f"overdue: the fetch that {self.name} sent at {request.sent_us}")
+
+    def _give_up(self) -> None:
+        """The requests that are not answered never will be."""
+        self.world.network.close(self.connection)
+        self.connection = Connection(self)
+        answers = []
+        for request in self._waiting:
+            answers.append(request.answer if request.is_over else None)
+            request.is_over = True
+        if self._left:
+            self._left = 0
+            self._resume(answers)
+
+    def _woken(self) -> None:
+        self.world.scheduler.note("timer", self.name)
+        self._resume(None)
+
+    def _resume(self, answers: list[Any] | None) -> None:
+        self._turn += 1
+        self._waiting = []
+        try:
+            wanted = self._steps.send(answers)
+        except StopIteration:
+            self.is_over = True
+            return
+        scheduler = self.world.scheduler
+        if isinstance(wanted, int):
+            scheduler.event(wanted, self._woken)
+            return
+        self._waiting, self._left = wanted, len(wanted)
+        scheduler.later(PATIENCE_US, self._timed_out, self._turn)
+        for request in wanted:
+            self.world.network.send(self.connection, request)
+
+
+def error_of(answer: Any) -> ErrorCode:
+    """The error of an answer: it has one, or is one, or maps partitions to errors."""
+    if isinstance(answer, ErrorCode):
+        return answer
+    if isinstance(answer, dict):
+        return next((error for error in answer.values() if error != ErrorCode.NONE), ErrorCode.NONE)
+    return answer.error  # type: ignore[no-any-return]
+
+
+def summary(answer: Any) -> Any:
+    """What the trace has of an answer: numbers only, which take no time to hash."""
+    if isinstance(answer, dict):
+        return [_result(result) for result in answer.values()]
+    if isinstance(answer, list):
+        return [
+            (int(each.error), each.high_watermark, each.last_stable_offset, len(each.data)) for each in answer
+        ]
+    return _result(answer)
+
+
+def _result(result: Any) -> Any:
+    if result is None or isinstance(result, int):
+        return -1 if result is None else int(result)
+    error = int(result.error)
+    if hasattr(result, "base_offset"):
+        return error, result.base_offset
+    return (error, result.producer_id, result.producer_epoch) if hasattr(result, "producer_epoch") else error

@@ -1,0 +1,136 @@
+"""``SimulatedFiles``: files in memory whose calls fail when they are told to, and what a power cut leaves
+of them."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.testing.disk import EMPTY_DISK, Disk
+from txnkafka.testing.memory_files import MemoryFiles
+from txnkafka.testing.unsynced import Unsynced
+
+if TYPE_CHECKING:
+    from txnkafka.env import Random
+    from txnkafka.testing.memory_file import MemoryFile
+    from txnkafka.testing.unsynced import Numbered
+
+__all__ = ["CALLS", "SimulatedFiles", "power_cut"]
+
+CALLS: Final = ("write", "sync", "create", "rename", "sync_directory", "read")
+"""The calls that may fail."""
+_SECTOR_BYTES: Final = 512
+
+
+class SimulatedFiles(MemoryFiles):
+    """``failing`` is the call whose next one fails with EIO; while the disk ``is_full``, writes fail with
+    ENOSPC, every other one after half of its bytes. ``failures`` counts both. ``settled`` is the number of
+    changes that a power cut cannot take back as if they had never been asked for."""
+
+    def __init__(self, base: Disk = EMPTY_DISK) -> None:
+        super().__init__(None, base)
+        self.failing: str | None = None
+        self.is_full = False
+        self.failures = 0
+        self.settled = 0
+
+    def unlock_all(self) -> None:
+        """The process that had the locks is gone."""
+        self._locked.clear()
+
+    def content(self, inode: int) -> bytes | bytearray:
+        if self.failing == "read":
+            self._fail("read", "")
+        return self._contents[inode]
+
+    def write(self, file: MemoryFile, position: int, written: bytes) -> None:
+        if self.is_full:
+            self.failures += 1
+            if self.failures % 2:
+                super().write(file, position, written[: len(written) // 2])
+            raise OSError(errno.ENOSPC, "no space left on device (simulated)", file.path)
+        if self.failing == "write":
+            self._fail("write", file.path)
+        super().write(file, position, written)
+
+    def sync(self, file: MemoryFile, failed: bool = False) -> None:
+        if self.failing == "sync":
+            super().sync(file, failed=True)
+            self._fail("sync", file.path)
+        super().sync(file, failed)
+
+    def rename(self, source: str, target: str) -> None:
+        if self.failing == "rename":
+            self._fail("rename", target)
+        super().rename(source, target)
+
+    def sync_directory(self, path: str) -> None:
+        if self.failing == "sync_directory":
+            self._fail("sync_directory", path)
+        super().sync_directory(path)
+
+    def create(self, path: str) -> MemoryFile:
+        if self.failing == "create":
+            self._fail("create", path)
+        return super().create(path)
+
+    def _fail(self, call: str, path: str) -> None:
+        self.failing = None
+        self.failures += 1
+        raise OSError(errno.EIO, f"input/output error of {call} (simulated)", path)
+
+
+def power_cut(files: SimulatedFiles, random: Random) -> Disk:
+    """The disk after a power cut: all that was synced, and some of the rest. Changes that no caller was told
+    the end of may not have been begun."""
+    unsynced = Unsynced(files.base)
+    changes = random.randint(files.settled, len(files.journal)) if random.random() < 0.5 else None
+    for change in files.journal[:changes]:
+        unsynced.make(change)
+    mode = random.random()
+    contents = dict(unsynced.contents)
+    for inode in sorted(unsynced.writes):
+        contents[inode] = unsynced.content(inode, _losses(unsynced.uncertain(inode), random, mode))
+    names = unsynced.names_after(_renamed(unsynced.renamed, random))
+    return Disk(contents, names, dict(unsynced.modified_ms), unsynced.next_inode)
+
+
+def _losses(writes: list[Numbered], random: Random, mode: float) -> dict[int, bytes | None]:
+    """What is on the disk instead of the unsynced writes to a file; a write that is not mentioned is
+    whole."""
+    if mode < 0.2:
+        return {}
+    if mode < 0.4 or random.random() < 0.3:
+        return {number: None for number, _ in writes}
+    found: dict[int, bytes | None] = {}
+    kept = random.random()
+    for number, change in writes:
+        if random.random() < kept:
+            continue
+        content, kind = change.content, random.randrange(4)
+        end = random.randrange(len(content) + 1) if len(content) < _SECTOR_BYTES else _SECTOR_BYTES
+        if kind == 0 or change.kind == "truncate":
+            found[number] = None
+        elif kind == 1:
+            found[number] = bytes(len(content))
+        elif kind == 2:
+            found[number] = content[:end]
+        else:
+            found[number] = content[:end] + bytes(len(content) - end)
+    return found
+
+
+def _renamed(changes: list[Numbered], random: Random) -> list[Numbered]:
+    """The changes of names that are on the disk."""
+    kind = random.randrange(5)
+    if kind == 0 or not changes:
+        return changes
+    if kind == 1:
+        return []
+    if kind == 2:
+        return changes[: random.randrange(len(changes))]
+    if kind == 3:
+        missing = random.randrange(len(changes))
+        return changes[:missing] + changes[missing + 1 :]
+    directory = random.choice(changes)[1].directory
+    return [numbered for numbered in changes if numbered[1].directory != directory]

@@ -1,0 +1,154 @@
+"""``History``: what the clients of a simulation did and saw, as plain data; what the checkers read.
+
+Partitions are pairs of a topic and a number, times are microseconds, -1 stands for "never". A record is known
+by its number, which is its place in ``sends``: it is sent once, whatever is repeated on the way.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+__all__ = ["Ack", "Fence", "History", "Outcome", "Poll", "Progress", "Send", "Topic", "Transaction"]
+
+Partition = tuple[str, int]
+
+
+class Outcome(enum.Enum):
+    """What is known of a transaction, or of a record without one."""
+
+    OPEN = "nothing was decided"
+    COMMITTED = "the commit was acknowledged"
+    ABORTED = "it cannot have been committed"
+    UNKNOWN = "a commit was asked for, and nobody knows what became of it"
+
+
+class Topic(NamedTuple):
+    """``loses_old``: by retention. ``is_compacted``: of a key, only the newest record stays.
+    ``is_deletable``: the topic may be deleted at any time."""
+
+    name: str
+    partitions: int
+    loses_old: bool = False
+    is_compacted: bool = False
+    is_deletable: bool = False
+
+
+@dataclass(slots=True)
+class Send:
+    """One record. ``transaction`` is a number in ``History.transactions``, or -1. ``may_repeat``: the engine
+    may have forgotten the producer between two tries, as Kafka would."""
+
+    number: int
+    process: str
+    partition: Partition
+    key: bytes
+    transaction: int
+    invoked_us: int
+    may_repeat: bool = False
+    acked_us: int = -1
+    offset: int = -1  # that was acknowledged
+
+
+@dataclass(slots=True)
+class Transaction:
+    """One transaction; ``end_us`` is when a commit was first asked for, ``polls`` are records that the
+    producer read before that, read_committed."""
+
+    number: int
+    process: str
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    sends: list[int] = field(default_factory=list)
+    polls: list[int] = field(default_factory=list)
+    outcome: Outcome = Outcome.OPEN
+    end_us: int = -1
+    ended_us: int = -1
+
+
+class Poll(NamedTuple):
+    """One answer of a fetch, as the consumer understands it: ``values`` are pairs of offset and record, from
+    ``position`` to before ``end``. ``is_new``: the position was set anew before this poll."""
+
+    process: str
+    partition: Partition
+    is_committed: bool
+    position: int
+    end: int
+    values: list[tuple[int, int]]
+    at_us: int
+    is_new: bool = False
+
+
+class Progress(NamedTuple):
+    """The offsets that an answer of a fetch has shown to a process."""
+
+    process: str
+    partition: Partition
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    at_us: int
+
+
+class Fence(NamedTuple):
+    """InitProducerId was answered: older epochs of the producer are fenced."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    at_us: int
+
+
+class Ack(NamedTuple):
+    """A request of a producer was answered without an error."""
+
+    api: str
+    producer_id: int
+    producer_epoch: int
+    invoked_us: int
+
+
+@dataclass(slots=True)
+class History:
+    """``final`` are the records of each partition in the end, by isolation: (is_committed, partition) to
+    pairs of offset and record; ``log_starts`` the first offsets then. ``is_durable``: an acknowledgement
+    means that the record survives."""
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    sends: list[Send] = field(default_factory=list)
+    transactions: list[Transaction] = field(default_factory=list)
+    polls: list[Poll] = field(default_factory=list)
+    progress: list[Progress] = field(default_factory=list)
+    fences: list[Fence] = field(default_factory=list)
+    acks: list[Ack] = field(default_factory=list)
+    final: dict[tuple[bool, Partition], list[tuple[int, int]]] = field(default_factory=dict)
+    log_starts: dict[Partition, int] = field(default_factory=dict)
+
+    def send(self, process: str, partition: Partition, key: bytes, transaction: int, at_us: int) -> Send:
+        """A new record, about to be sent."""
+        send = Send(len(self.sends), process, partition, key, transaction, at_us)
+        self.sends.append(send)
+        if transaction >= 0:
+            self.transactions[transaction].sends.append(send.number)
+        return send
+
+    def begin(
+        self, process: str, transactional_id: str, producer_id: int, producer_epoch: int
+    ) -> Transaction:
+        """A new transaction."""
+        number = len(self.transactions)
+        transaction = Transaction(number, process, transactional_id, producer_id, producer_epoch)
+        self.transactions.append(transaction)
+        return transaction
+
+    def outcome(self, send: Send) -> Outcome:
+        """What is known of a record: by its transaction, or by its acknowledgement."""
+        if send.transaction >= 0:
+            outcome = self.transactions[send.transaction].outcome
+            if outcome is Outcome.COMMITTED and send.acked_us < 0:
+                return Outcome.UNKNOWN
+            return Outcome.ABORTED if outcome is Outcome.OPEN else outcome
+        return Outcome.UNKNOWN if send.acked_us < 0 else Outcome.COMMITTED

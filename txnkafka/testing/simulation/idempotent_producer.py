@@ -1,0 +1,46 @@
+"""``IdempotentProducer``: a client without transactions, whose records arrive once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.testing.simulation.producer import Producer
+
+if TYPE_CHECKING:
+    from txnkafka.testing.simulation.client import Steps
+
+__all__ = ["IdempotentProducer"]
+
+
+class IdempotentProducer(Producer):
+    """Begins anew with another producer id when a batch is refused; what was under way is given up."""
+
+    def steps(self) -> Steps:
+        """Batches, one group after the other."""
+        self.start_sequence = self.world.swarm.start_sequence
+        process, starts = self.name, 0
+        while not self.world.is_ending:
+            self.name = f"{process}.{starts}"  # what was under way may still arrive, behind what follows
+            starts += 1
+            error = yield from self._init()
+            while error == ErrorCode.NONE and not self.world.is_ending:
+                yield self.think()
+                outgoing = [
+                    self.batch(partition, -1)
+                    for partition in self.some_partitions()
+                    for _ in range(self.random.choice((1, 1, 2, 5)))
+                ]
+                error = yield from self.produce(outgoing)
+            yield self.think()
+
+    def _init(self) -> Steps:
+        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+            broker.transactions.init_producer_id(None, 0, -1, -1, reply, now_ms=now_ms)
+
+        answer, _ = yield from self.ask("InitProducerId", perform)
+        if answer is None:
+            return ErrorCode.REQUEST_TIMED_OUT
+        self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+        self.sequences.clear()
+        return answer.error

@@ -1,0 +1,170 @@
+"""``Network``: carries requests and answers, and loses, repeats and delays them.
+
+A connection keeps the order of its requests and of their answers, as TCP and Kafka do; different connections
+keep none. A request that is lost or held back ends its connection for the client, which notices that when its
+patience is over and opens another one; a request that was held back, or repeated, arrives later on its own,
+perhaps when the client is several transactions further.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable
+
+    from txnkafka.env import Random
+    from txnkafka.testing.simulation.scheduler import Scheduler
+    from txnkafka.testing.simulation.swarm import Swarm
+
+__all__ = ["Connection", "Network", "Receiver", "Request"]
+
+Perform = "Callable[[Any, Callable[[Any], None], int], Callable[[], None] | None]"
+_RESET_US: Final = 300  # until a client hears of a connection that the broker closed
+
+
+class Receiver(Protocol):
+    """A client."""
+
+    name: str
+
+    def answered(self, request: Request, answer: Any) -> None:
+        """A request was answered."""
+        ...
+
+    def disconnected(self, connection: Connection) -> None:
+        """The other end has closed the connection."""
+        ...
+
+
+class Request:
+    """A request of a client. ``perform`` makes the call of the broker: it gets the broker, whom to give the
+    answer, and the time of the broker's clock; it may return a function that withdraws the request."""
+
+    __slots__ = ("answer", "api", "can_be_late", "connection", "is_answered", "is_over", "perform", "sent_us")
+
+    def __init__(self, api: str, perform: Any, *, can_be_late: bool = True) -> None:
+        self.api = api
+        self.perform = perform
+        self.can_be_late = can_be_late  # a copy may arrive after the client has gone on
+        self.connection: Connection
+        self.answer: Any = None
+        self.is_answered = False  # by the broker
+        self.is_over = False  # for the client
+        self.sent_us = 0
+
+
+class Connection:
+    """A connection, and the requests on it whose answers did not leave yet."""
+
+    __slots__ = ("arrival_us", "client", "departure_us", "is_broken", "unanswered", "withdrawals")
+
+    def __init__(self, client: Receiver) -> None:
+        self.client = client
+        self.arrival_us = 0
+        self.departure_us = 0
+        self.is_broken = False  # nothing gets through in either direction any more
+        self.unanswered: deque[Request] = deque()
+        self.withdrawals: list[Callable[[], None]] = []
+
+
+class Network:
+    """``is_calm``: nothing is lost, repeated or late. ``counts`` are the faults and how often they
+    happened."""
+
+    def __init__(self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str]) -> None:
+        self.is_calm = False
+        self.receive: Callable[[Request], None]
+        self._scheduler = scheduler
+        self._random = random
+        self._swarm = swarm
+        self._counts = counts
+
+    def send(self, connection: Connection, request: Request) -> None:
+        """Carry a request to the broker, or not."""
+        scheduler, random, swarm = self._scheduler, self._random, self._swarm
+        request.connection = connection
+        request.sent_us = scheduler.now_us
+        if connection.is_broken:
+            return
+        latency = self._latency_us()
+        if not self.is_calm:
+            chance = random.random()
+            if chance < swarm.drop:
+                self._counts["request dropped"] += 1
+                connection.is_broken = True
+                return
+            chance -= swarm.drop
+            if chance < swarm.hold and request.can_be_late:
+                self._counts["request held back"] += 1
+                connection.is_broken = True
+                scheduler.event(self._long_us(), self._arrive_late, request)
+                return
+            chance -= swarm.hold
+            if chance < swarm.duplicate and request.can_be_late:
+                self._counts["request duplicated"] += 1
+                delay = self._long_us() if random.random() < 0.5 else random.randrange(swarm.latency_us * 4)
+                scheduler.event(delay, self._arrive_late, request)
+        connection.arrival_us = max(connection.arrival_us + 1, scheduler.now_us + latency)
+        connection.unanswered.append(request)
+        scheduler.event(connection.arrival_us - scheduler.now_us, self._arrive, request)
+
+    def _latency_us(self) -> int:
+        return 20 + int(self._random.random() * self._swarm.latency_us)
+
+    def _long_us(self) -> int:
+        return self._random.randrange(1_000, self._swarm.longest_hold_us)
+
+    def _arrive(self, request: Request) -> None:
+        if not request.connection.is_broken:
+            self.receive(request)
+
+    def _arrive_late(self, request: Request) -> None:
+        """On a connection of its own, which nobody listens at."""
+        self._counts["request arrived late"] += request.is_over
+        copy = Request(request.api, request.perform)
+        copy.connection = Connection(request.connection.client)
+        copy.connection.unanswered.append(copy)
+        copy.is_over = True
+        copy.sent_us = request.sent_us
+        self.receive(copy)
+
+    def answer(self, request: Request, answer: Any) -> None:
+        """The broker has answered a request. Answers leave in the order of the requests."""
+        request.answer, request.is_answered = answer, True
+        connection, scheduler = request.connection, self._scheduler
+        waiting = connection.unanswered
+        while waiting and waiting[0].is_answered:
+            leaving = waiting.popleft()
+            if connection.is_broken or leaving.is_over:
+                continue
+            if not self.is_calm and self._random.random() < self._swarm.lose_answer:
+                self._counts["answer lost"] += 1
+                connection.is_broken = True
+                continue
+            departure = scheduler.now_us + self._latency_us()
+            connection.departure_us = max(connection.departure_us + 1, departure)
+            scheduler.event(connection.departure_us - scheduler.now_us, self._delivered, leaving)
+
+    def _delivered(self, request: Request) -> None:
+        connection = request.connection
+        if not connection.is_broken:
+            connection.client.answered(request, request.answer)
+
+    def reset(self, connection: Connection) -> None:
+        """The broker refuses or ends a connection. The client may hear of it."""
+        if connection.is_broken:
+            return
+        connection.is_broken = True
+        if self.is_calm or self._random.random() < 0.8:
+            delay = _RESET_US + self._random.randrange(self._swarm.latency_us)
+            self._scheduler.event(delay, connection.client.disconnected, connection)
+
+    def close(self, connection: Connection) -> None:
+        """The client has closed a connection: what waits at the broker is withdrawn."""
+        connection.is_broken = True
+        withdrawals, connection.withdrawals = connection.withdrawals, []
+        for withdraw in withdrawals:
+            withdraw()

@@ -1,0 +1,288 @@
+"""``SimulatedNode``: the host of a broker, whose executor is the scheduler and whose disk is in memory.
+
+The broker is dropped where a process would die, and opened again on what its disk still has. What it was
+asked is lost with it, unless the network holds it back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.broker.broker import Broker, open_broker
+from txnkafka.errors import KafkaError
+from txnkafka.testing.simulation.disk import SimulatedFiles, power_cut
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from txnkafka.broker.broker_config import BrokerConfig
+    from txnkafka.broker.flush import Flush
+    from txnkafka.env import Random
+    from txnkafka.storage.work import Work
+    from txnkafka.testing.simulation.network import Connection, Network, Request
+    from txnkafka.testing.simulation.scheduler import Scheduler
+    from txnkafka.testing.simulation.swarm import Swarm
+
+__all__ = ["PATH", "START_MS", "SimulatedNode"]
+
+PATH: Final = "/data"
+START_MS: Final = 1_700_000_000_000
+_TURN_US: Final = 20  # from the first call of a turn to its end
+_LONGEST_TIMER_US: Final = 60_000_000
+_MOST_CUTS: Final = 4  # of recoveries, one after the other
+
+
+class SimulatedNode:
+    """``broker`` is None while the node is down."""
+
+    def __init__(
+        self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str], config: BrokerConfig
+    ) -> None:
+        self.files = SimulatedFiles()
+        self.broker: Broker | None = None
+        self.network: Network
+        self.clock_offset_ms = 0
+        self.generation = 0  # of brokers
+        self._scheduler = scheduler
+        self._random = random
+        self._swarm = swarm
+        self._counts = counts
+        self._config = config
+        self._connections: dict[Connection, None] = {}
+        self._flush: tuple[Flush, dict[Any, OSError] | None] | None = None  # under way; run, with this result
+        self._work: tuple[Work, bool, Exception | None] | None = None  # under way; whether it was run
+        self._has_turn = False
+        self._timer_us = -1
+        self._advanced_ms = -1  # the time of the last call of advance, and what it has returned
+        self._deadline_ms = 0
+
+    def now_ms(self) -> int:
+        """What the wall clock of the node shows."""
+        return START_MS + self.clock_offset_ms + self._scheduler.now_us // 1000
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether the disk has failed since this broker was opened, so that logs may be fenced."""
+        return self.files.failures > 0
+
+    # Up and down
+
+    def start(self) -> None:
+        """Open the directory; the power may fail while that is under way."""
+        cuts = 0
+        while True:
+            files = self.files
+            begun = files.settled = len(files.journal)
+            try:
+                broker = self._open()
+            except (KafkaError, OSError):
+                if not files.failures:
+                    raise
+                self._counts["start failed by the disk"] += 1
+                self._scheduler.note("start failed")
+                files.is_full = False
+                self._lose(files, is_power_cut=self._swarm.durability == "fsync")
+                continue
+            changes = len(files.journal) - begun
+            if not changes or cuts == _MOST_CUTS or not self._is_cut():
+                break
+            cuts += 1
+            self._counts["recovery cut"] += 1
+            self._lose(files, is_power_cut=True)
+        files.failures = 0
+        files.settled = len(files.journal)
+        self.broker = broker
+        self._counts["start"] += 1
+        self._scheduler.note("start", self.generation)
+        self.wake()
+
+    def _is_cut(self) -> bool:
+        """Whether the power fails during this recovery."""
+        swarm = self._swarm
+        may_fail = swarm.durability == "fsync" and "power cut" in swarm.faults
+        return may_fail and self._random.random() < swarm.cut_recovery
+
+    def _open(self) -> Broker:
+        return open_broker(
+            self.files, PATH, self._config, now_ms=self.now_ms(),
+            durability="page_cache" if self._swarm.durability == "page_cache" else "fsync",
+        )  # fmt: skip
+
+    def power_cut(self) -> None:
+        """The machine stops: what is not synced may be lost."""
+        self._down()
+        self._lose(self.files, is_power_cut=True)
+
+    def kill(self) -> None:
+        """The process stops: the system still has all that was written."""
+        self._down()
+        self._lose(self.files, is_power_cut=False)
+
+    def stop(self) -> None:
+        """A clean stop, in its order: nothing new, everything under way to its end, the close."""
+        broker = self.broker
+        if broker is None:
+            return
+        self._finish_all(broker)
+        self._down()
+        try:
+            broker.close()
+        except (KafkaError, OSError):
+            if not self.files.failures:
+                raise
+        self._lose(self.files, is_power_cut=False)
+
+    def _finish_all(self, broker: Broker) -> None:
+        """Let what is under way come to its end, and then everything that follows from it."""
+        if self._flush is not None:
+            flush, failed = self._flush
+            broker.finish_flush(flush, flush.run() if failed is None else failed, now_ms=self.now_ms())
+        if self._work is not None:
+            work, was_run, error = self._work
+            broker.finish_work(work, error if was_run else error_of(work), now_ms=self.now_ms())
+        settle(broker, self.now_ms())
+
+    def _down(self) -> None:
+        self.broker = None
+        self._flush = self._work = None
+        self._advanced_ms = -1
+        self.generation += 1
+        self._timer_us = -1
+        self._has_turn = False
+        connections, self._connections = self._connections, {}
+        for connection in connections:
+            connection.withdrawals.clear()
+            self.network.reset(connection)
+
+    def _lose(self, files: SimulatedFiles, *, is_power_cut: bool) -> None:
+        if is_power_cut:
+            self.files = SimulatedFiles(power_cut(files, self._random))
+        else:
+            files.unlock_all()
+
+    # Requests
+
+    def receive(self, request: Request) -> None:
+        """A request has arrived."""
+        broker, connection = self.broker, request.connection
+        self._scheduler.note("request", connection.client.name, request.api, broker is not None)
+        if broker is None:
+            self.network.reset(connection)
+            return
+        self._connections[connection] = None
+        generation = self.generation
+
+        def reply(answer: Any) -> None:
+            if generation == self.generation:
+                self.network.answer(request, answer)
+
+        self._counts[request.api] += 1
+        withdraw = request.perform(broker, reply, self.now_ms())
+        if withdraw is not None and not request.is_answered:
+            connection.withdrawals.append(withdraw)
+        self.wake()
+
+    def closed(self, connection: Connection) -> None:
+        """A client has closed its connection."""
+        self._connections.pop(connection, None)
+
+    # The host
+
+    def wake(self) -> None:
+        """The broker was called: it gets a turn soon."""
+        if not self._has_turn and self.broker is not None:
+            self._has_turn = True
+            self._scheduler.later(_TURN_US, self._turn, self.generation)
+
+    def _turn(self, generation: int) -> None:
+        broker = self.broker
+        if broker is None or generation != self.generation:
+            return
+        self._has_turn = False
+        now_ms = self.now_ms()
+        is_new = now_ms != self._advanced_ms
+        if is_new:  # the broker's time is in milliseconds: in between nothing new is due
+            self._advanced_ms, self._deadline_ms = now_ms, broker.advance(now_ms)
+        flush = broker.begin_flush()
+        if flush is not None:
+            self._flush = flush, None
+            self._scheduler.later(self._disk_us(), self._run_flush, generation)
+        work = broker.begin_work()
+        if work is not None:
+            self._work = work, False, None
+            self._scheduler.later(self._disk_us(), self._run_work, generation)
+        self._set_timer(self._deadline_ms if is_new else now_ms + 1)
+
+    def _set_timer(self, deadline_ms: int) -> None:
+        delay = min(max(1, (deadline_ms - self.now_ms()) * 1000), _LONGEST_TIMER_US)
+        at = self._scheduler.now_us + delay
+        if self._timer_us < 0 or at < self._timer_us:
+            self._timer_us = at
+            self._scheduler.later(delay, self._fire, self.generation, at)
+
+    def _fire(self, generation: int, at: int) -> None:
+        if generation == self.generation and at == self._timer_us:
+            if self.now_ms() >= self._deadline_ms:
+                self._scheduler.count()
+            self._timer_us = -1
+            self._turn(generation)
+
+    def _disk_us(self) -> int:
+        return 1 + int(self._random.random() * self._swarm.sync_us)
+
+    def _run_flush(self, generation: int) -> None:
+        """In the executor: the sync has its effect now, and the broker hears of it later."""
+        if generation == self.generation and self._flush is not None:
+            flush = self._flush[0]
+            self._flush = flush, flush.run()
+            self._scheduler.event(_TURN_US, self._flushed, generation)
+
+    def _flushed(self, generation: int) -> None:
+        broker, running = self.broker, self._flush
+        if broker is None or running is None or generation != self.generation:
+            return
+        self._flush = None
+        self.files.settled = len(self.files.journal)
+        flush, failed = running
+        self._scheduler.note("flushed", len(flush.logs), len(failed or ()))
+        broker.finish_flush(flush, failed or {}, now_ms=self.now_ms())
+        self._turn(generation)
+
+    def _run_work(self, generation: int) -> None:
+        if generation == self.generation and self._work is not None:
+            work = self._work[0]
+            self._work = work, True, error_of(work)
+            self._scheduler.event(_TURN_US, self._worked, generation)
+
+    def _worked(self, generation: int) -> None:
+        broker, running = self.broker, self._work
+        if broker is None or running is None or generation != self.generation:
+            return
+        self._work = None
+        self.files.settled = len(self.files.journal)
+        work, _, error = running
+        self._scheduler.note("work", type(work).__name__, error is None)
+        broker.finish_work(work, error, now_ms=self.now_ms())
+        self._turn(generation)
+
+
+def error_of(work: Work) -> Exception | None:
+    """Run a piece of work; what it raised."""
+    try:
+        work.run()
+    except (KafkaError, OSError) as error:
+        return error
+    return None
+
+
+def settle(broker: Broker, now_ms: int) -> None:
+    """Run flushes and work until nothing is left."""
+    while True:
+        flush = broker.begin_flush()
+        if flush is not None:
+            broker.finish_flush(flush, flush.run(), now_ms=now_ms)
+            continue
+        work = broker.begin_work()
+        if work is None:
+            return
+        broker.finish_work(work, error_of(work), now_ms=now_ms)

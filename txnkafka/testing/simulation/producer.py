@@ -1,0 +1,146 @@
+"""``Producer``: sends batches with sequence numbers, several at once, again and again until all are
+decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from txnkafka.broker.requests import ProduceRequest, ProduceResult
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.testing.simulation import batches
+from txnkafka.testing.simulation.client import BACKOFF_US, MOST_ATTEMPTS, RETRIABLE, Client
+from txnkafka.testing.simulation.history import Ack
+from txnkafka.testing.simulation.network import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.env import Random
+    from txnkafka.testing.simulation.client import Steps, World
+    from txnkafka.testing.simulation.history import Send, Topic
+
+__all__ = ["SEQUENCES", "Outgoing", "Producer"]
+
+SEQUENCES: Final = 2**31
+UNANSWERED: Final = ProduceResult(ErrorCode.REQUEST_TIMED_OUT)
+KEYS: Final = [f"k{i:03}".encode() for i in range(8)]
+
+
+class Outgoing(NamedTuple):
+    """A batch, and the records in it."""
+
+    partition: TopicPartition
+    sequence: int
+    sends: list[Send]
+    content: memoryview
+
+
+class Producer(Client):
+    """``producer_id`` and ``producer_epoch`` as the broker gave them; ``sequences`` are the next ones of each
+    partition, ``start_sequence`` where they begin."""
+
+    transactional_id: str | None = None
+    version = 13  # of Produce
+
+    def __init__(self, world: World, name: str, random: Random, topics: Sequence[Topic]) -> None:
+        self.producer_id = self.producer_epoch = -1
+        self.sequences: dict[TopicPartition, int] = {}
+        self.start_sequence = 0
+        self.may_repeat = False  # see Send
+        self._partitions = [
+            TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)
+        ]
+        super().__init__(world, name, random)
+
+    def some_partitions(self) -> list[TopicPartition]:
+        """One partition at least."""
+        count = self.random.randrange(1, min(4, len(self._partitions) + 1))
+        return self.random.sample(self._partitions, count)
+
+    def batch(self, partition: TopicPartition, transaction: int) -> Outgoing:
+        """A new batch, with the next sequence numbers of its partition."""
+        random, world = self.random, self.world
+        count = 1 if random.random() < 0.7 else random.randrange(1, 6)
+        topic, number = partition
+        keys = random.choices(KEYS, k=count)
+        now_us = world.scheduler.now_us
+        sends = [world.history.send(self.name, (topic, number), key, transaction, now_us) for key in keys]
+        for send in sends:
+            send.may_repeat = self.may_repeat
+        sequence = self.sequences.get(partition, self.start_sequence)
+        self.sequences[partition] = (sequence + count) % SEQUENCES
+        world.counts["sequence wrapped"] += sequence + count >= SEQUENCES
+        content = batches.encode(
+            [(send.key, send.number, batches.checksum(send.number, topic, number)) for send in sends],
+            timestamp=world.now_ms(), producer_id=self.producer_id, producer_epoch=self.producer_epoch,
+            base_sequence=sequence, is_transactional=transaction >= 0,
+        )  # fmt: skip
+        return Outgoing(partition, sequence, sends, content)
+
+    def produce(self, outgoing: Sequence[Outgoing]) -> Steps:
+        """Send batches, those of one partition in their order, until each is acknowledged or refused. Returns
+        the first error that is to be reacted to, or NONE."""
+        left = list(outgoing)
+        for _ in range(MOST_ATTEMPTS):
+            requests, sent = self._requests(left)
+            answers = yield requests
+            left, failure = self._judge(sent, answers, requests)
+            if failure != ErrorCode.NONE or not left:
+                return failure
+            yield self.random.randrange(BACKOFF_US // 2, BACKOFF_US * 2)
+        self.world.gave_up += 1
+        return ErrorCode.REQUEST_TIMED_OUT
+
+    def _requests(self, left: list[Outgoing]) -> tuple[list[Request], list[list[Outgoing]]]:
+        """Requests with one batch at most of each partition, in the order of the batches."""
+        groups: list[list[Outgoing]] = []
+        depth: dict[TopicPartition, int] = {}
+        for batch in left:
+            at = depth.get(batch.partition, 0)
+            depth[batch.partition] = at + 1
+            if at == len(groups):
+                groups.append([])
+            groups[at].append(batch)
+        return [self._request(group) for group in groups], groups
+
+    def _request(self, group: list[Outgoing]) -> Request:
+        wanted = {batch.partition: batch.content for batch in group}
+        request = ProduceRequest(wanted, self.transactional_id, version=self.version)
+
+        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+            broker.produce(request, reply, now_ms=now_ms)
+
+        return Request("Produce", perform)
+
+    def _judge(
+        self, sent: list[list[Outgoing]], answers: list[Any], requests: list[Request]
+    ) -> tuple[list[Outgoing], ErrorCode]:
+        """What is to be sent again, in order, and the first error that ends this."""
+        left: list[Outgoing] = []
+        waiting: set[TopicPartition] = set()  # an earlier batch there is sent again
+        failure = ErrorCode.NONE
+        for group, answer, request in zip(sent, answers, requests, strict=True):
+            for batch in group:
+                result = UNANSWERED if answer is None else answer[batch.partition]
+                error = result.error
+                if error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                    self._acknowledge(batch, -1 if error else result.base_offset, request)
+                    continue
+                self.world.counts[f"Produce: {error.name}"] += 1
+                is_behind = batch.partition in waiting
+                if error in RETRIABLE or (is_behind and error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+                    left.append(batch)
+                    waiting.add(batch.partition)
+                elif failure == ErrorCode.NONE:
+                    failure = error
+        return left, failure
+
+    def _acknowledge(self, batch: Outgoing, base_offset: int, request: Request) -> None:
+        world = self.world
+        for i, send in enumerate(batch.sends):
+            send.acked_us = world.scheduler.now_us
+            send.offset = base_offset + i if base_offset >= 0 else -1
+        world.counts["batch acknowledged"] += 1
+        if self.transactional_id is not None:
+            world.history.acks.append(Ack("Produce", self.producer_id, self.producer_epoch, request.sent_us))

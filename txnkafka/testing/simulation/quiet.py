@@ -1,0 +1,201 @@
+"""What must hold when no faults have happened for a while, and in the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.requests import FetchPartition, FetchRequest
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import IsolationLevel
+from txnkafka.testing.simulation.consumer import Consumer, Fetched, fetch, visible
+from txnkafka.testing.simulation.log_checker import STATE_TOPIC, check_directory, committed_records
+from txnkafka.testing.simulation.node import PATH, settle
+from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.model import TopicPartition
+    from txnkafka.testing.simulation.client import World
+    from txnkafka.testing.simulation.history import History
+    from txnkafka.testing.simulation.node import SimulatedNode
+    from txnkafka.testing.simulation.producer import Producer
+    from txnkafka.testing.simulation.swarm import Swarm
+
+__all__ = ["Quiet", "checked_end"]
+
+_PREPARED = (2, 3)
+
+
+class Quiet:
+    """The state at the beginning of a calm window; ``problems`` are what has not gone on at its end."""
+
+    def __init__(
+        self, node: SimulatedNode, producers: Sequence[Producer], consumers: Sequence[Consumer], world: World
+    ) -> None:
+        self._node = node
+        self._producers = [
+            (each, each.transactions) for each in producers
+            if isinstance(each, TransactionalProducer) and not each.is_replaced
+        ]  # fmt: skip
+        self._consumers = consumers
+        self._world = world
+        self._gave_up = world.gave_up
+        self._ends = {} if node.broker is None else log_ends(node.broker)
+
+    def problems(self) -> list[str]:
+        """What is stuck."""
+        found: list[str] = []
+        if self._node.broker is None:
+            return ["unavailable: the node is down after a calm window"]
+        if self._world.gave_up > self._gave_up:
+            found.append("unavailable: a client gave up in a calm window")
+        for producer, transactions in self._producers:
+            if producer.transactions == transactions:
+                found.append(f"stuck: {producer.name} ended no transaction in a calm window")
+        for consumer in self._consumers:
+            for partition, position in consumer.positions.items():
+                is_kept = not self._world.history.topics[partition[0]].is_deletable
+                if is_kept and position < self._ends.get(partition, 0):
+                    found.append(
+                        f"unseen: {consumer.name} is at offset {position} of {partition[0]}-{partition[1]}, "
+                        f"which ended at {self._ends[partition]} before the calm window"
+                    )
+        return found
+
+
+def log_ends(broker: Broker) -> dict[TopicPartition, int]:
+    """Where the logs end."""
+    return {partition: log.log_end_offset for partition, log in broker.logs.items()}
+
+
+def checked_end(
+    node: SimulatedNode,
+    producers: Sequence[Producer],
+    consumers: Sequence[Consumer],
+    history: History,
+    swarm: Swarm,
+) -> list[str]:
+    """What does not hold when all clients have ended; the records of all partitions go into ``history``."""
+    broker = node.broker
+    if broker is None:
+        return ["unavailable: the node is down in the end"]
+    found = [f"stuck: {each.name} has not ended" for each in producers if not each.is_over]
+    found += _open_transactions(broker)
+    found += [
+        f"unseen: {consumer.name} is at {position} of {partition[0]}-{partition[1]}, which ends at "
+        f"{broker.logs[partition].log_end_offset}"
+        for consumer in consumers
+        for partition, position in consumer.positions.items()
+        if position < broker.logs[partition].log_end_offset
+    ]  # fmt: skip
+    _read_all(broker, history, node.now_ms())
+    states = states_of(broker)
+    node.stop()
+    found += _check_files(node, history, states, swarm)
+    node.start()
+    broker = node.broker
+    if broker is None:
+        return [*found, "unavailable: the node does not start again"]
+    settle(broker, node.now_ms())
+    if states_of(broker) != states:
+        found.append(f"reload: the coordinator has loaded {states_of(broker)}, and had {states}")
+    reopened = type(history)(topics=history.topics)
+    _read_all(broker, reopened, node.now_ms())
+    if reopened.final != history.final:
+        found.append("reopen: the records are others after a restart")
+    return found
+
+
+def _check_files(node: SimulatedNode, history: History, states: list[str], swarm: Swarm) -> list[str]:
+    """What the files say, read apart from the engine."""
+    directory = directory_of(node)
+    lenient = {topic.name for topic in history.topics.values() if topic.loses_old or topic.is_compacted}
+    lenient.add("__cluster_metadata")
+    if swarm.forgets_producers:
+        lenient |= history.topics.keys()
+    if "compaction" in swarm.faults:
+        lenient.add(STATE_TOPIC)
+    found = check_directory(directory, lenient)
+    for (is_committed, (topic, number)), values in history.final.items():
+        start = history.log_starts[topic, number]
+        if is_committed:
+            in_files = [
+                (offset, int.from_bytes((value or b"")[:8], "big"))
+                for offset, value in committed_records(directory[f"{topic}-{number}"]) if offset >= start
+            ]  # fmt: skip
+            if in_files != values:
+                found.append(f"{topic}-{number}: read_committed is not what the files say")
+    return found
+
+
+def directory_of(node: SimulatedNode) -> dict[str, dict[str, bytes]]:
+    """The files of each partition directory, by name."""
+    files = node.files
+    found = {}
+    for entry in files.list(PATH):
+        if entry.is_directory and not entry.name.endswith("-delete"):
+            path = files.join(PATH, entry.name)
+            found[entry.name] = {
+                each.name: files.read(files.join(path, each.name), 1 << 30) for each in files.list(path)
+            }
+    return found
+
+
+def states_of(broker: Broker) -> list[str]:
+    """The transactional ids of the coordinator, all fields."""
+    return [
+        f"{state.metadata[each]} {sorted(state.metadata[each].topic_partitions)}".replace("frozenset", "")
+        for _, state in sorted(broker.transactions.coordinator.partitions.items())
+        for each in sorted(state.metadata)
+    ]
+
+
+def _open_transactions(broker: Broker) -> list[str]:
+    found = []
+    for partition, log in sorted(broker.logs.items()):
+        if not log.last_stable_offset == log.high_watermark == log.log_end_offset:
+            found.append(
+                f"hanging: {partition[0]}-{partition[1]} ends at {log.log_end_offset}, high watermark "
+                f"{log.high_watermark}, last stable offset {log.last_stable_offset}"
+            )
+    for _, state in sorted(broker.transactions.coordinator.partitions.items()):
+        for transactional_id, metadata in sorted(state.metadata.items()):
+            if metadata.topic_partitions:
+                found.append(f"hanging: {transactional_id} is {metadata.state.label} in the end")
+    return found
+
+
+def _read_all(broker: Broker, history: History, now_ms: int) -> None:
+    for topic in history.topics.values():
+        for partition in broker.logs:
+            if partition.topic == topic.name:
+                history.log_starts[partition] = broker.logs[partition].log_start_offset
+                for level in IsolationLevel:
+                    is_committed = level is IsolationLevel.READ_COMMITTED
+                    values = _read(broker, partition, level, now_ms)
+                    history.final[is_committed, partition] = values
+
+
+def _read(
+    broker: Broker, partition: TopicPartition, level: IsolationLevel, now_ms: int
+) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    position = broker.logs[partition].log_start_offset
+    while True:
+        answers: list[list[Fetched] | None] = []
+        fetch(
+            broker,
+            FetchRequest([FetchPartition(partition, position, 1 << 20)], level),
+            answers.append,
+            now_ms,
+        )
+        assert answers[0] is not None
+        answer = answers[0][0]
+        assert answer.error == ErrorCode.NONE, answer
+        values, end = visible(answer, position)
+        found += values
+        if end == position:
+            return found
+        position = end

@@ -1,0 +1,36 @@
+"""``run_seeds``: the simulations of many seeds, in several processes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from logging import CRITICAL, disable
+from typing import TYPE_CHECKING
+
+from txnkafka.testing.simulation.simulation import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from txnkafka.testing.simulation.simulation import Report
+
+__all__ = ["run_seeds"]
+
+
+def run_seeds(seeds: Sequence[int], events: int, processes: int = 1) -> Iterator[Report]:
+    """Yield the report of each seed, in the order of the seeds."""
+    run = partial(_quietly, events=events)
+    if processes == 1:
+        yield from map(run, seeds)
+        return
+    with ProcessPoolExecutor(processes) as executor:
+        yield from executor.map(run, seeds)
+
+
+def _quietly(seed: int, events: int) -> Report:
+    """What the engine logs about planned faults is of no interest."""
+    disable(CRITICAL)
+    try:
+        return simulate(seed, events)
+    finally:
+        disable(0)

@@ -1,0 +1,104 @@
+"""The directory that a simulation begins with: its settings, its topics, and producers with an old epoch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.requests import NewTopic
+from txnkafka.error_codes import ErrorCode
+from txnkafka.testing.simulation.history import Topic
+from txnkafka.testing.simulation.node import settle
+from txnkafka.wire.records import (
+    TransactionMetadata,
+    TransactionState,
+    encode_transaction_key,
+    encode_transaction_value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.testing.simulation.node import SimulatedNode
+    from txnkafka.testing.simulation.swarm import Swarm
+
+__all__ = ["CONFIGS", "broker_config", "create_topics", "set_epochs", "topics_of"]
+
+STATE_PARTITIONS: Final = 2
+CONFIGS: Final[dict[str, dict[str, str]]] = {
+    "a": {"retention.ms": "-1"},
+    "c": {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "delete.retention.ms": "100"},
+    "r": {"retention.bytes": "4000", "retention.ms": "3600000"},
+    "d": {"retention.ms": "-1"},
+}
+
+
+def broker_config(swarm: Swarm) -> BrokerConfig:
+    """The settings of the broker: small files, short times."""
+    defaults = {
+        "segment.bytes": str(swarm.segment_bytes),
+        "index.interval.bytes": "400",
+        "file.delete.delay.ms": "50",
+    }
+    return BrokerConfig(
+        transaction_state_log_num_partitions=STATE_PARTITIONS,
+        transaction_state_log_segment_bytes=swarm.segment_bytes * 2,
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
+        transactional_id_expiration_ms=swarm.transactional_id_expiration_ms,
+        transaction_remove_expired_transaction_cleanup_interval_ms=200,
+        log_retention_check_interval_ms=300,
+        topic_defaults=defaults,
+    )
+
+
+def topics_of(swarm: Swarm) -> list[Topic]:
+    """The topics of a run."""
+    topics = [Topic("a", 2), Topic("c", 1, is_compacted=True)]
+    if swarm.retention_bytes >= 0:
+        topics.append(Topic("r", 1, loses_old=True))
+    if "topic deletion" in swarm.faults:
+        topics.append(Topic("d", 1, is_deletable=True))
+    return topics
+
+
+def create_topics(node: SimulatedNode, topics: Sequence[Topic]) -> None:
+    """Create them and the coordinator's log, before any client begins."""
+    broker = node.broker
+    assert broker is not None
+    results: list[ErrorCode] = []
+    wanted = [NewTopic(topic.name, topic.partitions, configs=CONFIGS[topic.name]) for topic in topics]
+    broker.topics.create(
+        wanted, lambda answers: results.extend(answer.error for answer in answers), now_ms=node.now_ms()
+    )
+    broker.transactions.find("any")
+    settle(broker, node.now_ms())
+    assert results == [ErrorCode.NONE] * len(topics), results
+    node.files.settled = len(node.files.journal)
+
+
+def set_epochs(node: SimulatedNode, transactional_ids: Sequence[str], epoch: int | None) -> None:
+    """Let each id be one whose producer has this epoch already, and restart the node, which loads them."""
+    if epoch is None:
+        return
+    broker = node.broker
+    assert broker is not None
+    for transactional_id in transactional_ids:
+        metadata = TransactionMetadata(
+            transactional_id, _new_producer_id(broker, node.now_ms()), -1, -1, epoch, -1, 60_000,
+            TransactionState.EMPTY, frozenset(), node.now_ms(), -1, 0,
+        )  # fmt: skip
+        partition = broker.transactions.coordinator.partition_of(transactional_id)
+        record = encode_transaction_key(transactional_id), encode_transaction_value(metadata, 1)
+        broker.transactions.append(partition, [record])
+    settle(broker, node.now_ms())
+    node.stop()
+    node.start()
+
+
+def _new_producer_id(broker: Broker, now_ms: int) -> int:
+    found: list[int] = []
+    broker.transactions.init_producer_id(
+        None, 0, -1, -1, lambda answer: found.append(answer.producer_id), now_ms=now_ms
+    )
+    return found[0]

@@ -1,0 +1,75 @@
+"""``Scheduler``: the events of a simulation in the order of their times, and a hash of all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["LAST_EVENTS", "Scheduler"]
+
+LAST_EVENTS: Final = 40  # are kept for the report of a failure
+_HASHED_TOGETHER: Final = 256
+
+
+class Scheduler:
+    """Times are in microseconds from the beginning of the simulation. Events of the same time happen in the
+    order in which they were scheduled, so that a run depends on nothing but its seed.
+
+    ``events`` counts messages delivered and timers fired; steps that ``later`` schedules are not counted.
+    """
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.events = 0
+        self.last: deque[tuple[Any, ...]] = deque(maxlen=LAST_EVENTS)
+        self._heap: list[tuple[int, int, bool, Callable[..., None], tuple[Any, ...]]] = []
+        self._scheduled = 0
+        self._trace: list[tuple[Any, ...]] = []
+        self._hash = hashlib.blake2b(digest_size=8)
+
+    def event(self, delay_us: int, call: Callable[..., None], *arguments: Any) -> None:
+        """Deliver a message, or fire a timer, after a delay."""
+        self._scheduled += 1
+        heappush(self._heap, (self.now_us + delay_us, self._scheduled, True, call, arguments))
+
+    def later(self, delay_us: int, call: Callable[..., None], *arguments: Any) -> None:
+        """Make a call after a delay: a step of the simulation itself, or a timer that may have been cancelled
+        (which counts itself with ``count`` if not)."""
+        self._scheduled += 1
+        heappush(self._heap, (self.now_us + delay_us, self._scheduled, False, call, arguments))
+
+    def count(self) -> None:
+        """A step turned out to be an event."""
+        self.events += 1
+
+    def note(self, *what: Any) -> None:
+        """Add to the trace: numbers and texts only."""
+        entry = (self.now_us, *what)
+        self.last.append(entry)
+        self._trace.append(entry)
+        if len(self._trace) == _HASHED_TOGETHER:
+            self._hash_trace()
+
+    def run(self, until_us: int) -> None:
+        """Let everything happen until a time."""
+        heap = self._heap
+        while heap and heap[0][0] <= until_us:
+            self.now_us, _, is_event, call, arguments = heappop(heap)
+            if is_event:
+                self.events += 1
+            call(*arguments)
+        self.now_us = max(self.now_us, until_us)
+
+    def trace_hash(self) -> str:
+        """A hash of everything noted so far, in hexadecimal."""
+        self._hash_trace()
+        return self._hash.hexdigest()
+
+    def _hash_trace(self) -> None:
+        self._hash.update(repr(self._trace).encode())
+        self._trace.clear()

@@ -1,0 +1,206 @@
+"""``simulate``: one run from one seed: storms and calms, the end, the checks, and a report."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.env import Random, random_from
+from txnkafka.model import IsolationLevel
+from txnkafka.testing.simulation.administrator import Administrator
+from txnkafka.testing.simulation.anomalies import anomalies
+from txnkafka.testing.simulation.client import World
+from txnkafka.testing.simulation.consumer import Consumer
+from txnkafka.testing.simulation.faults import Faults
+from txnkafka.testing.simulation.history import History
+from txnkafka.testing.simulation.idempotent_producer import IdempotentProducer
+from txnkafka.testing.simulation.network import Network
+from txnkafka.testing.simulation.node import SimulatedNode
+from txnkafka.testing.simulation.quiet import Quiet, checked_end
+from txnkafka.testing.simulation.scenery import CONFIGS, broker_config, create_topics, set_epochs, topics_of
+from txnkafka.testing.simulation.scheduler import Scheduler
+from txnkafka.testing.simulation.swarm import Swarm
+from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
+
+if TYPE_CHECKING:
+    from txnkafka.testing.simulation.client import Client
+    from txnkafka.testing.simulation.producer import Producer
+
+__all__ = ["Report", "simulate"]
+
+_MS: Final = 1_000
+_STEP_US: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a run. ``findings`` are what should not be; ``last`` the last events of a run with
+    findings."""
+
+    seed: int
+    events: int
+    trace_hash: str
+    counts: Counter[str]
+    findings: list[str]
+    swarm: Swarm
+    last: list[str] = field(default_factory=list)
+
+
+def simulate(seed: int, events: int = 20_000, swarm: Swarm | None = None) -> Report:
+    """Run the simulation of a seed until so many events have happened, and to its calm end."""
+    random = Random(f"{seed}")
+    simulation = Simulation(random, swarm or Swarm.draw(random))
+    findings: list[str] = []
+    with random_from(Random(f"{seed} names")):
+        try:
+            simulation.run(events)
+            findings = simulation.findings()
+        except Exception as error:
+            lines = traceback.format_exception(error)
+            findings = [f"engine: {type(error).__name__}: {error}", *lines[-6:]]
+    scheduler = simulation.scheduler
+    last = [" ".join(map(str, entry)) for entry in scheduler.last] if findings else []
+    return Report(
+        seed, scheduler.events, scheduler.trace_hash(), simulation.counts, findings, simulation.swarm, last
+    )
+
+
+class Simulation:
+    """The parts, and who does what when."""
+
+    def __init__(self, random: Random, swarm: Swarm) -> None:
+        self.swarm = swarm
+        self.counts: Counter[str] = Counter()
+        self.scheduler = Scheduler()
+        self.history = History()
+        self._random = random
+        self.network = Network(self.scheduler, self._derived(), swarm, self.counts)
+        self.node = SimulatedNode(self.scheduler, self._derived(), swarm, self.counts, broker_config(swarm))
+        self.node.network, self.network.receive = self.network, self.node.receive
+        self.world = World(self.scheduler, self.network, self.history, swarm, self.counts)
+        self.world.now_ms = self.node.now_ms
+        self.faults = Faults(self.scheduler, self._derived(), swarm, self.counts, self.node)
+        self.faults.second_instance = self._second_instance
+        self.faults.delete_topic = self._delete_topic
+        self.topics = topics_of(swarm)
+        self.history.topics = {topic.name: topic for topic in self.topics}
+        self.producers: list[Producer] = []
+        self.consumers: list[Consumer] = []
+        self._version_1: list[str] = []
+        self._problems: list[str] = []
+
+    def _derived(self) -> Random:
+        return Random(self._random.getrandbits(64))
+
+    def run(self, events: int) -> None:
+        """Everything but the checks of the history."""
+        self.network.is_calm = True
+        self.node.start()
+        create_topics(self.node, self.topics)
+        ids = [f"id-{number}" for number in range(self.swarm.producers)]
+        self._version_1 = [each for each in ids if self._random.random() < 0.3]
+        set_epochs(self.node, ids, self.swarm.start_epoch)
+        for transactional_id in ids:
+            self._add(self._transactional(transactional_id, f"{transactional_id}/{len(self.producers)}"))
+        for number in range(self.swarm.plain_producers):
+            self._add(IdempotentProducer(self.world, f"plain-{number}", self._derived(), self.topics))
+        for name, level in (
+            ("rc-0", IsolationLevel.READ_COMMITTED),
+            ("rc-1", IsolationLevel.READ_COMMITTED),
+            ("ru-0", IsolationLevel.READ_UNCOMMITTED),
+        ):
+            self._add(Consumer(self.world, name, self._derived(), self.topics, level))
+        self.administrator = Administrator(
+            self.world, "administrator", self._derived(), self.topics[-1], CONFIGS[self.topics[-1].name]
+        )
+        self.administrator.begin()
+        while self.scheduler.events < events and not self._problems:
+            self._storm(events)
+            if self._random.random() < 0.3:
+                self._calm()
+        if not self._problems:
+            self._end()
+
+    def _transactional(self, transactional_id: str, name: str) -> TransactionalProducer:
+        # All processes of an id are of one version: as in Kafka, a late abort of version 2 may be taken for a
+        # repeated one of the version 1 client that has replaced it.
+        is_version_1 = transactional_id in self._version_1
+        return TransactionalProducer(
+            self.world, name, self._derived(), self.topics, transactional_id, is_version_1=is_version_1
+        )
+
+    def _add(self, client: Client) -> None:
+        if isinstance(client, Consumer):
+            self.consumers.append(client)
+        elif isinstance(client, (TransactionalProducer, IdempotentProducer)):
+            is_version_2 = isinstance(client, TransactionalProducer) and not client.is_version_1
+            client.may_repeat = self.swarm.forgets_producers and not is_version_2
+            self.producers.append(client)
+        client.begin()
+
+    def _second_instance(self) -> None:
+        """Another process with the transactional id of one that goes on."""
+        alive = [
+            each for each in self.producers
+            if isinstance(each, TransactionalProducer) and not each.is_over and not each.is_replaced
+        ]  # fmt: skip
+        if alive:
+            old = self._random.choice(alive)
+            old.is_replaced = True
+            self._add(
+                self._transactional(old.transactional_id, f"{old.transactional_id}/{len(self.producers)}")
+            )
+
+    def _delete_topic(self) -> None:
+        self.administrator.has_to_delete = True
+
+    def _replace_the_dead(self) -> None:
+        """Some of the transactional ids whose process has died get another one."""
+        alive = {
+            each.transactional_id for each in self.producers
+            if isinstance(each, TransactionalProducer) and not each.is_over and not each.is_replaced
+        }  # fmt: skip
+        for number in range(self.swarm.producers):
+            transactional_id = f"id-{number}"
+            if transactional_id not in alive and self._random.random() < 0.5:
+                self._add(self._transactional(transactional_id, f"{transactional_id}/{len(self.producers)}"))
+
+    # Weather
+
+    def _storm(self, events: int) -> None:
+        self._replace_the_dead()
+        self.network.is_calm = self.world.is_calm = self.faults.is_calm = False
+        until = self.scheduler.now_us + self._random.randrange(200_000, 2_000_000)
+        while self.scheduler.now_us < until and self.scheduler.events < events:
+            self.scheduler.run(min(until, self.scheduler.now_us + self._random.randrange(_STEP_US)))
+            self.faults.happen()
+
+    def _calm_down(self) -> None:
+        self.network.is_calm = self.world.is_calm = True
+        self.faults.calm()
+        self.counts["calm"] += 1
+
+    def _settle_ms(self) -> int:
+        """How long it may take until what a storm has left is over."""
+        return self.swarm.transaction_timeout_ms + 3_000 + self.swarm.longest_hold_us // _MS
+
+    def _calm(self) -> None:
+        """A window without faults, at whose end everything has gone on."""
+        self._calm_down()
+        self.scheduler.run(self.scheduler.now_us + 500 * _MS)
+        quiet = Quiet(self.node, self.producers, self.consumers, self.world)
+        self.scheduler.run(self.scheduler.now_us + self._settle_ms() * _MS)
+        self._problems += quiet.problems()
+
+    def _end(self) -> None:
+        self._calm_down()
+        self.world.is_ending = True
+        self.scheduler.run(self.scheduler.now_us + (self._settle_ms() + 2_000) * _MS)
+        self._problems += checked_end(self.node, self.producers, self.consumers, self.history, self.swarm)
+        self.counts["retention"] += self.history.log_starts.get(("r", 0), 0) > 0
+
+    def findings(self) -> list[str]:
+        """What should not be: problems of liveness, and the anomalies of the history."""
+        return [*self._problems, *self.world.overdue, *map(str, anomalies(self.history))]

@@ -1,0 +1,92 @@
+"""``Swarm``: what a seed lets happen. Each seed draws its own subset of faults, and how often they come:
+bugs hide where one fault is frequent and another one absent.
+
+Source: Groce et al., "Swarm testing".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from txnkafka.env import Random
+
+__all__ = ["FAULTS", "Swarm"]
+
+FAULTS: Final = (
+    "power cut",
+    "kill",
+    "stop",
+    "clock ahead",
+    "clock back",
+    "disk error",
+    "full disk",
+    "compaction",
+    "second instance",
+    "topic deletion",
+)
+"""What happens to the broker as a whole, one at a time. The network's faults are rates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    """Rates are probabilities of one message; times in microseconds where the name says so;
+    ``fault_every`` so many events."""
+
+    faults: tuple[str, ...]
+    drop: float
+    hold: float
+    duplicate: float
+    lose_answer: float
+    cut_recovery: float
+    latency_us: int
+    longest_hold_us: int
+    sync_us: int
+    fault_every: int
+    think_us: int
+    producers: int
+    plain_producers: int
+    start_epoch: int | None
+    start_sequence: int
+    durability: str
+    segment_bytes: int
+    retention_bytes: int
+    transaction_timeout_ms: int
+    transactional_id_expiration_ms: int
+    forgets_producers: bool
+
+    @classmethod
+    def draw(cls, random: Random) -> Swarm:
+        """What the seed of ``random`` lets happen."""
+        faults = tuple(fault for fault in FAULTS if random.random() < 0.5)
+        durability = "page_cache" if random.random() < 0.15 else "fsync"
+        if durability == "page_cache":  # which promises nothing when the machine stops
+            faults = tuple(fault for fault in faults if fault not in ("power cut", "disk error"))
+
+        def rate(most: float) -> float:
+            return random.random() ** 2 * most if random.random() < 0.6 else 0.0
+
+        return cls(
+            faults=faults,
+            drop=rate(0.04),
+            hold=rate(0.04),
+            duplicate=rate(0.10),
+            lose_answer=rate(0.04),
+            cut_recovery=rate(0.6),
+            latency_us=random.choice((100, 400, 2_000)),
+            longest_hold_us=random.choice((20_000, 200_000, 2_000_000)),
+            sync_us=random.choice((50, 500, 5_000)),
+            fault_every=random.choice((80, 300, 1_000, 3_000)),
+            think_us=random.choice((500, 5_000, 20_000)),
+            producers=random.randrange(1, 5),
+            plain_producers=random.randrange(3),
+            start_epoch=random.randrange(32_758, 32_767) if random.random() < 0.3 else None,
+            start_sequence=2**31 - random.randrange(1, 40) if random.random() < 0.3 else 0,
+            durability=durability,
+            segment_bytes=random.choice((700, 4_000, 4_000, 16_000, 16_000)),
+            retention_bytes=random.choice((-1, 4_000)),
+            transaction_timeout_ms=random.choice((300, 1_000, 3_000)),
+            transactional_id_expiration_ms=random.choice((700, 604_800_000, 604_800_000)),
+            forgets_producers=random.random() < 0.15,
+        )

@@ -1,0 +1,268 @@
+"""``TransactionalProducer``: a client of transaction version 2, or of version 1, as the Java client behaves.
+
+After an error that aborts, it aborts; after one that is fatal, its process ends, and another one begins
+with the same transactional id. A process that was replaced goes on until it is told that it is fenced.
+
+Source: ``TransactionManager``, ``Sender``; KIP-360, KIP-890.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from txnkafka.broker.requests import FetchPartition, FetchRequest
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import IsolationLevel
+from txnkafka.testing.simulation.consumer import fetch, visible
+from txnkafka.testing.simulation.history import Ack, Fence, Outcome
+from txnkafka.testing.simulation.network import Request
+from txnkafka.testing.simulation.producer import Producer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.env import Random
+    from txnkafka.model import TopicPartition
+    from txnkafka.testing.simulation.client import Steps, World
+    from txnkafka.testing.simulation.history import Topic, Transaction
+    from txnkafka.testing.simulation.producer import Outgoing
+
+__all__ = ["TransactionalProducer"]
+
+FATAL: Final = frozenset(
+    {
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+        ErrorCode.REQUEST_TIMED_OUT,  # the application has lost its patience
+    }
+)
+_NEARLY_EXHAUSTED: Final = 32_700
+
+
+class TransactionalProducer(Producer):
+    """``is_replaced``: another process has the transactional id. ``transactions`` that it has ended."""
+
+    def __init__(
+        self, world: World, name: str, random: Random, topics: Sequence[Topic], transactional_id: str,
+        *, is_version_1: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(world, name, random, topics)
+        self.transactional_id: str = transactional_id
+        self.is_version_1 = is_version_1
+        self.version = 11 if is_version_1 else 13
+        self.is_replaced = False
+        self.transactions = 0
+        self._starts = 0
+        self._added: set[TopicPartition] = set()  # of version 1
+        self._is_begun = False  # something was sent
+        self._process = name
+
+    def steps(self) -> Steps:
+        """Transactions, until the process is fenced by another one."""
+        while not (self.is_replaced or self.world.is_ending):
+            self.name = f"{self._process}.{self._starts}"
+            self._starts += 1
+            error = yield from self._init(-1, -1)
+            while error == ErrorCode.NONE and not self.world.is_ending:
+                yield self.think()
+                error = yield from self._transaction()
+            self.world.counts[f"process ended: {error.name}"] += 1
+            yield self.think()
+
+    def _init(self, producer_id: int, producer_epoch: int) -> Steps:
+        """Get a producer id and epoch; the next epoch of those given (KIP-360)."""
+        timeout_ms = self.world.swarm.transaction_timeout_ms
+
+        def find(broker: Any, reply: Any, now_ms: int) -> None:
+            reply(broker.transactions.find(self.transactional_id))
+
+        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+            broker.transactions.init_producer_id(
+                self.transactional_id, timeout_ms, producer_id, producer_epoch, reply, now_ms=now_ms
+            )
+
+        answer, _ = yield from self.ask("FindCoordinator", find)
+        if answer is not None:
+            answer, _ = yield from self.ask("InitProducerId", perform)
+        if answer is None:
+            return ErrorCode.REQUEST_TIMED_OUT
+        if answer.error == ErrorCode.NONE:
+            if producer_id < 0:
+                self._note_expiry(answer)
+            self._identify(answer)
+            self.world.history.fences.append(
+                Fence(
+                    self.transactional_id, self.producer_id, self.producer_epoch,
+                    self.world.scheduler.now_us,
+                )
+            )  # fmt: skip
+        return answer.error
+
+    def _note_expiry(self, answer: Any) -> None:
+        """A new producer id, and the one before was not exhausted."""
+        last = self.world.last_epochs.get(self.transactional_id)
+        is_new = answer.producer_id not in self.world.known_producers
+        if is_new and last is not None and last < _NEARLY_EXHAUSTED:
+            self.world.counts["transactional id expired"] += 1
+
+    def _identify(self, answer: Any) -> None:
+        """Take a new identity. Only a producer that no partition knows may begin with any sequence, and
+        only one of version 1."""
+        is_new = answer.producer_id not in self.world.known_producers
+        if is_new and self.producer_id >= 0:
+            self.world.counts["producer id rotated"] += 1
+        self.world.known_producers.add(answer.producer_id)
+        self.start_sequence = self.world.swarm.start_sequence if is_new and self.is_version_1 else 0
+        self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+        self.world.last_epochs[self.transactional_id] = self.producer_epoch
+        self.sequences.clear()
+
+    # One transaction
+
+    def _transaction(self) -> Steps:
+        """Returns NONE when the process can go on."""
+        world, random = self.world, self.random
+        transaction = world.history.begin(
+            self.name, self.transactional_id, self.producer_id, self.producer_epoch
+        )
+        world.counts["transaction begun"] += 1
+        self._added.clear()
+        self._is_begun = False
+        error = ErrorCode.NONE
+        for _ in range(random.choice((0, 1, 1, 1, 2, 3))):
+            error = yield from self._send(transaction)
+            if error != ErrorCode.NONE:
+                break
+            if random.random() < 0.1:
+                yield from self._read(transaction)
+            if random.random() < 0.2:
+                yield self.think()
+        if random.random() < 0.01 and not world.is_calm:
+            world.counts["process stopped in a transaction"] += 1
+            self.is_replaced = random.random() < 0.5  # nobody comes back, for a while
+            return ErrorCode.REQUEST_TIMED_OUT
+        if error in FATAL:
+            world.counts["producer fenced"] += error == ErrorCode.PRODUCER_FENCED
+            return error
+        if random.random() < 0.004 and not world.is_calm:
+            world.counts["overslept in a transaction"] += 1
+            yield world.swarm.transaction_timeout_ms * 1_500
+        is_commit = error == ErrorCode.NONE and random.random() < 0.75
+        return (yield from self._end(transaction, is_commit, had_error=error != ErrorCode.NONE))
+
+    def _send(self, transaction: Transaction) -> Steps:
+        """Some batches to some partitions, all under way at once."""
+        partitions = self.some_partitions()
+        self._is_begun = True
+        if self.random.random() < 0.05:
+            error = yield from self._add_offsets()
+            if error != ErrorCode.NONE:
+                return error
+        if self.is_version_1:
+            error = yield from self._add(partitions)
+            if error != ErrorCode.NONE:
+                return error
+        outgoing: list[Outgoing] = []
+        for partition in partitions:
+            for _ in range(self.random.choice((1, 1, 1, 2, 4))):
+                outgoing.append(self.batch(partition, transaction.number))
+        return (yield from self.produce(outgoing))
+
+    def _add(self, partitions: list[TopicPartition]) -> Steps:
+        new = [partition for partition in partitions if partition not in self._added]
+        if not new:
+            return ErrorCode.NONE
+        identity = self.transactional_id, self.producer_id, self.producer_epoch
+
+        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+            broker.transactions.add_partitions(*identity, new, reply, now_ms=now_ms)
+
+        invoked_us = self.world.scheduler.now_us
+        answer, _ = yield from self.ask("AddPartitionsToTxn", perform)
+        return self._judged("AddPartitionsToTxn", answer, invoked_us, new)
+
+    def _add_offsets(self) -> Steps:
+        identity = self.transactional_id, self.producer_id, self.producer_epoch
+
+        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+            broker.transactions.add_offsets(*identity, "group", reply, now_ms=now_ms)
+
+        invoked_us = self.world.scheduler.now_us
+        answer, _ = yield from self.ask("AddOffsetsToTxn", perform)
+        return self._judged("AddOffsetsToTxn", answer, invoked_us, [])
+
+    def _judged(self, api: str, answer: Any, invoked_us: int, added: list[TopicPartition]) -> ErrorCode:
+        if answer is None:
+            return ErrorCode.REQUEST_TIMED_OUT
+        errors = list(answer.values()) if isinstance(answer, dict) else [answer.error]
+        failed = [error for error in errors if error != ErrorCode.NONE]
+        if failed:
+            self.world.counts[f"{api}: {failed[0].name}"] += 1
+            fenced = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE)
+            return ErrorCode.PRODUCER_FENCED if failed[0] in fenced else failed[0]
+        self._added.update(added)
+        self.world.history.acks.append(Ack(api, self.producer_id, self.producer_epoch, invoked_us))
+        return ErrorCode.NONE
+
+    def _read(self, transaction: Transaction) -> Steps:
+        """Read committed records of others, inside of the transaction."""
+        partition = self.some_partitions()[0]
+        request = FetchRequest(
+            [FetchPartition(partition, max(0, self.random.randrange(-20, 60)), 4_096)],
+            IsolationLevel.READ_COMMITTED,
+        )
+
+        def perform(broker: Any, reply: Any, now_ms: int) -> Any:
+            return fetch(broker, request, reply, now_ms)
+
+        (answer,) = yield [Request("Fetch", perform)]
+        if answer is not None and answer[0].error == ErrorCode.NONE:
+            self.world.counts["read in a transaction"] += 1
+            transaction.polls += [number for _, number in visible(answer[0])[0]]
+
+    # Its end
+
+    def _end(self, transaction: Transaction, is_commit: bool, *, had_error: bool) -> Steps:
+        """Commit or abort. Returns NONE when the process can go on."""
+        world = self.world
+        if not self._is_begun and not had_error and (is_commit or self.is_version_1):
+            transaction.outcome = Outcome.ABORTED  # nothing was sent: clients ask for nothing
+            return ErrorCode.NONE
+        identity = self.transactional_id, self.producer_id, self.producer_epoch
+        version = 0 if self.is_version_1 else 2
+
+        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+            broker.transactions.end_txn(
+                *identity, is_commit, reply, now_ms=now_ms, client_transaction_version=version
+            )
+
+        invoked_us = world.scheduler.now_us
+        if is_commit:
+            transaction.end_us = invoked_us
+            transaction.outcome = Outcome.UNKNOWN
+        # A client of version 1 cannot tell a late EndTxn from one of its next transaction, nor can the
+        # broker.
+        asked = self.ask("EndTxn", perform, can_be_late=not self.is_version_1)
+        answer, is_uncertain = yield from asked
+        transaction.ended_us = world.scheduler.now_us
+        if answer is None:
+            return ErrorCode.REQUEST_TIMED_OUT
+        error: ErrorCode = answer.error
+        if error != ErrorCode.NONE:
+            world.counts[f"EndTxn: {error.name}"] += 1
+            world.counts["producer fenced"] += error == ErrorCode.PRODUCER_FENCED
+            if is_commit and not is_uncertain:
+                transaction.outcome = Outcome.ABORTED
+            return error
+        transaction.outcome = Outcome.COMMITTED if is_commit else Outcome.ABORTED
+        world.counts["transaction committed" if is_commit else "transaction aborted"] += 1
+        if not transaction.sends:
+            world.counts["transaction without records"] += 1
+        self.transactions += 1
+        world.history.acks.append(Ack("EndTxn", self.producer_id, self.producer_epoch, invoked_us))
+        if not self.is_version_1:
+            self._identify(answer)
+        elif had_error:
+            return (yield from self._init(self.producer_id, self.producer_epoch))
+        return ErrorCode.NONE
