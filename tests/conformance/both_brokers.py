@@ -6,34 +6,42 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.conformance.broker import KafkaBroker
 from tests.unit.broker.node import Node, Producer
 from tests.unit.server.serving import Serving
 from txnkafka.env import LocalDataFiles, SystemClock
 
-__all__ = ["BROKERS", "EXHAUSTED_SOON", "broker", "prepare"]
+__all__ = ["BROKERS", "EXHAUSTED_SOON", "Running", "broker", "prepare"]
 
 BROKERS = ("txnkafka", "Apache Kafka 4.3.1")
 EXHAUSTED_SOON = 32764  # two below the last epoch that a producer id is given with
 
 
+class Running(NamedTuple):
+    """A broker."""
+
+    address: str
+    data: Path
+
+
 @contextlib.contextmanager
-def broker(name: str, directory: Path, configs: Mapping[str, str], transactional_ids: Sequence[str]) -> Iterator[str]:
-    """HOST:PORT of a running broker. Each of the ids is there, with an epoch that has nearly run out."""
+def broker(name: str, directory: Path, configs: Mapping[str, str], transactional_ids: Sequence[str]) -> Iterator[Running]:
+    """A broker, while it runs. Each of the ids is there, with an epoch that has nearly run out."""
     data = directory / "data"
     prepare(data, transactional_ids)
     if name == "txnkafka":
         options = [word for pair in configs.items() for word in ("--config", "=".join(pair))]
         with Serving(data, *options) as serving:
-            yield serving.address
+            yield Running(serving.address, data)
             assert serving.stop() == 0
             assert "error" not in serving.log()
         return
     kafka = KafkaBroker(directory, configs, is_static=True)
     kafka.start()
     try:
-        yield kafka.bootstrap_servers
+        yield Running(kafka.bootstrap_servers, data)
     finally:
         kafka.stop()
 

@@ -17,11 +17,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from tests.conformance.maven import BUILD, kafka_3_9_clients, kafka_jars
 
-__all__ = ["CLIENTS", "LEFT_OUT", "Client", "ClientError", "Transactional", "started", "values"]
+__all__ = ["CLIENTS", "LEFT_OUT", "Client", "ClientError", "Transactional", "see", "started", "values"]
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = BUILD / "conformance" / "clients"
-JVM = ["-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
+JVM = ["-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+JVM += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
 SECONDS = 60.0
 QUIET: dict[str, Any] = {"log_level": 0}
 Records = Iterable[tuple[int, str]]
@@ -101,7 +102,8 @@ class ConfluentClient:
             for name, value in options.items()
             if name.startswith("config.")
         }
-        settings = {"bootstrap.servers": options["server"], **QUIET, **configs}
+        # without error_cb, a fatal error is raised in whatever is called next, before it has done its work
+        settings = {"bootstrap.servers": options["server"], "error_cb": lambda _: None, **QUIET, **configs}
         self._producers[options["producer"]] = Producer(settings)
 
     def _run(self, command: str, producer: Producer, options: Mapping[str, str]) -> None:
@@ -111,7 +113,7 @@ class ConfluentClient:
             "commit": lambda: producer.commit_transaction(SECONDS),
             "abort": lambda: producer.abort_transaction(SECONDS),
             "send": lambda: self._send(producer, options),
-            "close": lambda: self._producers.pop(options["producer"]).close(0),
+            "close": lambda: self._producers.pop(options["producer"]),
         }
         steps[command]()
 
@@ -124,9 +126,8 @@ class ConfluentClient:
 
         for record in options["records"].split(","):
             partition, value = record.split(":", 1)
-            producer.produce(
-                options["topic"], value.ljust(int(options["size"]), "."), partition=int(partition), on_delivery=delivered
-            )
+            padded = value.ljust(int(options["size"]), ".")
+            producer.produce(options["topic"], padded, partition=int(partition), on_delivery=delivered)
         if options["wait"] == "yes" and producer.flush(SECONDS):
             raise ClientError("not flushed", f"{len(producer)} records")
         if failed:
@@ -161,7 +162,9 @@ class ConfluentClient:
 class Transactional:
     """A transactional producer of a client. Settings have _ for the dots."""
 
-    def __init__(self, client: Client, server: str, transactional_id: str, name: str = "", **configs: object) -> None:
+    def __init__(
+        self, client: Client, server: str, transactional_id: str, name: str = "", **configs: object
+    ) -> None:
         self._client, self._name = client, name or transactional_id
         settings = {"transactional_id": transactional_id, "linger_ms": 0, **configs}
         options = {f"config.{key.replace('_', '.')}": str(value) for key, value in settings.items()}
@@ -201,9 +204,18 @@ class Transactional:
         return self
 
 
-def values(client: Client, server: str, topic: str, level: str = "read_committed", partition: int = 0) -> list[str]:
-    """What a consumer of the client gets from the beginning to the end."""
-    return client.ask("consume", server=server, topic=topic, partition=str(partition), level=level)
+def values(client: Client, server: str, topic: str, level: str = "read_committed") -> list[str]:
+    """What a consumer of the client gets of partition 0 from its beginning to its end."""
+    return client.ask("consume", server=server, topic=topic, partition="0", level=level)
+
+
+def see(client: Client, server: str, topic: str, *expected: str) -> None:
+    """A read_committed consumer gets these. A commit is answered before consumers see it, so it may take a
+    moment; what should never be seen must not be seen meanwhile."""
+    wanted, deadline = list(expected), time.monotonic() + SECONDS
+    while (found := values(client, server, topic)) != wanted and time.monotonic() < deadline:
+        assert found == wanted[: len(found)]
+    assert found == wanted
 
 
 def _java(name: str, jars: Path) -> list[str]:
