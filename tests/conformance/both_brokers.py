@@ -27,7 +27,9 @@ class Running(NamedTuple):
 
 
 @contextlib.contextmanager
-def broker(name: str, directory: Path, configs: Mapping[str, str], transactional_ids: Sequence[str]) -> Iterator[Running]:
+def broker(
+    name: str, directory: Path, configs: Mapping[str, str], transactional_ids: Sequence[str]
+) -> Iterator[Running]:
     """A broker, while it runs. Each of the ids is there, with an epoch that has nearly run out."""
     data = directory / "data"
     prepare(data, transactional_ids)

@@ -1,4 +1,4 @@
-"""Real clients, on `txnkafka serve` and on Apache Kafka: what they are promised, and which error they name."""
+"""Real clients on `txnkafka serve` and on Apache Kafka: what they are promised, and what errors they name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
 from tests.conformance.both_brokers import BROKERS, EXHAUSTED_SOON, Running, broker
-from tests.conformance.transactional_clients import (
-    CLIENTS,
-    Client,
-    ClientError,
-    Transactional,
-    see,
-    started,
-    values,
-)
+from tests.conformance.transactional_clients import CLIENTS, see, started, values
+from tests.unit.server.client_commands import Client, ClientError, Transactional
 from txnkafka.cli.main import cli
 
 SECONDS = 30

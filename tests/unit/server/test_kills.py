@@ -1,0 +1,23 @@
+"""The server is killed again and again under transactional clients; TXNKAFKA_KILLS says how often, and
+TXNKAFKA_SEED when."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LONG
+from tests.unit.server.client_commands import ConfluentClient, KafkaPythonClient
+from tests.unit.server.kills import kill_under_load
+
+KILLS = int(os.environ.get("TXNKAFKA_KILLS", "200" if LONG else "8"))
+SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))
+
+
+def test_nothing_acknowledged_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clients = {"librdkafka": ConfluentClient(), **({"kafka-python": KafkaPythonClient()} if LONG else {})}
+    report = kill_under_load(clients, tmp_path / "data", kills=KILLS, seed=SEED)
+    with capsys.disabled():
+        print(f"\n{report}")
