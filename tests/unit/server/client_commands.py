@@ -40,9 +40,10 @@ class Client(Protocol):
 
 
 class ConfluentClient:
-    """librdkafka, in this process."""
+    """librdkafka, in this process; ``seconds`` is how long a call may take."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
         self._producers: dict[str, Producer] = {}
 
     def ask(self, command: str, **options: str) -> list[str]:
@@ -71,10 +72,10 @@ class ConfluentClient:
 
     def _run(self, command: str, producer: Producer, options: Mapping[str, str]) -> None:
         steps: dict[str, Callable[[], object]] = {
-            "init": lambda: producer.init_transactions(SECONDS),
+            "init": lambda: producer.init_transactions(self._seconds),
             "begin": producer.begin_transaction,
-            "commit": lambda: producer.commit_transaction(SECONDS),
-            "abort": lambda: producer.abort_transaction(SECONDS),
+            "commit": lambda: producer.commit_transaction(self._seconds),
+            "abort": lambda: producer.abort_transaction(self._seconds),
             "send": lambda: self._send(producer, options),
             "close": lambda: self._producers.pop(options["producer"]),
         }
@@ -91,7 +92,7 @@ class ConfluentClient:
             partition, value = record.split(":", 1)
             padded = value.ljust(int(options["size"]), ".")
             producer.produce(options["topic"], padded, partition=int(partition), on_delivery=delivered)
-        if options["wait"] == "yes" and producer.flush(SECONDS):
+        if options["wait"] == "yes" and producer.flush(self._seconds):
             raise ClientError("not flushed", f"{len(producer)} records")
         if failed:
             raise KafkaException(failed[0])

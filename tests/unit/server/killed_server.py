@@ -37,9 +37,9 @@ class KilledServer:
         self._wait_until_listening()
         self.start_seconds = self.start_seconds or time.monotonic() - began
 
-    def kill_now_and_then(self, kills: int, most_seconds: float) -> None:
-        """Kill it so many times: at most ``most_seconds`` after it serves, or, one time in four, while it
-        starts. It serves before and afterwards."""
+    def kill_now_and_then(self, kills: int, seconds: tuple[float, float]) -> None:
+        """Kill it so many times: so long after it serves, or, one time in four, while it starts. It serves
+        before and afterwards."""
         for _ in range(kills):
             self._kill()
             while self._rng.random() < 0.25 and self.kills < kills:
@@ -50,7 +50,7 @@ class KilledServer:
             if self.kills == kills:
                 break
             self.start()
-            time.sleep(self._rng.random() * most_seconds)
+            time.sleep(self._rng.uniform(*seconds))
         self.start()
 
     def stop(self) -> int:

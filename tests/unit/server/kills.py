@@ -10,21 +10,21 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from tests.unit.server.client_commands import Client
 from tests.unit.server.killed_server import KilledServer
 from tests.unit.server.transaction_history import problems
-from tests.unit.server.transaction_load import Reader, Writer
+from tests.unit.server.transaction_load import Reader, Writer, Writing
 from txnkafka import LogDir
 from txnkafka.cli.main import cli
 
-__all__ = ["PARTITIONS", "TOPIC", "kill_under_load", "records"]
+__all__ = ["IMPATIENT", "PARTITIONS", "TOPIC", "kill_under_load", "records"]
 
 TOPIC, PARTITIONS = "kills", 3
-MOST_SECONDS = 1.6  # that a server lives once it serves
+SECONDS = (0.2, 2.2)  # that a server lives once it serves
+IMPATIENT = {"delivery_timeout_ms": 3000, "max_block_ms": 1500, "request_timeout_ms": 1500}
 Records = dict[int, list[tuple[int, str]]]
 
 
-def kill_under_load(clients: Mapping[str, Client], data: Path, *, kills: int, seed: int) -> str:
+def kill_under_load(clients: Mapping[str, Writing], data: Path, *, kills: int, seed: int) -> str:
     """Kill the server so many times, and stop it. What was acknowledged is there, once and in order, what was
     aborted is not, the consumer saw the log and nothing else, and `verify` finds nothing. Returns counts."""
     rng = random.Random(seed)
@@ -32,10 +32,10 @@ def kill_under_load(clients: Mapping[str, Client], data: Path, *, kills: int, se
     try:
         server.start()
         reader = Reader(server.address, TOPIC, PARTITIONS)
-        writers = [Writer(name, client, server.address, TOPIC, seed) for name, client in clients.items()]
+        writers = [Writer(name, writing, server.address, TOPIC, seed) for name, writing in clients.items()]
         for thread in (reader, *writers):
             thread.start()
-        server.kill_now_and_then(kills, MOST_SECONDS)
+        server.kill_now_and_then(kills, SECONDS)
         for writer in writers:
             writer.end()
         reader.end()
@@ -43,8 +43,8 @@ def kill_under_load(clients: Mapping[str, Client], data: Path, *, kills: int, se
         assert not re.search(r"\berror\b|Traceback", server.log()), server.log()[-4000:]
     finally:
         server.close()
-        for client in clients.values():
-            client.close()
+        for writing in clients.values():
+            writing.client.close()
     assert not reader.failures, reader.failures
     log = records(data)
     assert reader.records == log, "the consumer has seen another log"

@@ -10,14 +10,17 @@ import pytest
 
 from tests.conftest import LONG
 from tests.unit.server.client_commands import ConfluentClient, KafkaPythonClient
-from tests.unit.server.kills import kill_under_load
+from tests.unit.server.kills import IMPATIENT, kill_under_load
+from tests.unit.server.transaction_load import Writing
 
 KILLS = int(os.environ.get("TXNKAFKA_KILLS", "200" if LONG else "8"))
 SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))
 
 
 def test_nothing_acknowledged_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    clients = {"librdkafka": ConfluentClient(), **({"kafka-python": KafkaPythonClient()} if LONG else {})}
+    clients = {"librdkafka": Writing(ConfluentClient(1.5))}
+    if LONG:
+        clients["kafka-python"] = Writing(KafkaPythonClient(), IMPATIENT)
     report = kill_under_load(clients, tmp_path / "data", kills=KILLS, seed=SEED)
     with capsys.disabled():
         print(f"\n{report}")

@@ -6,29 +6,37 @@ import random
 import threading
 import time
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tests.unit.server.client_commands import Client, ClientError, Transactional
 from tests.unit.server.transaction_history import Outcome, Transaction
 
-__all__ = ["Reader", "Writer"]
+__all__ = ["Reader", "Writer", "Writing"]
 
 SECONDS = 60.0
 RECONNECT = {"reconnect_backoff_ms": 20, "reconnect_backoff_max_ms": 200}
+
+
+class Writing(NamedTuple):
+    """A client and the settings of its producers."""
+
+    client: Client
+    configs: Mapping[str, object] = {}
 
 
 class Writer(threading.Thread):
     """Transactions of one producer, one after the other. What the client was told is in ``transactions``,
     the errors that it got in ``errors``; ``failure`` is what has ended the thread."""
 
-    def __init__(self, name: str, client: Client, server: str, topic: str, seed: int) -> None:
+    def __init__(self, name: str, writing: Writing, server: str, topic: str, seed: int) -> None:
         super().__init__(name=name, daemon=True)
         self.transactions: list[Transaction] = []
         self.errors: Counter[str] = Counter()
         self.failure: BaseException | None = None
-        self._client, self._server, self._topic = client, server, topic
+        self._writing, self._server, self._topic = writing, server, topic
         self._rng = random.Random(f"{name} {seed}")
         self._producer: Transactional | None = None
         self._instances = self._records = 0
@@ -111,7 +119,10 @@ class Writer(threading.Thread):
     def _open(self) -> Transactional:
         self._instances += 1
         instance = f"{self.name}-{self._instances}"
-        self._producer = Transactional(self._client, self._server, self.name, instance, **RECONNECT)
+        client, configs = self._writing
+        self._producer = Transactional(
+            client, self._server, self.name, instance, **RECONNECT, **configs
+        )  # fmt: skip
         return self._producer.init()
 
     def _close(self) -> None:
