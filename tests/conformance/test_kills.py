@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from tests.conformance.broker import KafkaBroker
 from tests.conformance.transactional_clients import started
 from tests.conftest import LONG
-from tests.unit.server.client_commands import ConfluentClient, KafkaPythonClient
+from tests.unit.server.client_commands import ConfluentClient
+from tests.unit.server.client_process import kafka_python
 from tests.unit.server.kills import IMPATIENT, PARTITIONS, TOPIC, kill_under_load, records
 from tests.unit.server.transaction_load import Writing
 
@@ -40,7 +41,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
     clients = {
         "librdkafka": Writing(ConfluentClient(1.5)),
         "java-4.3": Writing(started("java-4.3", kafka.log_dir.parent / "java.log"), IMPATIENT),
-        "kafka-python": Writing(KafkaPythonClient(), IMPATIENT),
+        "kafka-python": Writing(kafka_python(kafka.log_dir.parent / "python.log"), IMPATIENT),
     }
     report = kill_under_load(clients, kafka.log_dir, kills=KILLS, seed=SEED)
     yield Left(kafka, report, records(kafka.log_dir))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tests.conformance.maven import BUILD, kafka_3_9_clients, kafka_jars
-from tests.unit.server.client_commands import Client, ClientError, ConfluentClient
+from tests.unit.server.client_commands import Client, ConfluentClient
+from tests.unit.server.client_process import ClientProcess
 
 __all__ = ["CLIENTS", "LEFT_OUT", "see", "started", "values"]
 
@@ -20,36 +19,6 @@ PROGRAMS = BUILD / "conformance" / "clients"
 JVM = ["-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 JVM += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
 SECONDS = 60.0
-
-
-class ClientProcess:
-    """A client that is driven over its pipes, one command and one answer at a time."""
-
-    def __init__(self, command: list[str], log: Path) -> None:
-        with log.open("ab") as errors:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
-            )
-
-    def ask(self, command: str, **options: str) -> list[str]:
-        """Write the line, read the line."""
-        assert self._process.stdin
-        assert self._process.stdout
-        words = [command, *(f"{name}={value}" for name, value in options.items())]
-        self._process.stdin.write(" ".join(words) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the client's process ended at: {words[:2]}")
-        found: dict[str, Any] = json.loads(line)
-        if found.get("error") is not None:
-            raise ClientError(found["error"], found["detail"])
-        return found.get("values") or []
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
 
 
 def values(client: Client, server: str, topic: str, level: str = "read_committed") -> list[str]:

@@ -1,4 +1,4 @@
-"""Transactional clients that take commands: confluent-kafka, kafka-python, and whatever else has ``ask``.
+"""Transactional clients that take commands: confluent-kafka, and whatever else has ``ask``.
 
 The commands and their options are those of ``tests/conformance/java/clients/ClientProcess.java``. What one of
 them is refused raises ClientError.
@@ -10,11 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-import kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from kafka.errors import KafkaError as KafkaPythonError
 
-__all__ = ["Client", "ClientError", "ConfluentClient", "KafkaPythonClient", "Transactional"]
+__all__ = ["Client", "ClientError", "ConfluentClient", "Transactional"]
 
 SECONDS = 60.0
 QUIET: dict[str, Any] = {"log_level": 0}
@@ -121,60 +119,6 @@ class ConfluentClient:
     def close(self) -> None:
         """Drop the producers."""
         self._producers.clear()
-
-
-class KafkaPythonClient:
-    """kafka-python, in this process; producers only."""
-
-    def __init__(self) -> None:
-        self._producers: dict[str, kafka.KafkaProducer] = {}
-
-    def ask(self, command: str, **options: str) -> list[str]:
-        """Do it; an error has the name of its class."""
-        try:
-            if command == "open":
-                self._open(options)
-            else:
-                self._run(command, self._producers[options["producer"]], options)
-        except KafkaPythonError as error:
-            raise ClientError(type(error).__name__, str(error)) from None
-        return []
-
-    def _open(self, options: Mapping[str, str]) -> None:
-        settings = {
-            name.removeprefix("config.").replace(".", "_"): int(value) if value.isdigit() else value
-            for name, value in options.items()
-            if name.startswith("config.")
-        }
-        self._producers[options["producer"]] = kafka.KafkaProducer(
-            bootstrap_servers=options["server"], **settings
-        )
-
-    def _run(self, command: str, producer: kafka.KafkaProducer, options: Mapping[str, str]) -> None:
-        steps: dict[str, Callable[[], object]] = {
-            "init": producer.init_transactions,
-            "begin": producer.begin_transaction,
-            "commit": producer.commit_transaction,
-            "abort": producer.abort_transaction,
-            "send": lambda: self._send(producer, options),
-            "close": lambda: self._producers.pop(options["producer"]).close(0),
-        }
-        steps[command]()
-
-    def _send(self, producer: kafka.KafkaProducer, options: Mapping[str, str]) -> None:
-        sent = []
-        for record in options["records"].split(","):
-            partition, value = record.split(":", 1)
-            padded = value.ljust(int(options["size"]), ".").encode()
-            sent.append(producer.send(options["topic"], padded, partition=int(partition)))
-        if options["wait"] == "yes":
-            for future in sent:
-                future.get(SECONDS)
-
-    def close(self) -> None:
-        """Close the producers."""
-        for producer in self._producers.values():
-            producer.close(0)
 
 
 class Transactional:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import LONG
-from tests.unit.server.client_commands import ConfluentClient, KafkaPythonClient
+from tests.unit.server.client_commands import ConfluentClient
+from tests.unit.server.client_process import kafka_python
 from tests.unit.server.kills import IMPATIENT, kill_under_load
 from tests.unit.server.transaction_load import Writing
 
@@ -20,7 +21,7 @@ SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))
 def test_nothing_acknowledged_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clients = {"librdkafka": Writing(ConfluentClient(1.5))}
     if LONG:
-        clients["kafka-python"] = Writing(KafkaPythonClient(), IMPATIENT)
+        clients["kafka-python"] = Writing(kafka_python(tmp_path / "python.log"), IMPATIENT)
     report = kill_under_load(clients, tmp_path / "data", kills=KILLS, seed=SEED)
     with capsys.disabled():
         print(f"\n{report}")

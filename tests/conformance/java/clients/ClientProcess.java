@@ -136,9 +136,11 @@ public final class ClientProcess {
             int partition = Integer.parseInt(pair[0]);
             sent.add(producer.send(new ProducerRecord<>(options.get("topic"), partition, null, value)));
         }
+        // Not flushed, they may become part of the next transaction: Sender asks whether there are incomplete
+        // batches, and takes EndTxn from its queue later, by which time there may be some (4.3.1).
+        producer.flush();
         if (options.get("wait").equals("no"))
             return;
-        producer.flush();
         for (Future<RecordMetadata> future : sent)
             future.get();
     }

@@ -1,0 +1,78 @@
+"""kafka-python's producer, driven over a pipe like ``ClientProcess.java``; it has no ``consume``.
+
+A process of its own, because kafka-python leaves sockets to the garbage collector.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+
+import kafka
+from kafka.errors import KafkaError
+
+SECONDS = 60.0
+
+
+class KafkaPythonClient:
+    """Producers by their names."""
+
+    def __init__(self) -> None:
+        self._producers: dict[str, kafka.KafkaProducer] = {}
+
+    def run(self, command: str, options: Mapping[str, str]) -> None:
+        """Do what the line says."""
+        if command == "open":
+            self._open(options)
+        else:
+            self._run(command, self._producers[options["producer"]], options)
+
+    def _open(self, options: Mapping[str, str]) -> None:
+        settings = {
+            name.removeprefix("config.").replace(".", "_"): int(value) if value.isdigit() else value
+            for name, value in options.items()
+            if name.startswith("config.")
+        }
+        self._producers[options["producer"]] = kafka.KafkaProducer(
+            bootstrap_servers=options["server"], **settings
+        )
+
+    def _run(self, command: str, producer: kafka.KafkaProducer, options: Mapping[str, str]) -> None:
+        steps: dict[str, Callable[[], object]] = {
+            "init": producer.init_transactions,
+            "begin": producer.begin_transaction,
+            "commit": producer.commit_transaction,
+            "abort": producer.abort_transaction,
+            "send": lambda: self._send(producer, options),
+            "close": lambda: self._producers.pop(options["producer"]).close(0),
+        }
+        steps[command]()
+
+    def _send(self, producer: kafka.KafkaProducer, options: Mapping[str, str]) -> None:
+        sent = []
+        for record in options["records"].split(","):
+            partition, value = record.split(":", 1)
+            padded = value.ljust(int(options["size"]), ".").encode()
+            sent.append(producer.send(options["topic"], padded, partition=int(partition)))
+        producer.flush()  # or they may become part of the next transaction, as in the Java client
+        if options["wait"] == "yes":
+            for future in sent:
+                future.get(SECONDS)
+
+
+def main() -> None:
+    """One command a line on stdin, one JSON object a line on stdout; an error has the name of its class."""
+    producers = KafkaPythonClient()
+    for line in sys.stdin:
+        command, *words = line.split()
+        answer: dict[str, object] = {"error": None}
+        try:
+            producers.run(command, dict(word.split("=", 1) for word in words))
+        except KafkaError as error:
+            answer = {"error": type(error).__name__, "detail": str(error)}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
