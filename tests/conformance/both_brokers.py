@@ -22,7 +22,7 @@ EXHAUSTED_SOON = 32764  # two below the last epoch that a producer id is given w
 class Running(NamedTuple):
     """A broker."""
 
-    address: str
+    bootstrap_servers: str
     data: Path
 
 

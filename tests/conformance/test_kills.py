@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -57,7 +56,7 @@ def test_nothing_acknowledged_is_lost(left: Left, capsys: pytest.CaptureFixture[
 
 
 def test_spark_reads_the_same(left: Left, spark: SparkSession) -> None:
-    frame = spark.read.format("txnkafka").option("path", str(left.kafka.log_dir)).option("subscribe", TOPIC).load()
+    frame = spark.read.format("txnkafka").option("subscribe", TOPIC).load(str(left.kafka.log_dir))
     found: Records = {partition: [] for partition in range(PARTITIONS)}
     for row in frame.select("partition", "offset", "value").orderBy("partition", "offset").collect():
         found[row.partition].append((row.offset, bytes(row.value).decode().rstrip(".")))

@@ -86,7 +86,7 @@ def running(request: pytest.FixtureRequest, broker_of: Callable[[str], Running])
 
 @pytest.fixture
 def server(running: Running) -> str:
-    return running.address
+    return running.bootstrap_servers
 
 
 @pytest.fixture(params=CLIENTS)
@@ -216,10 +216,10 @@ def test_epochs_run_out(client: Client, name: str, server: str, topic: str, refu
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_codecs(client: Client, running: Running, topic: str, codec: str) -> None:
-    producer = Transactional(client, running.address, topic, compression_type=codec).init()
+    producer = Transactional(client, running.bootstrap_servers, topic, compression_type=codec).init()
     sent = [f"{number}" for number in range(100)]
     producer.begin().send(topic, *sent, size=200).commit()
-    see(client, running.address, topic, *(value.ljust(200, ".") for value in sent))
+    see(client, running.bootstrap_servers, topic, *(value.ljust(200, ".") for value in sent))
     assert codecs(running, topic) == {codec}
     producer.close()
 

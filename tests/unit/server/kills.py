@@ -1,4 +1,4 @@
-"""Transactional clients write and a consumer reads, while the server is killed; then all of it is compared."""
+"""Transactional clients write and a consumer reads, while the server is killed; then both are compared."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def test_a_right_log(first: list[str], second: list[str]) -> None:
 
 def test_a_right_log_of_long_transactions() -> None:
     values = [f"a:{number}" for number in range(40)]
-    sent = [Transaction([(0, value) for value in part], Outcome.COMMITTED) for part in (values[:20], values[20:])]
+    halves = ([(0, value) for value in half] for half in (values[:20], values[20:]))
+    sent = [Transaction(half, Outcome.COMMITTED) for half in halves]
     assert list(problems({"a": sent}, {0: values})) == []
 
 

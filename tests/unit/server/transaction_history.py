@@ -5,6 +5,7 @@ Knows no engine: a transaction is a list of records with the outcome that its pr
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,6 @@ def _disordered(
 ) -> Iterator[str]:
     for name in producers:
         own = [value for value in values if value.startswith(f"{name}:") and value in sent]
-        for before, after in zip(own, own[1:], strict=False):
+        for before, after in itertools.pairwise(own):
             if sent[before] > sent[after]:
                 yield f"partition {partition}: {after} comes behind {before}"
