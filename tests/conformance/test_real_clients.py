@@ -48,7 +48,14 @@ ERRORS: dict[str, dict[str, str]] = {
         "timeout above the maximum": "KafkaException",
         "send after a new producer id": "INVALID_PRODUCER_ID_MAPPING",
     },
-    "franz-go": {},
+    "franz-go": {
+        "commit of a fenced instance": "PRODUCER_FENCED",
+        "send of a zombie": "INVALID_PRODUCER_EPOCH",
+        "abort of a zombie": "PRODUCER_FENCED",
+        "commit after the timeout": "INVALID_TXN_STATE",
+        "timeout above the maximum": "INVALID_TRANSACTION_TIMEOUT",
+        "send after a new producer id": "INVALID_PRODUCER_ID_MAPPING",
+    },
 }
 
 
