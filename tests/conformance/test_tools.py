@@ -38,7 +38,7 @@ def console(tools: Tools, clients: Clients) -> Step:
     clients.create("console")
     yield tools.show("console-producer", "--topic console", said="one\ntwo\nthree\n")
     yield tools.show("console-consumer", f"--topic console --max-messages 3 {COMMITTED}")
-    for time in ("-1", "-2", "-3", "-4"):
+    for time in ("-1", "-2", "-4"):  # end, start, start of what is local
         yield tools.show("get-offsets", f"--topic console --time {time}")
 
 
@@ -102,9 +102,14 @@ def shown_on(name: str, directory: Path) -> Shown:
 def test_the_same_is_shown(shown: dict[str, Shown]) -> None:
     ours, theirs = (shown[name] for name in BROKERS)
     assert list(ours) == list(theirs)
-    assert {line: output for line, output in ours.items() if output != theirs[line]} == {
-        line: output for line, output in theirs.items() if output != ours[line]
-    }
+    for line, output in ours.items():
+        assert output == [_as_ours(row) for row in theirs[line]], line
+
+
+def _as_ours(row: str) -> str:
+    """A line of Kafka without what DIVERGENCES.md says of `kafka-topics --describe`."""
+    row = row.replace("Elr: LastKnownElr:", "Elr: N/A LastKnownElr: N/A")
+    return row.replace("Configs: min.insync.replicas=1,", "Configs: ")
 
 
 @pytest.mark.parametrize("name", BROKERS)
