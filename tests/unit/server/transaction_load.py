@@ -120,10 +120,15 @@ class Writer(threading.Thread):
         self._instances += 1
         instance = f"{self.name}-{self._instances}"
         client, configs = self._writing
-        self._producer = Transactional(
-            client, self._server, self.name, instance, **RECONNECT, **configs
-        )  # fmt: skip
-        return self._producer.init()
+        producer = Transactional(client, self._server, self.name, instance, **RECONNECT, **configs)
+        try:
+            producer.init()
+        except ClientError:
+            # Not aborted: confluent-kafka 2.16 would never free it, and it would fence its successor.
+            producer.close()
+            raise
+        self._producer = producer
+        return producer
 
     def _close(self) -> None:
         assert self._producer is not None
