@@ -29,7 +29,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * open producer=NAME server=HOST:PORT config.NAME=…
  * init | begin | commit | abort | close   producer=NAME
  * send producer=NAME topic=… records=PARTITION:VALUE,… size=… wait=yes|no    values are padded with dots
- * consume server=HOST:PORT topic=… partition=… level=…            from the beginning to the end
+ * consume server=HOST:PORT topic=… partition=… level=…    from the beginning to the end
  * </pre>
  *
  * The answer has "values" of a consume; of a command that failed, "error" with the name of Kafka's error, or
@@ -42,7 +42,8 @@ public final class ClientProcess {
 
     public static void main(String[] arguments) throws IOException {
         ClientProcess process = new ClientProcess();
-        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        BufferedReader commands =
+            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             String answer;
             try {
@@ -90,8 +91,9 @@ public final class ClientProcess {
         return "\"error\":null";
     }
 
-    private static void run(String command, KafkaProducer<String, String> producer, Map<String, String> options)
-        throws Exception {
+    private static void run(
+        String command, KafkaProducer<String, String> producer, Map<String, String> options
+    ) throws Exception {
         switch (command) {
             case "init":
                 producer.initTransactions();
