@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Mapping
 
 import kafka
 from kafka.errors import KafkaError
 
-SECONDS = 60.0
+SECONDS = 10.0  # kafka-python has calls that wait without an end, such as a commit after some errors
 
 
 class KafkaPythonClient:
@@ -45,7 +46,7 @@ class KafkaPythonClient:
             "commit": producer.commit_transaction,
             "abort": producer.abort_transaction,
             "send": lambda: self._send(producer, options),
-            "close": lambda: self._producers.pop(options["producer"]).close(0),
+            "close": lambda: _in_background(lambda: self._producers.pop(options["producer"]).close(0)),
         }
         steps[command]()
 
@@ -61,17 +62,33 @@ class KafkaPythonClient:
             future.get(SECONDS)
 
 
+def _in_background(step: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=step, daemon=True)
+    thread.start()
+    return thread
+
+
+def _answered(producers: KafkaPythonClient, line: str) -> dict[str, object]:
+    command, *words = line.split()
+    answers: list[dict[str, object]] = []
+
+    def step() -> None:
+        try:
+            producers.run(command, dict(word.split("=", 1) for word in words))
+        except KafkaError as error:
+            answers.append({"error": type(error).__name__, "detail": str(error)})
+        else:
+            answers.append({"error": None})
+
+    _in_background(step).join(SECONDS)
+    return answers[0] if answers else {"error": "no answer", "detail": f"{command} after {SECONDS} s"}
+
+
 def main() -> None:
     """One command a line on stdin, one JSON object a line on stdout; an error has the name of its class."""
     producers = KafkaPythonClient()
     for line in sys.stdin:
-        command, *words = line.split()
-        answer: dict[str, object] = {"error": None}
-        try:
-            producers.run(command, dict(word.split("=", 1) for word in words))
-        except KafkaError as error:
-            answer = {"error": type(error).__name__, "detail": str(error)}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(_answered(producers, line)), flush=True)
 
 
 if __name__ == "__main__":
