@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as OffsetOf
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaProducer
 
-from tests.conformance.broker import KafkaBroker, java
+from tests.conformance.broker import java
 from txnkafka import TopicPartition
 
 __all__ = ["Clients", "Message", "send"]
@@ -29,10 +29,18 @@ class Message(NamedTuple):
     timestamp: int | None = None
 
 
+class Served(Protocol):
+    """A broker that runs."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Its address."""
+
+
 class Clients:
     """Clients of one broker. Producers live until ``close``: one that is dropped would end what is open."""
 
-    def __init__(self, kafka: KafkaBroker) -> None:
+    def __init__(self, kafka: Served) -> None:
         self.bootstrap_servers = kafka.bootstrap_servers
         # silent: when the broker stops they would say so, again and again
         self._common = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}

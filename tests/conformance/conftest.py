@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.conformance import transactional_clients
 from tests.conformance.both import SUMMARY
 from tests.conformance.broker import KafkaBroker
 from tests.conformance.clients import Clients
@@ -38,5 +39,5 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in SUMMARY:
         terminalreporter.write_line(line)
-    for name, reason in LEFT_OUT.items():
+    for name, reason in {**LEFT_OUT, **transactional_clients.LEFT_OUT}.items():
         terminalreporter.write_line(f"left out: {name}: {reason}")

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-__all__ = ["kafka_jars", "spark_kafka_jars"]
+__all__ = ["kafka_3_9_clients", "kafka_jars", "spark_kafka_jars"]
 
 POMS = Path(__file__).resolve().parent / "maven"
 BUILD = Path(__file__).resolve().parents[2] / "build"
@@ -20,6 +20,11 @@ TOOLS = {
 def kafka_jars() -> Path:
     """The directory with Apache Kafka's server, tools and clients."""
     return _fetched("kafka")
+
+
+def kafka_3_9_clients() -> Path:
+    """The directory with the clients of Apache Kafka 3.9 alone."""
+    return _fetched("kafka-3.9-clients")
 
 
 def spark_kafka_jars() -> list[Path]:
@@ -50,6 +55,7 @@ def _fetched(name: str) -> Path:
 if __name__ == "__main__":
     try:
         kafka_jars()
+        kafka_3_9_clients()
         spark_kafka_jars()
     except RuntimeError as error:
         raise SystemExit(f"Conformance stopped: {error}") from None

@@ -9,27 +9,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Serving"]
+__all__ = ["Serving", "serve_command"]
+
+
+def serve_command(data: Path, port: int, *options: str) -> list[str]:
+    """The command line of a broker on a data directory; ``__transaction_state`` has two partitions."""
+    program = [sys.executable, "-m", "txnkafka.cli.main", "serve"]
+    address = ["--data", str(data), "--listen", f"127.0.0.1:{port}"]
+    return [*program, *address, "--config", "transaction.state.log.num.partitions=2", *options]
 
 
 class Serving:
     """A broker on a data directory, ready for clients at ``address``."""
 
     def __init__(self, data: Path, *options: str, port: int = 0) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "txnkafka.cli.main",
-            "serve",
-            "--data",
-            str(data),
-            "--listen",
-            f"127.0.0.1:{port}",
-        ]
-        quick = ["--config", "transaction.state.log.num.partitions=2"]
         self._log = (data.parent / f"{data.name}.log").open("a+")
         self._process = subprocess.Popen(
-            [*command, *quick, *options], stdout=subprocess.PIPE, stderr=self._log, text=True
+            serve_command(data, port, *options), stdout=subprocess.PIPE, stderr=self._log, text=True
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()

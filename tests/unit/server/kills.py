@@ -1,0 +1,79 @@
+"""Transactional clients write and a consumer reads, while the server is killed; then both are compared."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tests.unit.server.killed_server import KilledServer
+from tests.unit.server.transaction_history import problems
+from tests.unit.server.transaction_load import Reader, Writer, Writing
+from txnkafka import LogDir
+from txnkafka.cli.main import cli
+
+__all__ = ["IMPATIENT", "PARTITIONS", "TOPIC", "kill_under_load", "records"]
+
+TOPIC, PARTITIONS = "kills", 3
+SECONDS = (0.2, 2.2)  # that a server lives once it serves
+IMPATIENT = {"delivery_timeout_ms": 3000, "max_block_ms": 1500, "request_timeout_ms": 1500}
+Records = dict[int, list[tuple[int, str]]]
+
+
+def kill_under_load(clients: Mapping[str, Writing], data: Path, *, kills: int, seed: int) -> str:
+    """Kill the server so many times, and stop it. What was acknowledged is there, once and in order, what was
+    aborted is not, the consumer saw the log and nothing else, and `verify` finds nothing. Returns counts."""
+    rng = random.Random(seed)
+    server = KilledServer(data, rng, "--create-topic", f"{TOPIC}:{PARTITIONS}")
+    try:
+        server.start()
+        reader = Reader(server.address, TOPIC, PARTITIONS)
+        writers = [Writer(name, writing, server.address, TOPIC, seed) for name, writing in clients.items()]
+        for thread in (reader, *writers):
+            thread.start()
+        server.kill_now_and_then(kills, SECONDS)
+        for writer in writers:
+            writer.end()
+        reader.end()
+        assert server.stop() == 0
+        assert not re.search(r"\berror\b|Traceback", server.log()), server.log()[-4000:]
+    finally:
+        server.close()
+        for writing in clients.values():
+            writing.client.close()
+    assert not reader.failures, reader.failures
+    log = records(data)
+    assert reader.records == log, "the consumer has seen another log"
+    values = {partition: [value for _, value in found] for partition, found in log.items()}
+    wrong = list(problems({writer.name: writer.transactions for writer in writers}, values))
+    assert not wrong, "\n".join(wrong[:20])
+    assert not (found := findings(data)), found
+    for writer in writers:
+        assert writer.counts()["committed"] > kills // 4, f"{writer.name}: {writer.counts()} {writer.errors}"
+    lines = [f"{server.kills} kills, {server.kills_of_starts} of them during a start, seed {seed}"]
+    lines += [f"{writer.name}: {writer.counts()}, errors {dict(writer.errors)}" for writer in writers]
+    return "\n".join(lines)
+
+
+def records(data: Path) -> Records:
+    """Offsets and values that a read_committed consumer gets of the stopped directory."""
+    log_dir = LogDir(str(data))
+    return {
+        partition: [
+            (record.offset, (record.value or b"").decode().rstrip("."))
+            for record in log_dir.partition(TOPIC, partition).records()
+        ]
+        for partition in range(PARTITIONS)
+    }
+
+
+def findings(data: Path) -> list[object]:
+    """What `txnkafka verify` says, without notes."""
+    arguments = ["verify", str(data), "--level", "records", "--format", "json"]
+    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert result.exception is None, result.exception
+    return [each for each in json.loads(result.stdout)["findings"] if each["severity"] != "note"]
