@@ -25,6 +25,8 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * load directory=…                       one timed round, see {@link Loads}
  * unload                                 ends it
  * producers before=… batches=…           producer state, see {@link Producers} for its commands
+ * producer bootstrap=… topic=… id=…      a transactional client, see {@link Transactions}
+ * transact prefix=C first=N count=N commit=…  its transactions, timed
  * </pre>
  */
 public final class Bench {
@@ -35,6 +37,7 @@ public final class Bench {
     private int repeat = 1;
     private Appends appends;
     private final Loads loads = new Loads();
+    private Transactions transactions;
 
     public static void main(String[] arguments) throws IOException {
         Bench bench = new Bench();
@@ -93,6 +96,13 @@ public final class Bench {
                 return "\"open\":true";
             case "ask-producers":
                 return producers.answer(options.get("for"));
+            case "producer":
+                transactions = new Transactions(options);
+                return "\"open\":true";
+            case "transact":
+                return transactions.run(
+                    options.get("prefix"), Integer.parseInt(options.get("first")),
+                    Integer.parseInt(options.get("count")), Boolean.parseBoolean(options.get("commit")));
             default:
                 throw new IllegalArgumentException("no such command: " + words[0]);
         }
