@@ -3,7 +3,6 @@ and franz-go's kfake, which keeps everything in memory."""
 
 from __future__ import annotations
 
-import functools
 import shutil
 import subprocess
 import sys
@@ -12,13 +11,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from bench.compiled import c_program, go_program
 from bench.harness import Missing
 from bench.java import BUILD
 from tests.conformance.broker import KafkaBroker
 
-__all__ = ["SCRIPT_OPTIONS", "Kafka", "Kfake", "Server", "Txnkafka", "cpu_seconds", "kfake", "resident_bytes"]
+__all__ = [
+    "PLACE",
+    "BareServer",
+    "Kafka",
+    "Kfake",
+    "Server",
+    "Txnkafka",
+    "cpu_seconds",
+    "fresh",
+    "kfake",
+    "resident_bytes",
+]
 
-GO = Path(__file__).resolve().parent / "go"
 PLACE = BUILD / "bench" / "servers"
 STOP_SECONDS = 30
 # what kafka-server-start.sh gives the JVM
@@ -196,20 +206,20 @@ class Kafka:
         self._broker.stop()
 
 
+class BareServer(_Process):
+    """An epoll loop in C that writes the records of produce requests to ``file``, and does nothing else."""
+
+    def __init__(self, *, place: Path = PLACE) -> None:
+        super().__init__("C, epoll", fresh("c-epoll", place))
+        self.file = self._directory / "records"
+
+    @property
+    def command(self) -> list[str]:
+        """The compiled program."""
+        return [str(c_program("produce_server")), str(self.file)]
+
+
 def kfake() -> Kfake | Missing:
     """A kfake; or why there is none, which needs Go and its module proxy."""
-    built = _kfake_program()
+    built = go_program()
     return Kfake(built) if isinstance(built, Path) else Missing("kfake", built)
-
-
-@functools.cache
-def _kfake_program() -> Path | str:
-    """The compiled program, or why it could not be compiled."""
-    if shutil.which("go") is None:
-        return "there is no go (https://go.dev/dl)"
-    program = BUILD / "bench" / "kfake"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        ["go", "build", "-o", str(program), "."], cwd=GO, capture_output=True, text=True, check=False
-    )
-    return program if done.returncode == 0 else f"go build failed: {done.stderr.strip().splitlines()[-1]}"

@@ -14,17 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaException, Producer
 
+from bench.confluent import SECONDS, TOPIC, create_topic, messages
 from bench.harness import DisagreementError, Timing
 from bench.java import JavaProcess
 from bench.servers import Server, cpu_seconds, resident_bytes
 
-__all__ = ["Client", "ConfluentClients", "JavaClient", "Load", "TransactionsSide", "create_topic"]
+__all__ = ["Client", "ConfluentClients", "JavaClient", "Load", "TransactionsSide"]
 
-SECONDS = 30
-TOPIC = "bench"
 ROUND, WARM, ABORTED = "r", "w", "a"  # first characters of values
 WARM_COUNT = 20
 
@@ -46,12 +44,6 @@ class Client(Protocol):
         """Run transactions number ``first`` and following."""
 
     def close(self) -> None: ...
-
-
-def create_topic(server: Server, partitions: int) -> None:
-    """Create the topic that clients write to."""
-    admin = AdminClient({"bootstrap.servers": server.bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result(SECONDS)
 
 
 @dataclass(frozen=True)
@@ -186,7 +178,8 @@ class TransactionsSide:
         assert self._client is not None
         # the coordinator takes the next transaction when the markers of the last one are written
         self._client.transact(WARM, 0, self._load.producers)
-        values = _committed(self._server, self._load.partitions)
+        found = messages(self._server, self._load.partitions)
+        values = [message.value() for some in found for message in some]
         wanted = sorted(value for value in values if value[:1] == ROUND.encode())
         if any(value[:1] == ABORTED.encode() for value in values):
             raise DisagreementError(f"{self.name}: a read_committed consumer saw an aborted record")
@@ -199,31 +192,3 @@ class TransactionsSide:
                 self._client.close()
         finally:
             self._server.stop()
-
-
-def _committed(server: Server, partitions: int) -> list[bytes]:
-    """All values that a read_committed consumer is given."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": server.bootstrap_servers,
-            "group.id": "bench",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "log_level": 0,
-        }
-    )
-    consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(partitions)])
-    values: list[bytes] = []
-    ends: set[int] = set()
-    while len(ends) < partitions:
-        messages = consumer.consume(10_000, SECONDS)
-        if not messages:
-            raise RuntimeError(f"{server.name}: no end of the topic in {SECONDS} seconds")
-        for message in messages:
-            if message.error():
-                ends.add(message.partition())
-            else:
-                values.append(message.value())
-    consumer.close()
-    return values

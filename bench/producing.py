@@ -1,0 +1,98 @@
+"""Produce requests of 16 KB from a load generator in C, without transactions and without waiting for the
+disk: CPU time of the server alone. Every server must have written the records that were sent, byte for byte."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.compiled import c_program
+from bench.confluent import TOPIC, create_topic
+from bench.harness import DisagreementError, Timing
+from bench.servers import BareServer, Kafka, Server, Txnkafka, cpu_seconds, fresh, resident_bytes
+from txnkafka._core.encode import encode_batch
+from txnkafka.wire.messages import APIS, RequestHeader, write_request
+from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+__all__ = ["ProduceSide"]
+
+RECORDS = 130  # of 100 bytes: 16 KB with keys
+CONNECTIONS, IN_FLIGHT = 4, 8
+PRODUCE, VERSION = 0, 7  # the last version without tagged fields is what the server in C speaks
+FIELDS_OF_CLIENTS = 16  # where they begin in a batch; before are offset and epoch, which the broker assigns
+
+
+def batch() -> bytearray:
+    """A batch as a producer without an id sends it."""
+    now_ms = int(time.time() * 1000)
+    return encode_batch([(b"%016d" % i, b"%0100d" % i, now_ms, []) for i in range(RECORDS)])
+
+
+class ProduceSide:
+    """One server and ``count`` requests a round."""
+
+    output = "records"
+
+    def __init__(self, server: BareServer | Txnkafka | Kafka, count: int, warm_seconds: float) -> None:
+        self.name = server.name
+        self._server: Server = server
+        self._logs = server.file.parent if isinstance(server, BareServer) else server.log_dir / f"{TOPIC}-0"
+        self._has_topics = not isinstance(server, BareServer)
+        self._count, self._warm_seconds = count, warm_seconds
+        self._batch = batch()
+        self._frame = fresh(f"{server.name}-frame") / "frame"
+        self._sent = 0
+
+    def warm(self) -> None:
+        """Start the server, and send requests until compilers and caches have settled."""
+        data = TopicProduceData(
+            name=TOPIC, partition_data=(PartitionProduceData(index=0, records=self._batch),)
+        )
+        request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=(data,))
+        header = RequestHeader(APIS[PRODUCE], VERSION, 1, "bench")
+        self._frame.write_bytes(b"".join(map(bytes, write_request(header, request))))
+        self._server.start()
+        if self._has_topics:
+            create_topic(self._server, 1)
+        deadline = time.monotonic() + self._warm_seconds
+        while time.monotonic() < deadline:
+            self.run()
+
+    def run(self) -> Timing:
+        """One round, connections included."""
+        process = self._server.process_id
+        port = self._server.bootstrap_servers.rpartition(":")[2]
+        arguments = [port, str(self._frame), str(CONNECTIONS), str(IN_FLIGHT), str(self._count)]
+        cpu = cpu_seconds(process)
+        load = subprocess.run(
+            [str(c_program("produce_load")), *arguments], capture_output=True, text=True
+        )
+        cpu = cpu_seconds(process) - cpu
+        if load.returncode:
+            raise RuntimeError(f"{self.name}: {load.stderr.strip()}")
+        self._sent += self._count
+        return Timing(cpu, int(load.stdout) / 1e9, self._count, resident_bytes(process))
+
+    def digest(self) -> object:
+        """The number of batches and their bytes, when the server has written all that were sent."""
+        wanted, found = bytes(self._batch[FIELDS_OF_CLIENTS:]), 0
+        for file in self._files():
+            content = memoryview(file.read_bytes())
+            for begin in range(0, len(content), len(self._batch)):
+                if content[begin + FIELDS_OF_CLIENTS : begin + len(self._batch)] != wanted:
+                    raise DisagreementError(f"{self.name}: {file} at {begin} is not what was sent")
+                found += 1
+        if found != self._sent:
+            raise DisagreementError(f"{self.name}: {found} of {self._sent} batches are in the log")
+        return "all batches, as they were sent"
+
+    def _files(self) -> Sequence[Path]:
+        return [file for file in self._logs.iterdir() if file.suffix == ".log" or file.name == "records"]
+
+    def close(self) -> None:
+        """Stop the server, and remove what it wrote."""
+        self._server.stop()
+        for file in self._files() if self._logs.exists() else ():
+            file.unlink()
