@@ -1,5 +1,5 @@
 """Produce requests of 16 KB from a load generator in C, without transactions and without waiting for the
-disk: CPU time of the server alone. Every server must have written the records that were sent, byte for byte."""
+disk: CPU time of the server alone. All servers must have written the records that were sent, byte by byte."""
 
 from __future__ import annotations
 
