@@ -16,7 +16,7 @@ from txnkafka._core.encode import encode_batch
 from txnkafka.wire.messages import APIS, RequestHeader, write_request
 from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-__all__ = ["ProduceSide"]
+__all__ = ["ProduceSide", "batch"]
 
 RECORDS = 130  # of 100 bytes: 16 KB with keys
 CONNECTIONS, IN_FLIGHT = 4, 8

@@ -12,7 +12,7 @@ from bench.consuming import KEPT, ConsumeSide
 from bench.handling import KINDS, HandlerSide
 from bench.harness import Comparison, Contest, Limit, Missing, Side
 from bench.in_process import InProcessSide, ThreeSyncs
-from bench.producing import ProduceSide
+from bench.producing import ProduceSide, batch
 from bench.segments import MIB, Input
 from bench.servers import BareServer, Kafka, Server, Txnkafka, kfake
 from bench.starting import StartSide
@@ -96,13 +96,13 @@ IN_PROCESS_NOTE = (
     "gets it; beside it as many bytes to two files, data, PREPARE and marker synced one after the other."
 )
 PRODUCE_NOTE = (
-    "produce: requests of one batch of 130 records from a generator in C, 4 connections with 8 requests under "
-    "way; --durability page_cache, since nobody syncs; the files are on a disk. The server in C checks nothing. "
-    "CPU time is that of the server process."
+    "produce: requests of one batch of 130 records from a generator in C, 4 connections with 8 under way "
+    "each. Nobody syncs: txnkafka has --durability page_cache. The server in C checks nothing. CPU time is "
+    "that of the server process."
 )
 FETCH_NOTE = (
-    "fetch: read_committed, checksums checked, `queued.min.messages` and `fetch.queue.backoff.ms` set so that "
-    "the client does not wait. The wall clock is the client's, CPU time that of the server process."
+    "fetch: read_committed, checksums checked, `queued.min.messages` and `fetch.queue.backoff.ms` set so "
+    "that the client does not wait. The wall clock is the client's, CPU time that of the server process."
 )
 START_NOTE = (
     "start: a restart on a directory that was stopped in order and has the topic and the coordinator's log, "
@@ -110,8 +110,8 @@ START_NOTE = (
 )
 LOGS_NOTE = (
     "logs of transactions: CPU time of one thread. `ended` appends COMMIT markers for the oldest of the open "
-    "transactions, and looks up the last stable offset after each; a fetch is of 64 KiB, and finds the list of "
-    "aborted transactions, but does not read the slice; loading is from the page cache into the coordinator."
+    "transactions, and looks up the last stable offset after each; a fetch is of 64 KiB, and finds the list "
+    "of aborted transactions, but does not read the slice; loading is from the page cache."
 )
 HANDLERS_NOTE = (
     "handlers: a request's bytes through session, handler and broker to the bytes of its answer, page cache, "
@@ -130,9 +130,9 @@ def contests(sizes: Sizes) -> list[Contest]:
         _fetch(sizes),
         _start(sizes),
         _handlers(sizes),
-        _log("open", sizes.transactions, f"one of {sizes.transactions:,} open transactions ended", sizes, ENDED),
-        _log("aborted", sizes.aborted, f"fetch among {sizes.aborted:,} aborted transactions", sizes, FETCHED),
-        _log("ids", sizes.transactions, f"loading of {sizes.transactions:,} transactional ids", sizes, 1),
+        _log("open", sizes.transactions, "one of {:,} open transactions ended", sizes, ENDED),
+        _log("aborted", sizes.aborted, "fetch among {:,} aborted transactions", sizes, FETCHED),
+        _log("ids", sizes.transactions, "loading of {:,} transactional ids", sizes, 1),
         _broker_start(sizes),
     ]
 
@@ -214,7 +214,7 @@ def _produce(sizes: Sizes) -> Contest:
         [Comparison("txnkafka", "C, epoll", PRODUCE_GOAL), Comparison("txnkafka", "kafka")],
         sizes.rounds,
         PRODUCE_NOTE,
-        unit_bytes=lambda: 16 << 10,
+        unit_bytes=lambda: len(batch()),
     )
 
 
@@ -268,7 +268,7 @@ def _log(kind: str, size: int, name: str, sizes: Sizes, count: int) -> Contest:
     source = Transactions(kind, size)
     is_load = kind == "ids"
     return Contest(
-        name,
+        name.format(size),
         "ids" if is_load else "lookups",
         lambda: size if is_load else count,
         lambda: [LogSide(source, count), JavaLogSide(source, count)],

@@ -188,7 +188,8 @@ class LogSide(_Side):
         )
         self._log = opened.log
         self._log.flush()
-        self.run()
+        for _ in range(WARM_ROUNDS if self._source.kind == "open" else 1):
+            self.run()
 
     def _timed(self, number: int) -> tuple[Timing, int]:
         work = {"open": self._end, "aborted": self._fetch, "ids": self._load}[self._source.kind]
@@ -242,12 +243,13 @@ class JavaLogSide(_Side):
         self._process = JavaProcess(MEMORY)
 
     def warm(self) -> None:
-        """Recover the log, and run until the compiler has done most of its work, but for the open ones, which
-        are used up."""
+        """Recover the log, and run until the compiler has done most of its work. Open transactions are used
+        up by that: then the other side has as many rounds."""
         self._process.ask("open-log", directory=self._source.place(self.name))
-        for number in range(0 if self._source.kind == "open" else WARM_ROUNDS):
+        for number in range(1, 1 if self._source.kind == "open" else WARM_ROUNDS):
             self._timed(number)
-        self.run()
+        for _ in range(WARM_ROUNDS if self._source.kind == "open" else 1):
+            self.run()
 
     def _timed(self, number: int) -> tuple[Timing, int]:
         options: dict[str, object] = {"kind": self._source.kind}
