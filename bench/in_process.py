@@ -30,8 +30,8 @@ __all__ = ["PARTITION", "Host", "InProcessSide", "ThreeSyncs"]
 PARTITION = TopicPartition("bench", 0)
 TRANSACTIONAL_ID = "bench"
 TIMEOUT_MS = 60_000
-# what a transaction of a record of 100 bytes appends: the data, PREPARE_COMMIT, the marker
-DATA_BYTES, PREPARE_BYTES, MARKER_BYTES = 171, 156, 78
+# what a transaction of a record of 100 bytes appends: data, states (ONGOING, PREPARE, COMPLETE), marker
+DATA_BYTES, STATE_BYTES, MARKER_BYTES = 170, 419, 78
 
 
 class Host:
@@ -163,7 +163,7 @@ class ThreeSyncs:
         wall, cpu = time.perf_counter(), time.thread_time()
         for _ in range(self._count):
             begin = time.perf_counter()
-            for file, size in ((0, DATA_BYTES), (1, PREPARE_BYTES), (0, MARKER_BYTES)):
+            for file, size in ((0, DATA_BYTES), (1, STATE_BYTES), (0, MARKER_BYTES)):
                 self._sizes[file] += os.pwrite(self._files[file], bytes(size), self._sizes[file])
                 os.fdatasync(self._files[file])
             latencies.append(time.perf_counter() - begin)
