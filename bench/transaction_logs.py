@@ -163,7 +163,7 @@ class _Side:
     def _timed(self, number: int) -> tuple[Timing, int]:
         raise NotImplementedError
 
-    def _offsets(self, number: int) -> list[int]:
+    def offsets(self, number: int) -> list[int]:
         """What is fetched in a round: data of random transactions."""
         chosen = random.Random(number)
         return [2 * chosen.randrange(self._source.count) for _ in range(self._count)]
@@ -212,7 +212,7 @@ class LogSide(_Side):
 
     def _fetch(self, number: int, timing: list[tuple[float, float]]) -> tuple[int, int]:
         log, total = self._log, 0
-        offsets = self._offsets(number)
+        offsets = self.offsets(number)
         with timed(timing):
             for offset in offsets:
                 fetched = read(log, offset, max_bytes=FETCH_BYTES)
@@ -256,7 +256,7 @@ class JavaLogSide(_Side):
         if self._source.kind == "open":
             options |= {"first": number * self._count, "count": self._count}
         if self._source.kind == "aborted":
-            options |= {"bytes": FETCH_BYTES, "offsets": ",".join(map(str, self._offsets(number)))}
+            options |= {"bytes": FETCH_BYTES, "offsets": ",".join(map(str, self.offsets(number)))}
         answer = self._process.ask("use-log", **options)
         return Timing(answer["cpu_ns"] / 1e9, answer["wall_ns"] / 1e9, answer["units"]), answer["sum"]
 
