@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from bench.compiled import c_program
 from bench.confluent import TOPIC, create_topic
 from bench.harness import DisagreementError, Timing
-from bench.servers import BareServer, Kafka, Server, Txnkafka, cpu_seconds, fresh, resident_bytes
+from bench.servers import BareServer, Kafka, Txnkafka, cpu_seconds, fresh, resident_bytes
 from txnkafka._core.encode import encode_batch
 from txnkafka.wire.messages import APIS, RequestHeader, write_request
 from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -20,6 +19,7 @@ __all__ = ["ProduceSide", "batch"]
 
 RECORDS = 130  # of 100 bytes: 16 KB with keys
 CONNECTIONS, IN_FLIGHT = 4, 8
+WARM_ROUNDS = 4
 PRODUCE, VERSION = 0, 7  # the last version without tagged fields is what the server in C speaks
 FIELDS_OF_CLIENTS = 16  # where they begin in a batch; before are offset and epoch, which the broker assigns
 
@@ -35,18 +35,16 @@ class ProduceSide:
 
     output = "records"
 
-    def __init__(self, server: BareServer | Txnkafka | Kafka, count: int, warm_seconds: float) -> None:
+    def __init__(self, server: BareServer | Txnkafka | Kafka, count: int) -> None:
         self.name = server.name
-        self._server: Server = server
-        self._logs = server.file.parent if isinstance(server, BareServer) else server.log_dir / f"{TOPIC}-0"
-        self._has_topics = not isinstance(server, BareServer)
-        self._count, self._warm_seconds = count, warm_seconds
+        self._server = server
+        self._count = count
         self._batch = batch()
         self._frame = fresh(f"{server.name}-frame") / "frame"
         self._sent = 0
 
     def warm(self) -> None:
-        """Start the server, and send requests until compilers and caches have settled."""
+        """Start the server, and have some rounds."""
         data = TopicProduceData(
             name=TOPIC, partition_data=(PartitionProduceData(index=0, records=self._batch),)
         )
@@ -54,10 +52,9 @@ class ProduceSide:
         header = RequestHeader(APIS[PRODUCE], VERSION, 1, "bench")
         self._frame.write_bytes(b"".join(map(bytes, write_request(header, request))))
         self._server.start()
-        if self._has_topics:
+        if not isinstance(self._server, BareServer):
             create_topic(self._server, 1)
-        deadline = time.monotonic() + self._warm_seconds
-        while time.monotonic() < deadline:
+        for _ in range(WARM_ROUNDS):
             self.run()
 
     def run(self) -> Timing:
@@ -88,11 +85,13 @@ class ProduceSide:
             raise DisagreementError(f"{self.name}: {found} of {self._sent} batches are in the log")
         return "all batches, as they were sent"
 
-    def _files(self) -> Sequence[Path]:
-        return [file for file in self._logs.iterdir() if file.suffix == ".log" or file.name == "records"]
+    def _files(self) -> list[Path]:
+        if isinstance(self._server, BareServer):
+            return [self._server.file]
+        return sorted((self._server.log_dir / f"{TOPIC}-0").glob("*.log"))
 
     def close(self) -> None:
         """Stop the server, and remove what it wrote."""
         self._server.stop()
-        for file in self._files() if self._logs.exists() else ():
-            file.unlink()
+        for file in self._files():
+            file.unlink(missing_ok=True)

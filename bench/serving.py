@@ -48,7 +48,7 @@ FULL = Sizes(
     java=200,
     concurrent=1920,
     in_process=300,
-    produce=4000,
+    produce=3000,
     fetch=64 * MIB,
     starts=9,
     handled=2000,
@@ -212,7 +212,7 @@ def _in_process(sizes: Sizes) -> Contest:
 def _produce(sizes: Sizes) -> Contest:
     def sides() -> Sequence[Side]:
         servers = [Txnkafka("page_cache"), BareServer(), Kafka()]
-        return [ProduceSide(server, sizes.produce, sizes.warm_seconds) for server in servers]
+        return [ProduceSide(server, sizes.produce) for server in servers]
 
     return Contest(
         "produce requests of 16 KB",
