@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+
+from confluent_kafka import KafkaException
 
 from bench import java
 from bench.harness import Contest, DisagreementError, Outcome, run_contest
@@ -15,6 +18,7 @@ from bench.machine import describe
 from bench.report import as_json, as_markdown, as_text
 from bench.rows import FULL, QUICK, contests
 
+FAILURES = (RuntimeError, OSError, ValueError, KafkaException, subprocess.SubprocessError)
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
 
 
@@ -38,15 +42,16 @@ def main() -> int:
 
 
 def _run(contest: Contest) -> Outcome | None:
-    """Run all contests; a failed contest fails the run, but the others are still run and shown."""
+    """Run a contest; one that fails fails the run, but the others are still run and shown."""
+    begin = time.monotonic()
     try:
         outcome = run_contest(contest)
     except DisagreementError as difference:
         print(f"\nFAILED: the sides disagree. {difference}", flush=True)
-    except (RuntimeError, OSError, ValueError) as error:
+    except FAILURES as error:
         print(f"\nFAILED: {contest.name}: {error}", flush=True)
     else:
-        print(f"\n{as_text(outcome)}", flush=True)
+        print(f"\n{as_text(outcome)}\n  took {time.monotonic() - begin:.0f} s", flush=True)
         return outcome
     return None
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Comparison, Contest, Side, Timing, timed
+from bench.harness import Comparison, Contest, Limit, Side, Timing, timed
 from bench.java import BUILD, JavaProcess
 from txnkafka._core.encode import encode_batch
 from txnkafka.broker.flush import FlushTickets
@@ -300,7 +300,7 @@ def _append(label: str, records: int, total: int, rounds: int, *, idempotent: bo
     return replace(
         contest,
         sides=lambda: [*contest.sides(), AppendSide(batches, writes=False)],
-        limits=[(WITHOUT_WRITE, WITHOUT_WRITE_LIMIT_NS)],
+        limits=[Limit(WITHOUT_WRITE, WITHOUT_WRITE_LIMIT_NS)],
     )
 
 

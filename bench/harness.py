@@ -12,14 +12,16 @@ import contextlib
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 __all__ = [
     "Comparison",
     "Contest",
     "DisagreementError",
+    "Limit",
+    "Missing",
     "Outcome",
     "Side",
     "SideResult",
@@ -35,13 +37,22 @@ class DisagreementError(Exception):
 
 class Timing(NamedTuple):
     """One round of one side. ``units`` is the number of processed records or batches, ``peak_bytes`` the peak
-    memory so far, if it is known; ``detail`` is additional text about the last round."""
+    memory so far, if it is known; ``detail`` is additional text about the last round; ``latencies`` are the
+    seconds of each unit, where somebody waits for it."""
 
     cpu: float
     wall: float
     units: int
     peak_bytes: int = 0
     detail: str = ""
+    latencies: Sequence[float] = ()
+
+
+class Missing(NamedTuple):
+    """A side that this machine cannot run, and why; the contest is held without it."""
+
+    name: str
+    reason: str
 
 
 class Side(Protocol):
@@ -78,6 +89,16 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What a side should not exceed: ``quantity`` is one of ``QUANTITIES``, whose median over the rounds
+    counts."""
+
+    side: str
+    most: float
+    quantity: str = "ns"
+
+
+@dataclass(frozen=True)
 class Contest:
     """Sides over one input.
 
@@ -88,12 +109,11 @@ class Contest:
     name: str
     unit: str
     units: Callable[[], int]
-    sides: Callable[[], Sequence[Side]]
+    sides: Callable[[], Sequence[Side | Missing]]
     comparisons: Sequence[Comparison]
     rounds: int
     note: str = ""
-    # (side, limit): nanoseconds of CPU a unit
-    limits: Sequence[tuple[str, float]] = ()
+    limits: Sequence[Limit] = ()
     # of one unit, where rates in bytes say something
     unit_bytes: Callable[[], int] | None = None
 
@@ -107,6 +127,7 @@ class SideResult:
     wall: list[float] = field(default_factory=list)
     peak_bytes: int = 0
     detail: str = ""
+    latencies: list[float] = field(default_factory=list)  # of all rounds, in seconds
     is_compared: bool = False  # its digest was compared with that of another side
 
     def add(self, timing: Timing) -> None:
@@ -114,10 +135,26 @@ class SideResult:
         self.wall.append(timing.wall)
         self.peak_bytes = max(self.peak_bytes, timing.peak_bytes)
         self.detail = timing.detail
+        self.latencies += timing.latencies
+
+    def percentile(self, percent: float) -> float:
+        """Seconds that a unit took at most in so many percent of the cases."""
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
     def ratios(self, subject: SideResult, *, by_wall: bool = False) -> list[float]:
         mine, theirs = (self.wall, subject.wall) if by_wall else (self.cpu, subject.cpu)
         return [mine / theirs for mine, theirs in zip(mine, theirs, strict=True)]
+
+
+# the figures of a side for a number of units, one for each round or one for all
+QUANTITIES: dict[str, Callable[[SideResult, int], list[float]]] = {
+    "ns": lambda side, units: [cpu * 1e9 / units for cpu in side.cpu],
+    "CPU-ms": lambda side, units: [cpu * 1e3 / units for cpu in side.cpu],
+    "ms, wall clock": lambda side, units: [wall * 1e3 / units for wall in side.wall],
+    "ms, p99": lambda side, units: [side.percentile(99) * 1e3],
+    "MB": lambda side, units: [side.peak_bytes / 1e6],
+}
 
 
 @dataclass(frozen=True)
@@ -126,6 +163,7 @@ class Outcome:
     units: int
     sides: dict[str, SideResult]
     digests: dict[str, str]
+    missing: Sequence[Missing] = ()
 
     def ratios(self, comparison: Comparison) -> list[float]:
         against = self.sides[comparison.against]
@@ -136,18 +174,18 @@ class Outcome:
             return None
         return statistics.median(self.ratios(comparison)) >= comparison.goal
 
-    def nanoseconds(self, side: str) -> list[float]:
-        """CPU time a unit, of each round."""
-        return [cpu * 1e9 / self.units for cpu in self.sides[side].cpu]
+    def figures(self, limit: Limit) -> list[float]:
+        """What the limit is about, of each round."""
+        return QUANTITIES[limit.quantity](self.sides[limit.side], self.units)
 
-    def within(self, side: str, limit: float) -> bool:
-        return statistics.median(self.nanoseconds(side)) <= limit
+    def within(self, limit: Limit) -> bool:
+        return statistics.median(self.figures(limit)) <= limit.most
 
     @property
     def missed(self) -> int:
         """The number of goals and limits that were not reached."""
         goals = sum(self.met(comparison) is False for comparison in self.contest.comparisons)
-        return goals + sum(not self.within(*limit) for limit in self.contest.limits)
+        return goals + sum(not self.within(limit) for limit in self.contest.limits)
 
 
 @contextlib.contextmanager
@@ -162,14 +200,26 @@ def timed(timing: list[tuple[float, float]]) -> Iterator[None]:
 def run_contest(contest: Contest) -> Outcome:
     """Warm all sides, run the rounds, compare the digests, close the sides."""
     with contextlib.ExitStack() as stack:
-        sides = list(contest.sides())
+        sides, missing = _present(contest.sides())
         for side in sides:
             stack.callback(side.close)
         for side in sides:
             side.warm()
         results = _rounds(contest, sides)
         digests = _digests(contest, sides, results)
-    return Outcome(contest, contest.units(), results, digests)
+    return Outcome(_reduced(contest, results), contest.units(), results, digests, missing)
+
+
+def _present(found: Sequence[Side | Missing]) -> tuple[list[Side], list[Missing]]:
+    missing = [side for side in found if isinstance(side, Missing)]
+    return [side for side in found if not isinstance(side, Missing)], missing
+
+
+def _reduced(contest: Contest, sides: Container[str]) -> Contest:
+    """The contest without what is said about sides that are missing."""
+    comparisons = [both for both in contest.comparisons if both.subject in sides and both.against in sides]
+    limits = [limit for limit in contest.limits if limit.side in sides]
+    return replace(contest, comparisons=comparisons, limits=limits)
 
 
 def _rounds(contest: Contest, sides: Sequence[Side]) -> dict[str, SideResult]:

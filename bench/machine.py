@@ -27,7 +27,9 @@ PACKAGES = (
     "pyarrow",
     "pyspark",
     "cython",
+    "uvloop",
 )
+HERE = Path(__file__).resolve().parent
 FLAGS = ("sse4_2", "avx2", "avx512f", "vpclmulqdq", "asimd", "crc32")
 MEMORY_BYTES = 512 << 20
 RATE_ROUNDS = 5
@@ -47,6 +49,7 @@ def describe() -> dict[str, str]:
         "Python": f"{platform.python_version()}, {_compiler()}",
         "Java": versions["java"],
         "Apache Kafka": versions["kafka"],
+        "Go, kfake": _kfake(),
         "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
         "CRC-32C here": _crc32c(),
         "commit": _commit(),
@@ -98,6 +101,17 @@ def _compiler() -> str:
         return "no C compiler found"
 
 
+def _kfake() -> str:
+    """The versions of Go and of the module that go.mod pins."""
+    try:
+        go = subprocess.run(["go", "version"], capture_output=True, text=True, check=True).stdout.split()[2]
+    except (OSError, subprocess.CalledProcessError):
+        return "no Go found"
+    modules = (line.split() for line in (HERE / "go" / "go.mod").read_text().splitlines())
+    pinned = [words[-1] for words in modules if any(word.endswith("/kfake") for word in words)]
+    return f"{go}, {pinned[0]}"
+
+
 def _version(name: str) -> str:
     try:
         return importlib.metadata.version(name)
@@ -112,7 +126,7 @@ def _crc32c() -> str:
 
 
 def _commit() -> str:
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    command = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):

@@ -14,30 +14,45 @@ RATIO_HEAD = ("work", "side", "against", "ratio", "min to max", "goal", "")
 SIDE_HEAD = ("work", "side", "median", "min to max", "unit", "by wall clock", "peak memory, and more")
 
 
+# What is shown of the CPU time of a contest's unit, and the factor; of others, million units a CPU-s.
+SECONDS = {"command": "CPU-s a run", "start": "CPU-s a start", "plan": "CPU-s a plan"}
+PER_UNIT = {
+    "batches": ("ns a batch", 1e9),
+    "lookups": ("µs a lookup", 1e6),
+    "transactions": ("CPU-ms a transaction", 1e3),
+}
+THOUSANDS = {"appends": "k appends a CPU-s", "requests": "k requests a CPU-s", "ids": "k ids a CPU-s"}
+
+
 def _rate(outcome: Outcome, cpu: float) -> float:
-    """Return million units per CPU second, thousand appends, nanoseconds per batch, or CPU seconds per
-    command or start."""
-    if outcome.contest.unit in ("command", "start", "plan"):
+    """Return the CPU seconds in the unit of the contest; see ``_unit``."""
+    unit = outcome.contest.unit
+    if unit in SECONDS:
         return cpu
-    if outcome.contest.unit == "appends":
-        return outcome.units / cpu / 1e3
-    if outcome.contest.unit == "batches":
-        return cpu * 1e9 / outcome.units
-    return outcome.units / cpu / 1e6
+    if unit in PER_UNIT:
+        return cpu / outcome.units * PER_UNIT[unit][1]
+    return outcome.units / cpu / (1e3 if unit in THOUSANDS else 1e6)
 
 
 def _unit(outcome: Outcome, cpu: float) -> str:
-    names = {
-        "command": "CPU-s a run",
-        "start": "CPU-s a start",
-        "plan": "CPU-s a plan",
-        "batches": "ns a batch",
-        "appends": "k appends a CPU-s",
-    }
-    name = names.get(outcome.contest.unit, f"M {outcome.contest.unit} a CPU-s")
+    unit = outcome.contest.unit
+    name = PER_UNIT[unit][0] if unit in PER_UNIT else {**SECONDS, **THOUSANDS}.get(unit)
+    name = name or f"M {unit} a CPU-s"
     if outcome.contest.unit_bytes is None:
         return name
     return f"{name}, {outcome.units * outcome.contest.unit_bytes() / cpu / 1e6:.0f} MB"
+
+
+def _wall(outcome: Outcome, side: SideResult) -> str:
+    """The wall clock in the unit of the contest; as a rate, and with latencies, where somebody waits."""
+    median = statistics.median(side.wall)
+    if outcome.contest.unit == "transactions":
+        percentiles = ", ".join(f"p{percent} {side.percentile(percent) * 1e3:.2f} ms" for percent in (50, 99))
+        return f"{_short(outcome.units / median)} a second" + (f", {percentiles}" if side.latencies else "")
+    shown = _short(_rate(outcome, median))
+    if outcome.contest.unit_bytes is None:
+        return shown
+    return f"{shown}, {outcome.units * outcome.contest.unit_bytes() / median / 1e6:.0f} MB"
 
 
 def _verdict(met: bool | None) -> str:
@@ -53,11 +68,13 @@ def _ratio_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         median = f"{statistics.median(ratios):.2f}x"
         against = f"{compared.against}, wall clock" if compared.by_wall else compared.against
         yield name, compared.subject, against, median, spread, goal, _verdict(outcome.met(compared))
-    for side, limit in outcome.contest.limits:
-        rates = outcome.nanoseconds(side)
-        spread = f"{_short(min(rates))} to {_short(max(rates))}"
-        verdict = _verdict(outcome.within(side, limit))
-        yield name, side, "", f"{_short(statistics.median(rates))} ns", spread, f"≤ {limit:g} ns", verdict
+    for limit in outcome.contest.limits:
+        figures, unit = outcome.figures(limit), limit.quantity
+        spread = f"{_short(min(figures))} to {_short(max(figures))}" if len(figures) > 1 else ""
+        median, goal = f"{_short(statistics.median(figures))} {unit}", f"≤ {limit.most:g} {unit}"
+        yield name, limit.side, "", median, spread, goal, _verdict(outcome.within(limit))
+    for side, reason in outcome.missing:
+        yield name, side, "", "left out", reason, "", ""
 
 
 def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
@@ -65,7 +82,7 @@ def _side_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         rates = sorted(_rate(outcome, cpu) for cpu in side.cpu)
         spread = f"{_short(rates[0])} to {_short(rates[-1])}"
         median = _short(statistics.median(rates))
-        wall = _short(_rate(outcome, statistics.median(side.wall)))
+        wall = _wall(outcome, side)
         peak = f"{side.peak_bytes / 1e6:.0f} MB" if side.peak_bytes else ""
         peak = "; ".join(filter(None, (peak, side.detail)))
         unit = _unit(outcome, statistics.median(side.cpu))
@@ -143,6 +160,7 @@ def as_json(outcomes: Sequence[Outcome], machine: dict[str, str]) -> str:
             "unit": outcome.contest.unit,
             "units": outcome.units,
             "digests": outcome.digests,
+            "missing": dict(outcome.missing),
             "sides": [_side_json(side) for side in outcome.sides.values()],
             "comparisons": [_comparison_json(outcome, compared) for compared in outcome.contest.comparisons],
         }
@@ -158,6 +176,7 @@ def _side_json(side: SideResult) -> dict[str, object]:
         "wall_seconds": side.wall,
         "peak_bytes": side.peak_bytes,
         "detail": side.detail,
+        "latencies": side.latencies,
     }
 
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench import appending, fetching, many_partitions, planning, processes, producers, recovering, writing
+from bench import (
+    appending,
+    fetching,
+    many_partitions,
+    planning,
+    processes,
+    producers,
+    recovering,
+    serving,
+    writing,
+)
 from bench.codecs import BareCodecSide
-from bench.harness import Comparison, Contest, Side
+from bench.harness import Comparison, Contest, Limit, Side
 from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
 from bench.parts import ChecksumPart, ChecksumsAndWalk, CodecPart, MapPart, WalkPart
@@ -52,6 +62,7 @@ class Plan:
     spark_all: bool
     rounds: int
     process_rounds: int
+    server: serving.Sizes
     hot_repeat: int
     hot_shapes: tuple[str, ...]
     compressed_shapes: tuple[str, ...]
@@ -77,6 +88,7 @@ FULL = Plan(
     spark_all=True,
     rounds=9,
     process_rounds=9,
+    server=serving.FULL,
     hot_repeat=64,
     hot_shapes=("10", "100", "1024"),
     compressed_shapes=("100", "1024"),
@@ -101,6 +113,7 @@ QUICK = Plan(
     spark_all=False,
     rounds=5,
     process_rounds=3,
+    server=serving.QUICK,
     hot_repeat=32,
     hot_shapes=("100", "1024"),
     compressed_shapes=("100",),
@@ -121,6 +134,7 @@ def contests(plan: Plan) -> list[Contest]:
     found += appending.contests(plan)
     found += many_partitions.contests(plan.partitions, plan.commits, 2 * plan.start_rounds - 1)
     found += [*recovering.contests(plan), *producers.contests(plan)]
+    found += serving.contests(plan.server)
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 
@@ -204,7 +218,7 @@ def _scan(plan: Plan) -> Contest:
         comparisons=[Comparison("open, map and scan", "java headers")],
         rounds=plan.rounds,
         note="The scan itself is timed over mapped pages; the other row opens and maps the file.",
-        limits=[("scan", 40.0)],
+        limits=[Limit("scan", 40.0)],
     )
 
 
@@ -343,7 +357,7 @@ def _findings(plan: Plan, cores: int) -> Contest:
         [],
         plan.spark_rounds,
         note="The findings are of partitions that are links to one segment.",
-        limits=[("txnkafka", FINDINGS_LIMIT)],
+        limits=[Limit("txnkafka", FINDINGS_LIMIT)],
     )
 
 

@@ -13,7 +13,7 @@ from bench.java import BUILD
 from bench.segments import Input, ready
 from tests.conformance.broker import KafkaBroker
 
-__all__ = ["served"]
+__all__ = ["attach", "served"]
 
 TOPIC = "bench"
 SECONDS = 30
@@ -34,11 +34,11 @@ def served(wanted: Input) -> KafkaBroker:
     admin.create_topics([NewTopic(TOPIC, wanted.partitions, 1)])[TOPIC].result(SECONDS)
     with broker.stopped():
         for partition in range(wanted.partitions):
-            _attach(wanted.log_dir / f"{TOPIC}-{partition}", broker.log_dir / f"{TOPIC}-{partition}")
+            attach(wanted.log_dir / f"{TOPIC}-{partition}", broker.log_dir / f"{TOPIC}-{partition}")
     return broker
 
 
-def _attach(source: Path, target: Path) -> None:
+def attach(source: Path, target: Path) -> None:
     """Replace an empty log by another; keeps ``partition.metadata`` with the topic's id."""
     for file in target.iterdir():
         if file.name != "partition.metadata":

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.conformance.maven import kafka_jars
@@ -41,8 +41,14 @@ class KafkaBroker:
     """
 
     def __init__(
-        self, directory: Path, properties: Mapping[str, str] | None = None, *, is_static: bool = False
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        is_static: bool = False,
+        jvm_options: Sequence[str] = ("-Xmx512m", "-XX:+UseSerialGC"),
     ) -> None:
+        self._jvm_options = jvm_options
         self.log_dir = directory / "data"
         self._config = directory / "server.properties"
         self._log = directory / "server.log"
@@ -81,7 +87,8 @@ class KafkaBroker:
     def start(self) -> None:
         """Start and wait until it serves; raises RuntimeError with the end of its log."""
         with self._log.open("wb") as log:
-            command = java("-Xmx512m", "kafka.Kafka", str(self._config))
+            options = ["-cp", f"{kafka_jars()}/*", "kafka.Kafka", str(self._config)]
+            command = ["java", *self._jvm_options, *options]
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + START_SECONDS
         while b"Kafka Server started" not in self._log.read_bytes():

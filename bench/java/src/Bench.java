@@ -25,6 +25,10 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * load directory=…                       one timed round, see {@link Loads}
  * unload                                 ends it
  * producers before=… batches=…           producer state, see {@link Producers} for its commands
+ * open-log directory=…                   a log of transactions, see {@link TransactionLogs}
+ * use-log kind=… …                       one timed round over it
+ * producer bootstrap=… topic=… id=…      a transactional client, see {@link Transactions}
+ * transact prefix=C first=N count=N commit=…  its transactions, timed
  * </pre>
  */
 public final class Bench {
@@ -35,6 +39,8 @@ public final class Bench {
     private int repeat = 1;
     private Appends appends;
     private final Loads loads = new Loads();
+    private Transactions transactions;
+    private TransactionLogs transactionLogs;
 
     public static void main(String[] arguments) throws IOException {
         Bench bench = new Bench();
@@ -52,7 +58,7 @@ public final class Bench {
         }
     }
 
-    private String answer(String[] words) throws IOException, InterruptedException {
+    private String answer(String[] words) throws Exception {
         Map<String, String> options = new HashMap<>();
         for (int i = 1; i < words.length; i++) {
             String[] pair = words[i].split("=", 2);
@@ -93,6 +99,18 @@ public final class Bench {
                 return "\"open\":true";
             case "ask-producers":
                 return producers.answer(options.get("for"));
+            case "open-log":
+                transactionLogs = new TransactionLogs(new File(options.get("directory")));
+                return "\"open\":true";
+            case "use-log":
+                return transactionLogs.run(options);
+            case "producer":
+                transactions = new Transactions(options);
+                return "\"open\":true";
+            case "transact":
+                return transactions.run(
+                    options.get("prefix"), Integer.parseInt(options.get("first")),
+                    Integer.parseInt(options.get("count")), Boolean.parseBoolean(options.get("commit")));
             default:
                 throw new IllegalArgumentException("no such command: " + words[0]);
         }

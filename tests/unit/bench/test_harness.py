@@ -8,7 +8,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.harness import Comparison, Contest, DisagreementError, Side, Timing, run_contest
+from bench.harness import (
+    Comparison,
+    Contest,
+    DisagreementError,
+    Limit,
+    Missing,
+    Side,
+    Timing,
+    run_contest,
+)
 from bench.report import as_json, as_markdown, as_text
 
 
@@ -100,7 +109,8 @@ def test_the_report_shows_rates_ratios_goals_and_the_machine() -> None:
 @pytest.mark.parametrize(("limit", "verdict"), [(500, "met"), (499, "MISSED")])
 def test_a_limit_is_nanoseconds_a_unit(limit: float, verdict: str) -> None:
     sides = [FakeSide("ours", [0.001] * 3, [])]
-    limited = Contest("fake", "batches", lambda: 2000, lambda: sides, [], rounds=3, limits=[("ours", limit)])
+    limits = [Limit("ours", limit)]
+    limited = Contest("fake", "batches", lambda: 2000, lambda: sides, [], rounds=3, limits=limits)
     outcome = run_contest(limited)
     assert as_text(outcome).endswith(verdict)
     assert outcome.missed == (verdict == "MISSED")
@@ -116,3 +126,43 @@ def test_a_side_whose_data_is_not_compared_says_so() -> None:
     assert [each.is_compared for each in outcome.sides.values()] == [True, True, False]
     assert "silent (data not compared)" in as_text(outcome)
     assert "ours (data not compared)" not in as_text(outcome)
+
+
+def test_the_contest_is_held_without_a_side_that_is_missing() -> None:
+    sides = [FakeSide("ours", [1] * 3, []), Missing("theirs", "there is no go")]
+    limits = [Limit("theirs", 1), Limit("ours", 1, "MB")]
+    wanted = [Comparison("ours", "theirs", 2.0)]
+    outcome = run_contest(
+        Contest("fake", "records", lambda: 10, lambda: sides, wanted, 3, "", limits)
+    )
+    assert list(outcome.contest.comparisons) == []
+    assert [limit.side for limit in outcome.contest.limits] == ["ours"]
+    assert outcome.missed == 1  # it has 1.5 MB
+    assert "theirs  left out" in as_text(outcome)
+    assert "there is no go" in as_markdown([outcome], {}, "python -m bench")
+    assert json.loads(as_json([outcome], {}))["contests"][0]["missing"] == {"theirs": "there is no go"}
+
+
+class WaitingSide(FakeSide):
+    def run(self) -> Timing:
+        timing = super().run()
+        return timing._replace(wall=2.0, latencies=[timing.cpu / 100] * self._units)
+
+
+def test_transactions_have_a_rate_by_the_wall_clock_and_percentiles_of_all_rounds() -> None:
+    sides = [WaitingSide("ours", [1, 1, 7], [], units=40)]
+    limits = [
+        Limit("ours", 10, "ms, p99"),
+        Limit("ours", 50, "ms, wall clock"),
+        Limit("ours", 20, "CPU-ms"),
+    ]
+    outcome = run_contest(
+        Contest("fake", "transactions", lambda: 40, lambda: sides, [], 3, "", limits)
+    )
+    (ours,) = outcome.sides.values()
+    assert (ours.percentile(50), ours.percentile(66), ours.percentile(67)) == (0.01, 0.01, 0.07)
+    assert [outcome.figures(limit) for limit in limits] == [[70], [50, 50, 50], [25, 25, 175]]
+    assert [outcome.within(limit) for limit in limits] == [False, True, False]
+    text = as_text(outcome)
+    assert "25  CPU-ms a transaction  25 to 175" in text.replace("   ", "  ")
+    assert "wall 20 a second, p50 10.00 ms, p99 70.00 ms" in text
