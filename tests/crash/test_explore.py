@@ -48,7 +48,7 @@ def test_what_was_found_is_found_again_by_its_name(fault: str, depth: int) -> No
 
 
 def test_too_few_states_are_a_failure() -> None:
-    with pytest.raises(AssertionError, match="at least 1000 are expected"):
+    with pytest.raises(AssertionError, match="expected at least 1000"):
         explore(toy_workload, check_toy, at_least=1000, limit=50)
-    with pytest.raises(AssertionError, match="at least 1000 are expected"):
+    with pytest.raises(AssertionError, match="expected at least 1000"):
         fail_each_call(toy_workload, check_toy, at_least=1000)

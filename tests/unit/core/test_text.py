@@ -1,5 +1,4 @@
-"""TextWriter, compared with the json, csv and base64 modules, at the edges of its buffers; lifetimes of its
-buffers."""
+"""TextWriter, compared with the json, csv and base64 modules, at the edges of its buffers; their lifetimes."""
 
 from __future__ import annotations
 
