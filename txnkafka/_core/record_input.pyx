@@ -1,4 +1,4 @@
-"""The input of encoding: InputColumns, views of a caller's columns, and InputRecords, Python tuples.
+"""Input of the encoder: InputColumns, views of a caller's columns, and InputRecords, Python tuples.
 
 Nothing is copied: both store pointers to keys, values and headers, and keep their memory alive. Columns are
 examined once, for any number of batches.
