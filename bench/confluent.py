@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
@@ -14,6 +15,7 @@ __all__ = ["SECONDS", "TOPIC", "create_topic", "messages"]
 TOPIC = "bench"
 SECONDS = 30  # until a client gives up
 AT_ONCE = 10_000
+PATIENCE = 0.02  # seconds: consume waits for as many messages as it is asked for, or so long
 
 
 def create_topic(server: Server, partitions: int) -> None:
@@ -40,10 +42,13 @@ def messages(
     )
     consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(partitions)])
     ends: set[int] = set()
+    deadline = time.monotonic() + SECONDS
     try:
         while len(ends) < partitions:
-            found = consumer.consume(AT_ONCE, SECONDS)
-            if not found:
+            found = consumer.consume(AT_ONCE, PATIENCE)
+            if found:
+                deadline = time.monotonic() + SECONDS
+            elif time.monotonic() > deadline:
                 raise RuntimeError(f"{server.name}: no end of the topic in {SECONDS} seconds")
             ended = [message.partition() for message in found if message.error()]
             ends.update(ended)
