@@ -1,4 +1,4 @@
-# The input of encoding: records as columns, or as Python tuples; see record_input.pyx.
+# The input of the encoder: records as columns, or as Python tuples; see record_input.pyx.
 from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "encode_input.h" nogil:
