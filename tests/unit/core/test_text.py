@@ -1,4 +1,4 @@
-"""TextWriter, compared with the json, csv and base64 modules, at the edges of its buffers; their lifetimes."""
+"""TextWriter, compared with the json, csv and base64 modules, at the edges of its buffers; lifetimes."""
 
 from __future__ import annotations
 
