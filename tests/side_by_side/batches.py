@@ -71,7 +71,7 @@ def _read(fields: tuple[int, ...], payload: bytes, naming: Naming) -> dict[str, 
     producer_id, epoch, sequence, count = producer
     return {
         "base_offset": base_offset,
-        "leader_epoch": leader_epoch,
+        "leader_epoch": naming.leader_epoch(leader_epoch),
         "magic": magic,
         "attributes": attributes,
         "last_offset_delta": last_delta,
