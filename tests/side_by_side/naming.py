@@ -80,7 +80,7 @@ class Naming:
         return 1 + self._sessions.of(actual) if actual > 0 else actual
 
     def leader_epoch(self, actual: int) -> int:
-        """After a restart 0, because Kafka's leader has a new one then."""
+        """Also of coordinators. After a restart 0, because Kafka's leaders have new ones then."""
         return 0 if self.is_restarted and actual > 0 else actual
 
     def time(self, actual: int) -> int | str:
