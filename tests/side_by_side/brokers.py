@@ -88,6 +88,7 @@ class Brokers:
         names = []
         for pair in pairs:
             pair.ours.side, pair.kafka.side = self._sides
+            pair.ours.naming.is_restarted = pair.kafka.naming.is_restarted = True
             names.append(f"{pair.ours.naming.prefix}t")
         for side in self._sides:
             wait_for_topics(Conversation(side, ""), names)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT, refusal
 from txnkafka.config import LogConfig
 
-__all__ = ["BrokerConfig"]
+__all__ = ["BrokerConfig", "check_new_topic"]
 
 LOG = logging.getLogger("txnkafka.broker")
 
@@ -113,6 +113,15 @@ def _are_replicas(text: str) -> bool:
     return bool(fullmatch(r"\*|(\d+:\d+(,\d+:\d+)*)?", text))
 
 
+def check_new_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
+    """Raise ValueError for configs that a topic cannot be created with. Topics that are there, which another
+    broker may have created, are only asked for what this one understands."""
+    broker.log_config(configs)
+    for name, text in configs.items():
+        if name in _WITHOUT_EFFECT and not _WITHOUT_EFFECT[name](text):
+            raise ValueError(f"{name} cannot be {text!r}")
+
+
 # Topic configs that mean something on several brokers only, or to tiered storage, which there is not; and
 # those that Apache Kafka 4 has removed, which older tools set. With what they may be.
 _WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -131,9 +140,6 @@ _WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
 
 
 def _understood(configs: Mapping[str, str]) -> dict[str, str]:
-    for name, text in configs.items():
-        if name in _WITHOUT_EFFECT and not _WITHOUT_EFFECT[name](text):
-            raise ValueError(f"{name} cannot be {text!r}")
     return {name: value for name, value in configs.items() if name not in _WITHOUT_EFFECT}
 
 

@@ -186,7 +186,8 @@ class Fetches:
                 broker.logs[partition], wanted.offset,
                 max_bytes=max_bytes, isolation_level=isolation_level, at_least_one=is_first,
             )  # fmt: skip
-            if not is_first and len(answer.records) == max_bytes and _is_part_of_a_batch(answer.records):
+            is_cut = not is_first and 0 < len(answer.records) == max_bytes
+            if is_cut and _is_part_of_a_batch(answer.records):
                 answer.records.release()
                 nothing = LogSlice(None, answer.records.base_offset, answer.records.position, 0)
                 answer = answer._replace(records=nothing, aborted_transactions=None)  # as in Kafka

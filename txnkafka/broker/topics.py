@@ -12,6 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from txnkafka.broker.broker_config import check_new_topic
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import topic_by_default
 from txnkafka.broker.requests import DeletedTopic, TopicResult
@@ -285,7 +286,8 @@ class Topics:
                     topic.name, ErrorCode.INVALID_CONFIG, f"Null value for {name} is not allowed"
                 )
         try:
-            self._broker.config.log_config({k: v for k, v in topic.configs.items() if v is not None})
+            configs = {name: value for name, value in topic.configs.items() if value is not None}
+            check_new_topic(self._broker.config, configs)
         except ValueError as error:
             return TopicResult(topic.name, ErrorCode.INVALID_CONFIG, str(error))
         return None

@@ -403,6 +403,10 @@ def test_a_part_of_a_first_batch_is_not_answered() -> None:
     node.broker.fetch(request, answers.append, now_ms=NOW)
     assert [fetched.aborted_transactions for _, fetched in answers[-1]] == [[], None]
     assert sizes(answers[-1]) == [size, 0]
+    request = FetchRequest(wanted, COMMITTED, max_bytes=size)
+    node.broker.fetch(request, answers.append, now_ms=NOW)
+    assert [fetched.aborted_transactions for _, fetched in answers[-1]] == [[], []]
+    assert sizes(answers[-1]) == [size, 0]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import txnkafka
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.broker_config import BrokerConfig, check_new_topic
 from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
 
 
@@ -50,8 +50,11 @@ def test_settings_that_topics_have_too(settings: dict[str, str], milliseconds: i
 def test_topic_settings_without_effect_are_checked(name: str, good: str, bad: str) -> None:
     config = BrokerConfig()
     assert config.log_config({name: good}) == config.log_config({})
+    check_new_topic(config, {name: good})
     with pytest.raises(ValueError, match=f"{name} cannot be '{bad}'"):
-        config.log_config({name: bad})
+        check_new_topic(config, {name: bad})
+    # a topic that has it is served
+    assert config.log_config({name: bad}) == config.log_config({})
 
 
 TEXTS = {

@@ -16,6 +16,7 @@ from txnkafka.server.session import Request, Session
 __all__ = ["MemorySide"]
 
 MAX_FRAME_BYTES = 100 << 20
+LONGEST_MS = 1000  # that a request waits
 
 
 class MemorySide:
@@ -68,6 +69,8 @@ class MemorySide:
         context = Context(self._address, self._node.now_ms, header.client_id)
         handler_of(header.api)(self._node.broker, request.message, header.api_version, context, reply)
         self._node.settle()
+        if self._session is not None and not request.is_answered:
+            self._node.wait(LONGEST_MS)
 
     def receive(self) -> bytes | None:
         if len(self._answers) < 4:
