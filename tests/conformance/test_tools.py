@@ -18,7 +18,7 @@ from txnkafka import TopicPartition
 CONFIGS = {"transaction.partition.verification.enable": "false"}  # or nothing could hang
 HELD_BACK = [Message(None, b"held back")]
 FIND_HANGING = "--broker-id 1 --max-transaction-timeout 0"
-COMMITTED = "--partition 0 --offset earliest --isolation-level read_committed --timeout-ms 5000"
+COMMITTED = "--partition 0 --offset earliest --isolation-level read_committed --timeout-ms 60000"
 Lines = list[str]
 Shown = dict[str, Lines]  # output by command line
 Step = Iterator[tuple[str, Lines]]
@@ -65,7 +65,7 @@ def transactions(tools: Tools, clients: Clients) -> Step:
     with pytest.raises(KafkaException) as caught:
         opened.commit_transaction(30)
     yield "commit of the terminated", [str(caught.value.args[0].name())]
-    yield tools.show("console-consumer", f"--topic held {COMMITTED}")
+    yield tools.show("console-consumer", f"--topic held --max-messages 1 {COMMITTED}")
 
 
 def producers(tools: Tools, clients: Clients) -> Step:

@@ -44,7 +44,7 @@ class KilledServer:
             self._kill()
             while self._rng.random() < 0.25 and self.kills < kills:
                 self._launch()
-                time.sleep(self._rng.random() * self.start_seconds)
+                time.sleep(self._rng.random() * self.start_seconds * 0.8)
                 self.kills_of_starts += not self._is_listening(0)
                 self._kill()
             if self.kills == kills:

@@ -19,7 +19,7 @@ SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))
 
 
 def test_nothing_acknowledged_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    clients = {"librdkafka": Writing(ConfluentClient(1.5))}
+    clients = {"librdkafka": Writing(ConfluentClient(3.0))}
     if LONG:
         clients["kafka-python"] = Writing(kafka_python(tmp_path / "python.log"), IMPATIENT)
     report = kill_under_load(clients, tmp_path / "data", kills=KILLS, seed=SEED)
