@@ -22,7 +22,7 @@ __all__ = ["simulate"]
 @click.option(
     "--events",
     type=click.IntRange(1),
-    default=20_000,
+    default=10_000,
     show_default=True,
     help="Least number of events of a seed.",
 )

@@ -48,7 +48,7 @@ class Report:
     last: list[str] = field(default_factory=list)
 
 
-def simulate(seed: int, events: int = 20_000, swarm: Swarm | None = None) -> Report:
+def simulate(seed: int, events: int = 10_000, swarm: Swarm | None = None) -> Report:
     """Run the simulation of a seed until so many events have happened, and to its calm end."""
     random = Random(f"{seed}")
     simulation = Simulation(random, swarm or Swarm.draw(random))
@@ -203,4 +203,5 @@ class Simulation:
 
     def findings(self) -> list[str]:
         """What should not be: problems of liveness, and the anomalies of the history."""
-        return [*self._problems, *self.world.overdue, *map(str, anomalies(self.history))]
+        unexpected = [f"unexpected: {name}" for name in self.counts if name.endswith("UNKNOWN_SERVER_ERROR")]
+        return [*self._problems, *self.world.overdue, *unexpected, *map(str, anomalies(self.history))]
