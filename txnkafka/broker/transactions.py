@@ -109,6 +109,7 @@ class Transactions:
         it is there are answered COORDINATOR_NOT_AVAILABLE, as in Kafka."""
         if TRANSACTION_STATE_TOPIC not in self._broker.image.topics:
             self._broker.topics.create_internal(TRANSACTION_STATE_TOPIC, self._broker.now_ms)
+            self._broker.durability.run_soon()
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         is_here = self.coordinator.partition_of(transactional_id) in self.coordinator.partitions
         return ErrorCode.NONE if is_here else ErrorCode.COORDINATOR_NOT_AVAILABLE
