@@ -69,11 +69,9 @@ def _read(fields: tuple[int, ...], payload: bytes, naming: Naming) -> dict[str, 
     """The CRC is left out: it follows from the rest."""
     (base_offset, _, leader_epoch, magic, _, attributes, last_delta, first_time, max_time, *producer) = fields
     producer_id, epoch, sequence, count = producer
-    if attributes & _CONTROL and naming.is_restarted:
-        payload = payload[:-5] + bytes(4) + payload[-1:]  # without the epoch of the coordinator
     return {
         "base_offset": base_offset,
-        "leader_epoch": naming.leader_epoch(leader_epoch),
+        "leader_epoch": leader_epoch,
         "magic": magic,
         "attributes": attributes,
         "last_offset_delta": last_delta,

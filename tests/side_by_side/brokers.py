@@ -80,19 +80,6 @@ class Brokers:
         pair.used.clear()
         return compared
 
-    def connect(self, ours: Side, kafka: Side, pairs: Iterable[Pair]) -> None:
-        """Go on with the conversations on new connections, once both brokers are ready."""
-        self._sides = ours, kafka
-        for side in self._sides:
-            warm_up(side)
-        names = []
-        for pair in pairs:
-            pair.ours.side, pair.kafka.side = self._sides
-            pair.ours.naming.is_restarted = pair.kafka.naming.is_restarted = True
-            names.append(f"{pair.ours.naming.prefix}t")
-        for side in self._sides:
-            wait_for_topics(Conversation(side, ""), names)
-
     def exchanged(self, frame: bytes) -> list[bytes | None]:
         """What ours and Kafka answer to bytes; None where the connection is closed."""
         for side in self._sides:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from tests.side_by_side.story import Step
 
-__all__ = ["EXHAUSTED", "STATES", "Case", "cases", "restarted_cases", "slow_cases"]
+__all__ = ["EXHAUSTED", "STATES", "Case", "cases", "slow_cases"]
 
 INIT: Final = Step("init", 5, "~a")
 SETTLED: Final = Step("describe", 0)  # both have completed what was ended
@@ -73,14 +73,6 @@ def slow_cases() -> Iterator[Case]:
     ):
         for writing in islice(_writings(), 0, None, 7):
             yield Case(state, (*steps, *writing, *OUTCOME))
-
-
-def restarted_cases() -> Iterator[tuple[Case, tuple[Step, ...]]]:
-    """A part of the cases, and what is done after a restart."""
-    for number, (state, steps) in enumerate(STATES.items()):
-        if steps and not state.startswith("preparing"):
-            for writing in islice(_writings(), number, None, 23):
-                yield Case(state, (*steps, SETTLED)), (SETTLED, *writing, *OUTCOME)
 
 
 def _until(text: str) -> Step:

@@ -113,6 +113,4 @@ def _number(name: str, value: Any, naming: Naming) -> Any:
         return naming.time(value)
     if name == "session_id":
         return naming.session(value)
-    if name in ("leader_epoch", "coordinator_epoch"):
-        return naming.leader_epoch(value)
     return "port" if name == "port" and value > 0 else value

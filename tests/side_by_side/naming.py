@@ -37,7 +37,6 @@ class Naming:
 
     def __init__(self, prefix: str, now_ms: int) -> None:
         self.prefix, self._now_ms = prefix, now_ms
-        self.is_restarted = False
         self._earlier_ms = now_ms - _HOUR_MS
         self._producers = _Numbers()
         self._topics = _Numbers()
@@ -78,10 +77,6 @@ class Naming:
 
     def session(self, actual: int) -> int:
         return 1 + self._sessions.of(actual) if actual > 0 else actual
-
-    def leader_epoch(self, actual: int) -> int:
-        """Also of coordinators. After a restart 0, because Kafka's leaders have new ones then."""
-        return 0 if self.is_restarted and actual > 0 else actual
 
     def time(self, actual: int) -> int | str:
         passed = actual - self._earlier_ms
