@@ -11,7 +11,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Literal
 
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import KafkaError
+from txnkafka.errors import KafkaError, LogDirError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -97,5 +97,7 @@ class Durability:
 
 
 def error_code(error: Exception) -> ErrorCode:
-    """The code that a client gets for an error."""
-    return error.code if isinstance(error, KafkaError) else ErrorCode.KAFKA_STORAGE_ERROR
+    """The code that a client gets for an error; for a file that cannot be read, one that lets it try again."""
+    if isinstance(error, KafkaError) and not isinstance(error, LogDirError):
+        return error.code
+    return ErrorCode.KAFKA_STORAGE_ERROR
