@@ -97,7 +97,7 @@ class Durability:
 
 
 def error_code(error: Exception) -> ErrorCode:
-    """The code that a client gets for an error; for a file that cannot be read, one that lets it try again."""
+    """The code that a client gets for an error: for a file that cannot be read, one that it retries."""
     if isinstance(error, KafkaError) and not isinstance(error, LogDirError):
         return error.code
     return ErrorCode.KAFKA_STORAGE_ERROR
