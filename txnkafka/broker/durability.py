@@ -14,7 +14,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Final, Literal
 
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import KafkaError
+from txnkafka.errors import KafkaError, LogDirError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -133,5 +133,7 @@ def _is_in_page_cache(log: PartitionLog) -> bool:
 
 
 def error_code(error: Exception) -> ErrorCode:
-    """The code that a client gets for an error."""
-    return error.code if isinstance(error, KafkaError) else ErrorCode.KAFKA_STORAGE_ERROR
+    """The code that a client gets for an error: for a file that cannot be read, one that it retries."""
+    if isinstance(error, KafkaError) and not isinstance(error, LogDirError):
+        return error.code
+    return ErrorCode.KAFKA_STORAGE_ERROR

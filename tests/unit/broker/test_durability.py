@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.broker.node import NOW, Node, batch_of
+from txnkafka.broker.durability import error_code
 from txnkafka.broker.requests import ProduceRequest
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import InvalidTimestampError, LogDirError
 from txnkafka.model import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -27,3 +30,10 @@ def test_the_page_cache_acknowledges_in_the_order_of_the_log() -> None:
     node.broker.produce(ProduceRequest({T0: batch_of(b"c")}), answers.append, now_ms=NOW)
     node.settle()
     assert [answer[T0].base_offset for answer in answers] == [0, 1, 2]
+
+
+def test_a_file_that_cannot_be_read_is_the_storage_s_error() -> None:
+    """As in an append that looks for its duplicate in the log; with any other code clients give up."""
+    assert error_code(LogDirError("cannot read")) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert error_code(OSError("cannot read")) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert error_code(InvalidTimestampError("too late")) == ErrorCode.INVALID_TIMESTAMP
