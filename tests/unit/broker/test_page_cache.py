@@ -40,3 +40,10 @@ def test_a_consumer_of_the_page_cache_does_not_wait_for_a_flush() -> None:
     with fetched.records as records:
         assert len(records) == len(batch_of(b"a"))
     assert node.broker.begin_flush() is None
+
+
+def test_the_coordinator_s_topic_is_created_without_a_flush() -> None:
+    node = Node(durability="page_cache")
+    assert node.broker.transactions.find("x") == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    node.settle()
+    assert node.broker.transactions.find("x") == NONE
