@@ -171,7 +171,7 @@ def _topic_partitions(value: Mapping[str, Any]) -> frozenset[TopicPartition]:
 
 
 TYPE: Final = "transaction_log"
-LAST_PRODUCER_EPOCH_TAG: Final = 4  # the first number that 4.3.1 does not use
+LAST_PRODUCER_EPOCH_TAG: Final = 4  # the first number that neither 4.3.1 nor 4.4.0 uses
 
 VALUE: Final = Message(TYPE, "0-1", flexible="1+").of(
     Field("producer_id", INT64),
