@@ -26,6 +26,7 @@ from txnkafka.broker.metadata_snapshots import MetadataSnapshots
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
 from txnkafka.coordinator.cluster_image import ClusterImage
+from txnkafka.coordinator.ticks import Ticks
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.storage.data_directory import DataDirectory
 
@@ -110,6 +111,7 @@ class Broker:
         self.topics = Topics(self)
         self.topics.reconcile(now_ms)
         self.transactions = Transactions(self, now_ms)
+        self._ticks = Ticks()
         self._maintenance = Maintenance(self, now_ms)
         self._cleaner = LogCleaner(self, now_ms)
         self._snapshots = MetadataSnapshots(self, now_ms)
@@ -228,15 +230,16 @@ class Broker:
         """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
         when to be called again at the latest."""
         self.now_ms = now_ms
+        ticks = self._ticks.at(now_ms)
         deadlines = [
             self.fetches.advance(now_ms),
             self.transactions.advance(now_ms),
-            self._maintenance.advance(now_ms),
-            self._cleaner.advance(now_ms),
-            self._snapshots.advance(now_ms),
+            self._ticks.wall(self._maintenance.advance(now_ms, ticks)),
+            self._ticks.wall(self._cleaner.advance(now_ms, ticks)),
+            self._ticks.wall(self._snapshots.advance(ticks)),
         ]
         self._poll()
-        return min(*deadlines, self.durability.advance(now_ms))
+        return min(*deadlines, self._ticks.wall(self.durability.advance(ticks)))
 
     def _poll(self) -> None:
         self.durability.released(self.manager.tickets.poll())

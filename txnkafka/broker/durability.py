@@ -52,7 +52,7 @@ class Durability:
         self._soon: deque[Callable[[], None]] = deque()
         self._on_progress = on_progress
         self._progressed: dict[TopicPartition, None] = {}
-        self._flush_ms: int | None = None  # when a flush begins for which nobody waits
+        self._flush_ticks: int | None = None  # when a flush begins for which nobody waits
 
     def when_durable(
         self, log: PartitionLog, call: Callable[[ErrorCode], None], *, is_awaited: bool = True
@@ -104,16 +104,16 @@ class Durability:
             progressed, self._progressed = self._progressed, {}
             self._on_progress(progressed)
 
-    def advance(self, now_ms: int) -> int:
+    def advance(self, ticks: int) -> int:
         """Let a flush begin that nobody waits for, when it is due; returns when one is."""
         if self._tickets.is_awaited or not self._tickets.is_dirty:
-            self._flush_ms = None
-        elif self._flush_ms is None:
-            self._flush_ms = now_ms + PATIENCE_MS
-        elif now_ms >= self._flush_ms:
+            self._flush_ticks = None
+        elif self._flush_ticks is None:
+            self._flush_ticks = ticks + PATIENCE_MS
+        elif ticks >= self._flush_ticks:
             self._tickets.hurry()
-            self._flush_ms = None
-        return NEVER if self._flush_ms is None else self._flush_ms
+            self._flush_ticks = None
+        return NEVER if self._flush_ticks is None else self._flush_ticks
 
     def released(self, tickets: Iterable[Released]) -> None:
         """Call back those who waited for these tickets."""

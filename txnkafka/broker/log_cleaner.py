@@ -43,15 +43,17 @@ class LogCleaner:
             dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
             io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
         )
+        self._ticks = now_ms  # of the last call of advance
         self._next_ms = now_ms + config.log_cleaner_backoff_ms if config.log_cleaner_enable else _NEVER
         self._search: Iterator[PartitionLog] | None = None  # for the next log, under way
         self._dirtiest: LogToClean | None = None
         self._pass: CleanerPass | None = None
         broker.jobs.add_background(self._job)
 
-    def advance(self, now_ms: int) -> int:
-        """Look for a log to compact when it is time; returns when to be called again."""
-        if self._pass is not None or now_ms < self._next_ms:
+    def advance(self, now_ms: int, ticks: int) -> int:
+        """Look for a log to compact when it is time; returns the ticks at which to be called again."""
+        self._ticks = ticks
+        if self._pass is not None or ticks < self._next_ms:
             return _NEVER if self._pass is not None else self._next_ms
         if self._search is None:
             self._search, self._dirtiest = iter(list(self._broker.logs.values())), None
@@ -62,7 +64,7 @@ class LogCleaner:
                 self._start(now_ms)
                 return self._next_ms if self._pass is None else _NEVER
             self._look_at(log, now_ms)
-        return now_ms
+        return ticks
 
     def _look_at(self, log: PartitionLog, now_ms: int) -> None:
         broker, partition = self._broker, log.topic_partition
@@ -83,7 +85,7 @@ class LogCleaner:
         """Compact the log that was found; without one, look again later."""
         due, self._dirtiest = self._dirtiest, None
         if due is None or self._broker.logs.get(due.log.topic_partition) is not due.log:
-            self._next_ms = now_ms + self._broker.config.log_cleaner_backoff_ms
+            self._next_ms = self._ticks + self._broker.config.log_cleaner_backoff_ms
             return
         self._pass = CleanerPass(due, self._config, now_ms=now_ms)
         self._broker.manager.tickets.want(due.log)
@@ -114,7 +116,7 @@ class LogCleaner:
 
     def _rest(self) -> None:
         self._pass = None
-        self._next_ms = self._broker.now_ms + self._broker.config.log_cleaner_backoff_ms
+        self._next_ms = self._ticks + self._broker.config.log_cleaner_backoff_ms
 
     def _done(self, _: Exception | None) -> None:
         """A piece was run; an error of it comes back when the pass goes on."""

@@ -35,20 +35,20 @@ class Maintenance:
         self._next_checkpoint_ms = now_ms + CHECKPOINT_MS
         self._next_upkeep_ms = now_ms + broker.config.log_retention_check_interval_ms
 
-    def advance(self, now_ms: int) -> int:
-        """Ask for what is due; returns when something is due next."""
+    def advance(self, now_ms: int, ticks: int) -> int:
+        """Ask for what is due at these ticks; returns the ticks at which something is due next."""
         broker = self._broker
-        if now_ms >= self._next_flush_ms:
-            self._next_flush_ms = now_ms + FLUSH_CHECK_MS
+        if ticks >= self._next_flush_ms:
+            self._next_flush_ms = ticks + FLUSH_CHECK_MS
             for log in broker.logs.values():
                 if flush_is_due(log, now_ms):
                     broker.manager.tickets.want(log)
-        if now_ms >= self._next_upkeep_ms:
-            self._next_upkeep_ms = now_ms + broker.config.log_retention_check_interval_ms
+        if ticks >= self._next_upkeep_ms:
+            self._next_upkeep_ms = ticks + broker.config.log_retention_check_interval_ms
             for log in list(broker.logs.values()):
                 self._keep_up(log, now_ms)
-        if now_ms >= self._next_checkpoint_ms:
-            self._next_checkpoint_ms = now_ms + CHECKPOINT_MS
+        if ticks >= self._next_checkpoint_ms:
+            self._next_checkpoint_ms = ticks + CHECKPOINT_MS
             broker.jobs.add(lambda: broker.data.checkpoints.work(broker.logs), _logged)
         return min(self._next_flush_ms, self._next_upkeep_ms, self._next_checkpoint_ms)
 

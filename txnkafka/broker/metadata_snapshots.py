@@ -43,20 +43,20 @@ class MetadataSnapshots:
         self._snapshot = SnapshotId(0, 0)
         broker.jobs.add_background(self._job)
 
-    def advance(self, now_ms: int) -> int:
-        """Begin a snapshot when it is due; returns when to be called again."""
+    def advance(self, ticks: int) -> int:
+        """Begin a snapshot when it is due; returns the ticks at which to be called again."""
         config, metadata = self._broker.config, self._broker.metadata
         interval = config.metadata_log_max_snapshot_interval_ms
         due_ms = self._last_ms + interval if interval else _NEVER
         if self._steps is not None or metadata.log.fenced is not None:
             return _NEVER
         is_long = metadata.size_since_snapshot >= config.metadata_log_max_record_bytes_between_snapshots
-        if now_ms < due_ms and not is_long:
+        if ticks < due_ms and not is_long:
             return due_ms
-        self._last_ms = now_ms
+        self._last_ms = ticks
         if metadata.size_since_snapshot:
             self._start()
-        return now_ms + interval if interval else _NEVER
+        return ticks + interval if interval else _NEVER
 
     def _start(self) -> None:
         metadata = self._broker.metadata

@@ -267,3 +267,14 @@ def test_a_broker_with_work_under_way_does_not_close() -> None:
         node.broker.close()
     node.broker.finish_flush(flush, flush.run(), now_ms=NOW)
     node.close()
+
+
+def test_upkeep_goes_on_when_the_clock_is_put_back() -> None:
+    node = Node(log_retention_check_interval_ms=1000)
+    node.create("t", segment_bytes="100", retention_bytes="0", file_delete_delay_ms="0")
+    for value in (b"a", b"b", b"c"):
+        assert node.append(batch_of(value)).error == NONE
+    node.wait(-24 * 3600 * 1000)
+    node.wait(2_000)
+    assert node.broker.logs[T0].log_start_offset > 0
+    assert node.broker.advance(node.now_ms) <= node.now_ms + 1000
