@@ -112,6 +112,7 @@ class Broker:
         self.topics.reconcile(now_ms)
         self.transactions = Transactions(self, now_ms)
         self._ticks = Ticks()
+        self._ticks.at(now_ms)  # the parts below begin with this time
         self._maintenance = Maintenance(self, now_ms)
         self._cleaner = LogCleaner(self, now_ms)
         self._snapshots = MetadataSnapshots(self, now_ms)
