@@ -14,13 +14,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
+from txnkafka.model import CompletedTxn
 from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL, CONTROL_ABORT, CONTROL_COMMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from txnkafka._core.scan import BatchHeader
-    from txnkafka.model import CompletedTxn
+    from txnkafka.storage.formats.txn_index import AbortedTxn
     from txnkafka.storage.log.log_segment import LogSegment
 
 __all__ = ["CleanedTransactions"]
@@ -36,9 +37,10 @@ class CleanedTransactions:
         self._aborted: dict[int, list[CompletedTxn]] = {}
         self._with_data: set[int] = set()
 
-    def read(self, segments: Sequence[LogSegment]) -> Iterator[int]:
-        """Read the headers of all batches of a log, and yield the number of batches of each window;
-        transactions below the last stable offset are decided. Raises OSError."""
+    def read(self, segments: Sequence[LogSegment], newest: Sequence[AbortedTxn]) -> Iterator[int]:
+        """Read the headers of all batches of the closed segments of a log, and yield the number of batches of
+        each window; ``newest`` are the aborted transactions whose markers are in the active segment. A marker
+        may be behind the last stable offset, at which another transaction is open. Raises OSError."""
         table = ProducerTable()
         for segment in segments:
             for batches in segment.windows():
@@ -48,6 +50,11 @@ class CleanedTransactions:
                     if transaction.is_aborted:
                         self._aborted.setdefault(transaction.producer_id, []).append(transaction)
                 yield len(batches)
+        for txn in newest:
+            transaction = CompletedTxn(
+                txn.producer_id, txn.first_offset, txn.last_offset, True, txn.last_stable_offset
+            )
+            self._aborted.setdefault(txn.producer_id, []).append(transaction)
 
     def aborted_at(self, producer_id: int, offset: int) -> CompletedTxn | None:
         """Return the aborted transaction of a producer that contains ``offset``, or None."""

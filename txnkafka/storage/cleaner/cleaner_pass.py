@@ -23,6 +23,7 @@ from txnkafka.storage.cleaner.offset_map import map_offsets
 from txnkafka.storage.cleaner.segment_swap import swap_segments
 from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
 from txnkafka.storage.log.segment_indexes import SPARSE
+from txnkafka.storage.log.transactions import transactions_of
 from txnkafka.storage.work import perform, run_some
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class CleanerPass:
             return
         log, segments = self.log, self.log.segments[:]
         content, end = self._producers
-        decided = [each for each in segments if each.base_offset < max(uncleanable, log.last_stable_offset)]
+        closed, newest = segments[:-1], list(transactions_of(log, segments[-1]).entries)
         last = segments[log.segments.number_of(uncleanable)]
         producers, transactions = ProducerTable(), CleanedTransactions()
         keys = OffsetMap(self._config.dedupe_buffer_size, self._config.io_buffer_load_factor)
@@ -142,12 +143,12 @@ class CleanerPass:
 
         def survey() -> Generator[int]:
             producers.load(content, now_ms=self._now_ms, expiration_ms=_NEVER)
-            for count in transactions.read(decided):
+            for count in transactions.read(closed, newest):
                 yield count * _HEADER_COST
             yield from map_offsets(keys, segments, dirty, uncleanable, transactions)
             groups.extend(group_segments(segments, log.config, keys.latest_offset + 1))
 
-        yield from self._in_pieces(survey(), decided, last)
+        yield from self._in_pieces(survey(), closed, last)
         before = after = 0
         for group in groups:
             try:

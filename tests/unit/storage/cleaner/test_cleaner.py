@@ -25,6 +25,21 @@ def followed(log: CompactedLog, *producer_ids: int) -> None:
         log.commit(producer_id, (b"elsewhere", b"%d" % producer_id))
 
 
+@pytest.mark.parametrize("rolled", [False, True])
+def test_aborted_data_whose_marker_is_behind_an_open_transaction(rolled: bool) -> None:
+    """The value of the key is not the aborted one, although the marker is behind the last stable offset."""
+    log = CompactedLog()
+    log.data(-1, A)
+    log.data(2, (b"a", None))
+    log.roll()
+    log.data(1, B)
+    log.end(2, commit=False)
+    if rolled:
+        log.roll()
+    log.clean()
+    assert Row(0, -1, "a") in log.rows()
+
+
 def test_aborted_data_goes_in_the_first_pass_and_its_marker_stays() -> None:
     log = CompactedLog()
     log.data(-1, A)
