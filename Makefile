@@ -1,5 +1,5 @@
 # Each target sets itself up in .venv; see ci/setup.
-STEPS = build lint types tidy unit+golden damage+crash simulation bugbank+fuzz wheel+spark
+STEPS = build lint types tidy simulation unit,crash,wheel+golden,damage,bugbank,fuzz,spark
 
 .PHONY: demo test conformance long bench clean
 
