@@ -73,7 +73,7 @@ def test_an_ordinary_run_finds_nothing() -> None:
 # Bugs that are put into the engine
 
 
-def at_once(self: Durability, log: Any, call: Any) -> None:
+def at_once(self: Durability, log: Any, call: Any, **_: Any) -> None:
     """Everything counts as durable when it is appended."""
     log.offsets.advance_high_watermark(log.log_end_offset)
     self.soon(lambda: call(0))
@@ -83,12 +83,12 @@ def at_once(self: Durability, log: Any, call: Any) -> None:
 def undurable(append: Any) -> Callable[..., Any]:
     """The coordinator's records count as durable when they are appended."""
 
-    def append_only(self: Any, partition: int, records: Any) -> int:
+    def append_only(self: Any, partition: int, records: Any, **named: Any) -> int:
         durability = self._broker.durability
         before = durability.when_durable
-        durability.when_durable = lambda log, call: durability.soon(lambda: call(0))
+        durability.when_durable = lambda log, call, **_: durability.soon(lambda: call(0))
         try:
-            ticket: int = append(self, partition, records)
+            ticket: int = append(self, partition, records, **named)
         finally:
             durability.when_durable = before
         return ticket

@@ -48,6 +48,8 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
         transactional_id_expiration_ms=swarm.transactional_id_expiration_ms,
         transaction_remove_expired_transaction_cleanup_interval_ms=200,
         log_retention_check_interval_ms=300,
+        log_cleaner_enable="compaction" in swarm.faults,
+        log_cleaner_backoff_ms=200,
         topic_defaults=defaults,
     )
 
