@@ -23,6 +23,7 @@ from txnkafka.broker.log_manager import LogManager
 from txnkafka.broker.maintenance import Maintenance
 from txnkafka.broker.metadata_log import MetadataLog
 from txnkafka.broker.metadata_snapshots import MetadataSnapshots
+from txnkafka.broker.missing_logs import MissingLogs
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
 from txnkafka.coordinator.cluster_image import ClusterImage
@@ -108,6 +109,7 @@ class Broker:
         self.durability = Durability(
             self.manager.tickets, self.failures, durability, self.fetches.on_progress
         )
+        self.missing_logs = MissingLogs(self)
         self.topics = Topics(self)
         self.topics.reconcile(now_ms)
         self.transactions = Transactions(self, now_ms)
@@ -238,6 +240,7 @@ class Broker:
             self._ticks.wall(self._maintenance.advance(now_ms, ticks)),
             self._ticks.wall(self._cleaner.advance(now_ms, ticks)),
             self._ticks.wall(self._snapshots.advance(ticks)),
+            self._ticks.wall(self.missing_logs.advance(now_ms, ticks)),
         ]
         self._poll()
         return min(*deadlines, self._ticks.wall(self.durability.advance(ticks)))

@@ -187,8 +187,7 @@ class Topics:
         refusal = self._refusal(topic)
         count = self._partition_count(topic)
         configs = {name: value for name, value in topic.configs.items() if value is not None}
-        if refusal is not None or validate_only:
-            # Kafka's answer has an id, too, where nothing is created
+        if refusal is not None or validate_only:  # Kafka's answer has an id, too
             result = refusal or TopicResult(topic.name, ErrorCode.NONE, None, random_uuid(), count, configs)
             broker.durability.soon(lambda: reply(result))
             return
@@ -227,8 +226,14 @@ class Topics:
             lambda failed: self._created(_failed(created, failed)),
         )
 
+    def is_in_creation(self, name: str) -> bool:
+        """Whether a topic is being created."""
+        return name in self._in_creation
+
     def _created(self, result: TopicResult) -> None:
-        if result.name == TRANSACTION_STATE_TOPIC and result.error == ErrorCode.NONE:
+        if result.error != ErrorCode.NONE:
+            self._broker.missing_logs.creation_failed()
+        elif result.name == TRANSACTION_STATE_TOPIC:
             self._broker.transactions.on_created()
         for reply in self._in_creation.pop(result.name, ()):
             reply(result)

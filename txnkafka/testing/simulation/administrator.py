@@ -32,6 +32,7 @@ class Administrator(Client):
     ) -> None:
         super().__init__(world, name, random)
         self.has_to_delete = False
+        self._has_to_create = False  # a deletion has failed, and may happen after the next start
         self._topic = topic
         self._configs = dict(configs)
 
@@ -41,23 +42,28 @@ class Administrator(Client):
             yield self.think() * 4
             if self.has_to_delete:
                 self.has_to_delete = False
-                yield from self._recreate()
+                yield from self._delete()
+                yield from self._create()
+            elif self._has_to_create:
+                yield from self._create()
             yield from self.random.choice((self._describe, self._list, self._look))()
 
-    def _recreate(self) -> Steps:
-        topic, configs = self._topic, self._configs
-
+    def _delete(self) -> Steps:
         def delete(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.topics.delete([topic.name], [], lambda answers: reply(answers[0].error), now_ms=now_ms)
+            name = self._topic.name
+            broker.topics.delete([name], [], lambda answers: reply(answers[0].error), now_ms=now_ms)
 
-        def create(broker: Any, reply: Any, now_ms: int) -> None:
-            new = NewTopic(topic.name, topic.partitions, configs=configs)
-            broker.topics.create([new], lambda answers: reply(answers[0].error), now_ms=now_ms)
-
-        # a late copy would delete the topic that is created below
+        # a late copy would delete the topic that is created next
         (answer,) = yield [Request("DeleteTopics", delete, can_be_late=False)]
         self.world.counts["topic deleted"] += answer == ErrorCode.NONE
+        self._has_to_create |= answer != ErrorCode.NONE
         yield self.think()
+
+    def _create(self) -> Steps:
+        def create(broker: Any, reply: Any, now_ms: int) -> None:
+            new = NewTopic(self._topic.name, self._topic.partitions, configs=self._configs)
+            broker.topics.create([new], lambda answers: reply(answers[0].error), now_ms=now_ms)
+
         answer, _ = yield from self.ask("CreateTopics", create)
         self.world.counts["topic created"] += answer == ErrorCode.NONE
 

@@ -51,8 +51,13 @@ class Quiet:
             return ["unavailable: the node is down after a calm window"]
         if self._world.gave_up > self._gave_up:
             found.append("unavailable: a client gave up in a calm window")
-        for producer, transactions in self._producers:
-            if producer.transactions == transactions:
+        moved = {
+            producer.transactional_id
+            for producer, transactions in self._producers
+            if producer.transactions > transactions
+        }
+        for producer, _ in self._producers:  # processes with the same id fence each other
+            if producer.transactional_id not in moved:
                 found.append(f"stuck: {producer.name} ended no transaction in a calm window")
         for consumer in self._consumers:
             for partition, position in consumer.positions.items():

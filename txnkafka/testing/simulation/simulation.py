@@ -192,6 +192,8 @@ class Simulation:
         self.scheduler.run(self.scheduler.now_us + 500 * _MS)
         quiet = Quiet(self.node, self.producers, self.consumers, self.world)
         self.scheduler.run(self.scheduler.now_us + self._settle_ms() * _MS)
+        if quiet.problems():  # a producer may first lose a transaction by time, and then its id
+            self.scheduler.run(self.scheduler.now_us + self._settle_ms() * _MS)
         self._problems += quiet.problems()
 
     def _end(self) -> None:

@@ -1,0 +1,63 @@
+"""Creates the logs of partitions that are in the registry and whose directories could not be created: the
+disk was full, or failed for a while. Clients get KAFKA_STORAGE_ERROR until then.
+
+At a start ``Topics.reconcile`` does the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
+from txnkafka.model import TopicPartition
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.storage.work import Work
+
+__all__ = ["MissingLogs"]
+
+LOG = logging.getLogger("txnkafka.broker")
+RETRY_MS: Final = 1_000
+_NEVER: Final = (1 << 63) - 1
+
+
+class MissingLogs:
+    """Tries again, a second after a creation has failed."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._has_failed = False
+        self._retry_ticks = _NEVER
+
+    def creation_failed(self) -> None:
+        """A creation has failed; try again in a second."""
+        self._has_failed = True
+
+    def advance(self, now_ms: int, ticks: int) -> int:
+        """Try again when it is time; returns the ticks at which to be called again."""
+        if self._has_failed:
+            self._has_failed, self._retry_ticks = False, ticks + RETRY_MS
+        elif ticks >= self._retry_ticks:
+            self._retry_ticks = _NEVER
+            self._broker.jobs.add(lambda: self._creation(now_ms), self._created)
+        return self._retry_ticks
+
+    def _creation(self, now_ms: int) -> Work | None:
+        broker = self._broker
+        missing = {
+            partition: topic.topic_id
+            for topic in broker.image.topics.values()
+            if not broker.topics.is_in_creation(topic.name)
+            for partition in (TopicPartition(topic.name, number) for number in topic.partitions)
+            if partition not in broker.logs and partition not in broker.data.refused
+        }
+        return broker.data.creation(missing, now_ms=now_ms) if missing else None
+
+    def _created(self, error: Exception | None) -> None:
+        if error is not None:
+            LOG.error("partitions without a directory: %s", error)
+            self._has_failed = True
+        elif TRANSACTION_STATE_TOPIC in self._broker.image.topics:
+            self._broker.transactions.on_created()
