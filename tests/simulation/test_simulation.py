@@ -36,14 +36,14 @@ def test_two_processes_have_the_same_trace() -> None:
     """Also when their hashes of strings differ."""
     code = (
         "from txnkafka.testing.simulation.runs import run_seeds\n"
-        "for each in run_seeds(range(40, 44), 1500): print(each.trace_hash, sorted(each.counts.items()))"
+        "for each in run_seeds([10, 40, 41, 42], 3000): print(each.trace_hash, sorted(each.counts.items()))"
     )
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True, text=True, check=True,
         ).stdout
-        for seed in ("1", "2")
+        for seed in ("1", "4")  # seed 10 once differed with these
     }  # fmt: skip
     (output,) = outputs
     assert len({line.split()[0] for line in output.splitlines()}) == 4

@@ -131,12 +131,13 @@ def write_snapshot(
     timestamp: int,
 ) -> Iterator[int]:
     """Write a snapshot, durably; ``timestamp`` is that of the last record in it. Yields the cost of each step
-    in bytes. Raises OSError; then, or when it is not run to its end, there is no snapshot."""
+    in bytes. Raises OSError, and nothing remains. When it is not run to its end, there is no snapshot either,
+    and what was written of it is left to ``remove_leftovers``: the directory may have another owner by the
+    time that the generator is collected."""
     path = files.join(directory, snapshot.name)
     if files.exists(path + _PART):
         files.remove(path + _PART)
     file = files.create(path + _PART)
-    is_complete = False
     try:
         header = b"\0\0" + timestamp.to_bytes(8, "big") + b"\0"
         controls = [((SNAPSHOT_HEADER).to_bytes(4, "big"), header), *voters]
@@ -150,12 +151,12 @@ def write_snapshot(
             position, offset = position + len(content), offset + count
             yield count * _RECORD_COST
         file.sync()
-        is_complete = True
+    except Exception:
+        with suppress(OSError):
+            files.remove(path + _PART)
+        raise
     finally:
         file.close()
-        if not is_complete:
-            with suppress(OSError):
-                files.remove(path + _PART)
     files.rename(path + _PART, path)
     files.sync_directory(directory)
 

@@ -9,11 +9,12 @@ Source: ``SnapshotGenerator``, ``KafkaRaftLog.maybeClean``.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.jobs import Job
 from txnkafka.broker.metadata_replay import MetadataReplay
-from txnkafka.broker.metadata_snapshot import SnapshotId, write_snapshot
+from txnkafka.broker.metadata_snapshot import SnapshotId, remove_leftovers, write_snapshot
 from txnkafka.coordinator.image_records import image_records
 from txnkafka.storage.log.segment_deletion import FileRemoval
 from txnkafka.storage.log.truncation import delete_records, retention
@@ -122,6 +123,9 @@ class MetadataSnapshots:
         steps, self._steps = self._steps, None
         if steps is not None:
             steps.close()
+            log = self._broker.metadata.log
+            with suppress(OSError):  # the next start removes it
+                remove_leftovers(log.files, log.directory)
 
 
 class Piece:

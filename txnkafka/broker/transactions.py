@@ -278,7 +278,7 @@ class Transactions:
 
     def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
         """The ticket of a flush of the producer's data in these partitions; None when all is durable."""
-        logs = [self._broker.logs[each] for each in partitions if each in self._broker.logs]
+        logs = [self._broker.logs[each] for each in sorted(partitions) if each in self._broker.logs]
         unflushed = [log for log in logs if log.producers.last_data_offset(producer_id) >= log.recovery_point]
         if not unflushed:
             return None

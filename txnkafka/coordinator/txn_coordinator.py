@@ -127,7 +127,8 @@ class TransactionCoordinator:
         self.loading.discard(partition)
         state = self.partitions.pop(partition, None)
         known = state.metadata if state else ()
-        for transactional_id in {*self._in_flight.transactional_ids, *self._parked.transactional_ids, *known}:
+        waiting = self._in_flight.transactional_ids + self._parked.transactional_ids
+        for transactional_id in dict.fromkeys([*waiting, *known]):
             if self.partition_of(transactional_id) == partition:
                 self._forget(transactional_id)
 

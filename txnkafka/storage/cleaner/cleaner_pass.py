@@ -79,6 +79,7 @@ class CleanerPass:
         self._config = config
         self._now_ms = now_ms
         self._error: Exception | None = None
+        self._cleaner: Cleaner | None = None  # while it has a segment that replaces nothing yet
         self._pieces = self._run(to_clean.first_dirty_offset, to_clean.first_uncleanable_offset)
 
     def begin(self) -> Piece | None:
@@ -125,8 +126,15 @@ class CleanerPass:
         return self.stats
 
     def abandon(self) -> None:
-        """End the pass, between two pieces; what was not replaced stays as it is."""
+        """End the pass, between two pieces; what was not replaced stays as it is.
+
+        A pass that is only dropped changes neither the log nor the disk, which may have another owner by the
+        time it is collected."""
         self._pieces.close()
+        if self._cleaner is not None:
+            self._cleaner.discard()
+        if self.is_swapping:
+            self.log.fence(OSError("a compaction was interrupted while it replaced segments"))
 
     def _run(self, dirty: int, uncleanable: int) -> Steps:
         if dirty >= uncleanable:
@@ -151,14 +159,17 @@ class CleanerPass:
         yield from self._in_pieces(survey(), closed, last)
         before = after = 0
         for group in groups:
+            self._cleaner = cleaner
             try:
                 yield from self._in_pieces(cleaner.rewrite(group), group, last)
                 while log.recovery_point < end:
                     yield None
                     self._check(group, last)
-            except BaseException:
+            except Exception:
                 cleaner.discard()
+                self._cleaner = None
                 raise
+            self._cleaner = None
             cleaned = cleaner.cleaned
             assert cleaned is not None
             before += sum(segment.size for segment in group)

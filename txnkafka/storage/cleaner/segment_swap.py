@@ -16,6 +16,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from txnkafka.errors import KafkaError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -32,9 +34,8 @@ def swap_segments(
     """Replace consecutive segments by ``cleaned``, whose bytes are durable. Yields what waits for the disk,
     to be called before the next step.
 
-    Raises KafkaStorageError after an OSError, and the log is fenced, also when the last step is not reached:
-    opening it again finishes or undoes the swap."""
-    is_over = False
+    Raises KafkaStorageError after an error, and the log is fenced; whoever does not go on to the last step
+    has to fence it, too. Opening the log again finishes or undoes the swap."""
     sync = partial(log.files.sync_directory, log.directory)
 
     def count() -> None:
@@ -53,10 +54,6 @@ def swap_segments(
             log.snapshots.remove(segment.base_offset)
         cleaned.unload()
         cleaned.close()
-        is_over = True
-    except OSError as error:
-        log.fence(error)
+    except Exception as error:
+        log.fence(error if isinstance(error, OSError | KafkaError) else OSError(repr(error)))
         log.check_usable()
-    finally:
-        if not is_over:
-            log.fence(OSError("a compaction was interrupted while it replaced segments"))
