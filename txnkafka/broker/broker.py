@@ -203,7 +203,7 @@ class Broker:
 
     @property
     def is_flush_awaited(self) -> bool:
-        """Whether somebody waits for the next group; one that nobody waits for may be begun, too, and is
+        """Whether a client waits for the next group; a group without one may be begun, too, and is
         waited for when ``advance`` is called at its deadline."""
         return self.manager.tickets.is_awaited
 
@@ -212,7 +212,7 @@ class Broker:
         return self.manager.tickets.begin()
 
     def finish_flush(self, flush: Flush, failed: dict[PartitionLog, OSError], *, now_ms: int) -> None:
-        """The group was run: whoever waited for it is called."""
+        """The group was run: call back what waited for it."""
         released = self.manager.tickets.finish(flush, failed)
         self.now_ms = now_ms
         self.durability.released(released)

@@ -89,7 +89,7 @@ _ELSEWHERE: Final = {
     "log.dirs": "--data",
 }
 _NOT_HERE: Final = {
-    "advertised.listeners": "clients are told the address that is listened on",
+    "advertised.listeners": "clients get the address of the listener",
     "authorizer.class.name": "there are no ACLs",
     "transaction.two.phase.commit.enable": "two-phase commit is not supported",
     "unstable.api.versions.enable": "unstable versions are not supported",

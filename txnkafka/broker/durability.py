@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["Durability", "Mode", "error_code"]
 
 Mode = Literal["fsync", "page_cache"]
-PATIENCE_MS: Final = 10  # of an append that nobody waits for
+PATIENCE_MS: Final = 10  # of an append that no client waits for
 NEVER: Final = (1 << 63) - 1
 
 
 class Durability:
-    """Calls back when appends are durable. Nobody is called back before ``run_soon`` or ``released``.
+    """Calls back when appends are durable. No callback runs before ``run_soon`` or ``released``.
     ``on_progress`` is called with the partitions of which readers see more without a flush."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Durability:
         self._soon: deque[Callable[[], None]] = deque()
         self._on_progress = on_progress
         self._progressed: dict[TopicPartition, None] = {}
-        self._flush_ticks: int | None = None  # when a flush begins for which nobody waits
+        self._flush_ticks: int | None = None  # when a flush begins that no client waits for
 
     def when_durable(
         self, log: PartitionLog, call: Callable[[ErrorCode], None], *, is_awaited: bool = True
@@ -105,7 +105,7 @@ class Durability:
             self._on_progress(progressed)
 
     def advance(self, ticks: int) -> int:
-        """Let a flush begin that nobody waits for, when it is due; returns when one is."""
+        """Begin a flush that no client waits for when it is due; returns the time at which one is."""
         if self._tickets.is_awaited or not self._tickets.is_dirty:
             self._flush_ticks = None
         elif self._flush_ticks is None:

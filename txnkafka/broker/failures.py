@@ -1,4 +1,4 @@
-"""What is called later may raise: then the request that asked for it is told, and everything else goes on.
+"""A deferred call may raise: then the request that caused it is answered with an error, and the rest goes on.
 
 The host sets ``owner`` while it hands a request to the broker; whatever the broker calls later for that
 request belongs to it, and so does what that asks for.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Failures:
-    """``owner`` is told of the exception of a call that belongs to it; None for what the broker does by
+    """``owner`` gets the exception of a call that belongs to it; None for what the broker does by
     itself."""
 
     __slots__ = ("owner",)

@@ -78,7 +78,7 @@ class FlushTickets:
         self._waiting: deque[tuple[int, PartitionLog, int]] = deque()
         self._released: list[Released] = []
         self._dirty: dict[PartitionLog, None] = {}  # in the order of their first append
-        self._is_awaited = False  # else nobody waits for what is dirty
+        self._is_awaited = False  # else no client waits for what is dirty
         self._running: Flush | None = None
 
     def __len__(self) -> int:

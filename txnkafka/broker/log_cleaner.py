@@ -1,6 +1,6 @@
 """Compacts the logs of a running broker: the dirtiest one first, one after the other, in pieces.
 
-A piece of compaction runs when no other work waits, so that it is in nobody's way for longer than that piece
+A piece of compaction runs when no other work waits, so that it delays no request for longer than that piece
 takes. What is being replaced is finished first; everything else is given up when the broker stops, and the
 next start begins anew.
 

@@ -1,7 +1,7 @@
 """Topics: created and deleted in the registry, and then on the disk.
 
 The order is Kafka's: the record is durable before a directory is made or removed, so that a crash in between
-leaves work for the next start (``reconcile``) and never a partition that nobody knows.
+leaves work for the next start (``reconcile``) and never a partition outside of the registry.
 
 Source: ``ReplicationControlManager.createTopics``, ``TopicConfig``, ``LogManager``.
 """

@@ -113,8 +113,8 @@ def serve(
     producers, consumers with assigned partitions.
 
     The directory is Apache Kafka's: one that a stopped single-node Kafka has left can be served, and the
-    other way round. Nothing is encrypted and nobody is authenticated: listen on addresses that only trusted
-    clients reach.
+    other way round. Nothing is encrypted and no client is authenticated: listen on addresses that only
+    trusted clients reach.
 
     The first line on stdout, 'listening on HOST:PORT', is printed when clients can connect. SIGTERM and
     SIGINT stop the broker: what was acknowledged is finished, and the directory is closed cleanly.

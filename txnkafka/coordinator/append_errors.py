@@ -1,4 +1,4 @@
-"""What a client is told when the record of its request could not be appended or made durable.
+"""The error code that a client gets when the record of its request could not be appended or made durable.
 
 Source: TransactionStateManager.appendTransactionToLog.
 """

@@ -57,8 +57,8 @@ class TopicImage:
 
 class ClusterImage:
     """``topics`` by name, ``features`` with their levels, ``configs`` by resource type and name.
-    ``next_producer_id`` was given to nobody; ``broker_epochs`` are those of the last registrations; ``kept``
-    has the other records of objects that exist."""
+    ``next_producer_id`` is the first unused one; ``broker_epochs`` are those of the last registrations;
+    ``kept`` has the other records of objects that exist."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}

@@ -1,6 +1,6 @@
 """``Expiry``: which transactional ids to look at next, and how many tombstones fit into one batch.
 
-A hundred thousand idle ids are looked at in slices, so that nobody waits for all of them, and their
+A hundred thousand idle ids are looked at in slices, so that no request waits for all of them, and their
 tombstones are written in batches that the log accepts (KAFKA-13099).
 Source: TransactionStateManager.removeExpiredTransactionalIds.
 """

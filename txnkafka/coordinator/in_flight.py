@@ -1,7 +1,7 @@
 """Records that were appended and are not durable yet, and requests that wait for them.
 
 A pending transition lives here and nowhere in the state of a transactional id, so that a failed append leaves
-nothing behind that somebody has to clear (KAFKA-5351, KAFKA-7519).
+nothing behind that has to be cleared (KAFKA-5351, KAFKA-7519).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NEVER: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """An event and who is to be answered: nobody when it is the coordinator's own. A request that is parked
+    """An event and the callback for its answer, None for the coordinator's own events. A request parked
     longer than ``until_ms`` is refused. ``on_append`` is called when its record was appended."""
 
     event: Event
@@ -39,7 +39,7 @@ class Request:
     on_append: Callable[[], None] | None = None
 
     def answer(self, answer: Answer) -> None:
-        """Reply, where somebody waits."""
+        """Reply, unless this is the coordinator's own event."""
         if self.reply is not None:
             self.reply(answer)
 
@@ -109,7 +109,7 @@ class ParkedRequests:
 
     @property
     def transactional_ids(self) -> list[str]:
-        """The ids for which somebody waits."""
+        """The ids that have parked requests."""
         return list(self._queues)
 
     def add(self, request: Request) -> None:
@@ -133,7 +133,7 @@ class ParkedRequests:
         return queue is not None and len(queue) > 0 and queue[0] is request
 
     def take(self, transactional_id: str) -> Request | None:
-        """The first request of the id, until none is left; then nobody waits for the id any longer."""
+        """Remove and return the first request of the id; None when none is left."""
         queue = self._queues.get(transactional_id)
         if queue:
             return queue.popleft()
@@ -145,7 +145,7 @@ class ParkedRequests:
         return list(self._queues.pop(transactional_id, ()))
 
     def take_old(self, now_ms: int) -> list[Request]:
-        """Those who have waited long enough. Whoever answers them may get their next request at once."""
+        """Remove and return the requests whose time is over. An answer may bring the next request at once."""
         found: list[Request] = []
         for transactional_id, queue in list(self._queues.items()):
             while queue and queue[0].until_ms <= now_ms:
@@ -155,7 +155,7 @@ class ParkedRequests:
         return found
 
     def deadline(self) -> int:
-        """When the first request of an id has waited long enough; a long time where nobody waits."""
+        """The earliest time at which a parked request must be refused; NEVER without one."""
         if not self._queues:
             return NEVER
         return min(queue[0].until_ms if queue else 0 for queue in self._queues.values())

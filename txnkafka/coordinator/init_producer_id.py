@@ -1,8 +1,8 @@
-"""InitProducerId: a producer gets its id and an epoch that fences whoever had the transactional id before.
+"""InitProducerId: gives a producer its id and an epoch that fences earlier ones of the transactional id.
 
 | request | current epoch E, last epoch L | result |
 |---|---|---|
-| names no producer | E | E + 1; L is forgotten, so that nobody who was fenced can come back by it |
+| names no producer | E | E + 1; L is forgotten, so that no fenced producer can return with it |
 | names E | E | E + 1, L := E (KIP-360: the producer goes on after an error) |
 | names L | E | E once more: a retry whose first answer was lost |
 | anything else | E | PRODUCER_FENCED |
@@ -48,7 +48,7 @@ def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId
     if event.is_continuation and not names_this_producer(metadata, event):
         return FENCED
     if metadata.state == TransactionState.ONGOING:
-        # The epoch of the abort is given to nobody: this request, looked at again, increments it once more.
+        # No producer gets the epoch of the abort: this request, decided again, increments it once more.
         return abort_from_here(metadata, setting, Parked())
     if metadata.state not in IDLE:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -13,9 +13,9 @@ again. The exceptions:
 - UNSUPPORTED_FOR_MESSAGE_FORMAT, UNSUPPORTED_VERSION: no transactional batch can be there.
 - INVALID_PRODUCER_EPOCH: the partition has a later marker of the producer, or the transaction that follows,
   so it has had this marker. After a crash that happens where COMPLETE_* was lost and data was not.
-- TRANSACTION_COORDINATOR_FENCED ``MAX_REFUSALS`` times: somebody wrote a marker with a greater coordinator
-  epoch by hand. Kafka stops there, and the transactional id is blocked until a restart. A node that owns its
-  partitions can do better, and write with the epoch that the partition has.
+- TRANSACTION_COORDINATOR_FENCED ``MAX_REFUSALS`` times: an administrator wrote a marker with a greater
+  coordinator epoch by hand. Kafka stops there, and the transactional id is blocked until a restart. A node
+  that owns its partitions can do better, and write with the epoch that the partition has.
 
 Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
 """

@@ -37,7 +37,7 @@ class ProducerIds:
             self._request_block()
 
     def take(self) -> int | None:
-        """An id that nobody has had, or None while no block is there: COORDINATOR_LOAD_IN_PROGRESS, which
+        """An unused id, or None while no block is there: COORDINATOR_LOAD_IN_PROGRESS, which
         all clients try again."""
         if not self._current and self._next is not None:
             self._current, self._next = self._next, None

@@ -25,5 +25,5 @@ class Ticks:
         return now_ms + self._ahead_ms
 
     def wall(self, ticks: int) -> int:
-        """When the wall clock will show these ticks, if nobody touches it."""
+        """When the wall clock will show these ticks, unless it is set meanwhile."""
         return ticks - self._ahead_ms

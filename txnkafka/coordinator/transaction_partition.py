@@ -43,7 +43,7 @@ class TransactionPartition:
 
     def open_in_partitions(self) -> Iterator[tuple[TopicPartition, ProducerIdAndEpoch]]:
         """Where a transaction is open, and whose. What else is open in a partition after an unclean start,
-        when all markers are written, belongs to nobody and is to be aborted."""
+        when all markers are written, belongs to no transaction and must be aborted."""
         for transactional_id in self.ongoing:
             metadata = self.metadata[transactional_id]
             producer = ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)

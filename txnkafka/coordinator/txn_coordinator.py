@@ -123,7 +123,7 @@ class TransactionCoordinator:
                 self._complete(written, now_ms)
 
     def resign(self, partition: int) -> None:
-        """Forget a partition; whoever waits is sent to its new coordinator."""
+        """Forget a partition; waiting requests get NOT_COORDINATOR."""
         self.loading.discard(partition)
         state = self.partitions.pop(partition, None)
         known = state.metadata if state else ()
@@ -391,5 +391,5 @@ class TransactionCoordinator:
 
 
 def _is_awaited(flight: Flight) -> bool:
-    """Whether somebody waits until the record is durable: not for COMPLETE_* and tombstones."""
+    """Whether a client waits until the record is durable: not for COMPLETE_* and tombstones."""
     return flight.request.reply is not None or bool(flight.result.effects)

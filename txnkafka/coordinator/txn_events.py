@@ -147,7 +147,7 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the sender of a request is told; ids are -1 where the API or the error has none.
+    """The answer to a request; ids are -1 where the API or the error has none.
     ``missing`` are the partitions that a verification did not find: TRANSACTION_ABORTABLE for each."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -220,7 +220,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class NeedsProducerId:
-    """The event needs a producer id that nobody has had: ``transition`` is to be called again with one."""
+    """The event needs a new producer id: call ``transition`` again with one."""
 
 
 Result: TypeAlias = Transition | Refused | Parked | NeedsProducerId
@@ -232,4 +232,4 @@ def answer_of(result: Result) -> Answer:
         return Answer(result.error)
     if isinstance(result, Transition) and isinstance(result.response, Answer):
         return result.response
-    raise TypeError(f"{result} does not answer anybody")
+    raise TypeError(f"{result} has no answer for a client")

@@ -3,7 +3,7 @@
 It never changes anything: ``replay`` does, once the record of the result is durable. A producer id that was
 never used cannot be computed; where one is needed, the result is ``NeedsProducerId``, and the function is
 called again with one. Handing one in with every call would burn ids, and an id that is passed and not used is
-one that somebody may use twice.
+one that two producers may use.
 
 A state of PREPARE_* means that markers are on their way. Kafka then has a pending transition as well, looks
 at it before anything else (transaction version 1: after producer id and epoch) and answers
@@ -60,7 +60,7 @@ def transition(
     """What ``event`` makes of ``metadata`` (None: the id is unknown).
 
     ``version`` is the level of the feature ``transaction.version``: it decides how the coordinator itself
-    ends a transaction. ``producer_id`` is one that nobody has had, after ``NeedsProducerId``.
+    ends a transaction. ``producer_id`` is an unused one, after ``NeedsProducerId``.
     """
     rule = RULES[type(event)]
     return rule(metadata, event, Setting(now_ms, version, producer_id, limits))
@@ -107,7 +107,7 @@ def verify_partitions(metadata: TransactionMetadata | None, event: VerifyPartiti
 
 
 def other_producer(metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> ErrorCode | None:
-    """What a request with the id and the epoch of another incarnation is told."""
+    """The answer to a request with the id and the epoch of another incarnation."""
     if producer_id != metadata.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if producer_epoch != metadata.producer_epoch:

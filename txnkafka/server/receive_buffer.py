@@ -2,7 +2,7 @@
 
 Bytes are received into blocks of ``BLOCK_SIZE`` bytes that all connections share and use again. A frame is a
 view of its block, which is not written to until every frame in it is released. A frame that is larger than a
-block gets memory that doubles as its bytes arrive: a size alone, which anybody can send, allocates nothing.
+block gets memory that doubles as its bytes arrive: a size alone, which any peer can send, allocates nothing.
 
 Source: ``NetworkReceive``, whose frames are bounded by ``socket.request.max.bytes``.
 """
@@ -38,7 +38,7 @@ class Block:
 
 
 class BlockPool:
-    """Blocks that nobody uses. For one thread."""
+    """A pool of unused blocks. For one thread."""
 
     def __init__(self) -> None:
         self._spare: list[Block] = []
@@ -158,7 +158,7 @@ class ReceiveBuffer:
         """Put the incomplete frame at the beginning of a block that has room for more of it."""
         have, wanted = self._end - self._start, self._frame_size()
         part = block.view[self._start : self._end]
-        if have >= BLOCK_SIZE:  # full, of one large frame or of frames that nobody has taken
+        if have >= BLOCK_SIZE:  # full, of one large frame or of frames that are not read yet
             room = Block(min(wanted, 2 * have) if wanted > have else 2 * have)
         elif block.frames or len(block.view) != BLOCK_SIZE:
             room = self._pool.take()

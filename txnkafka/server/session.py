@@ -3,8 +3,8 @@
 Requests come out in the order in which they were sent. Their responses may be given in any order, and go out
 in that of the requests. Kafka serves one request of a connection after the other; here several are under way,
 so that those of one producer share a flush, but nothing is served behind a Fetch, which may wait for long and
-whose answer may be large. No request comes out while too much is unanswered or unsent; whoever moves the
-bytes then stops reading.
+whose answer may be large. No request comes out while too much is unanswered or unsent; the code that moves
+the bytes then stops reading.
 
 An API or version that is not served, or a message that cannot be read, ends the connection, as in Apache
 Kafka. ApiVersions in an unknown version is answered in version 0 (KIP-511).

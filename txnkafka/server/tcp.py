@@ -144,7 +144,7 @@ class Server:
             connection, _ = self._answered.popitem()
             connection.serve()
         if self.is_stopping and not self._drained.done() and self._is_drained():
-            self.host.stop()  # a flush that nobody waits for is left to the close
+            self.host.stop()  # the close does a flush that no client waits for
             self._drained.set_result(None)
 
     def _is_drained(self) -> bool:
@@ -183,7 +183,7 @@ class Connection(asyncio.BufferedProtocol):
         if peer:
             self.address, self.peer = peer[0], f"{peer[0]}:{peer[1]}"
         host, port = server.address
-        if host in _WILDCARDS:  # nobody can connect to that: say what this client has connected to
+        if host in _WILDCARDS:  # no address to connect to: announce the one that this client has used
             host = transport.get_extra_info("sockname")[0]
         self._node = Node(host, port, server.fetch_sessions)
         if not server.accepts(self):

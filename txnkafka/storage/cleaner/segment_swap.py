@@ -34,7 +34,7 @@ def swap_segments(
     """Replace consecutive segments by ``cleaned``, whose bytes are durable. Yields what waits for the disk,
     to be called before the next step.
 
-    Raises KafkaStorageError after an error, and the log is fenced; whoever does not go on to the last step
+    Raises KafkaStorageError after an error, and the log is fenced; a caller that stops before the last step
     has to fence it, too. Opening the log again finishes or undoes the swap."""
     sync = partial(log.files.sync_directory, log.directory)
 

@@ -88,7 +88,7 @@ class View:
         if topic.loses_old and 0 <= offset < self.history.log_starts.get(send.partition, 0):
             return True
         if topic.loses_old and offset < 0:
-            return True  # nobody saw where it was
+            return True  # its place was never seen
         if topic.is_compacted:
             sends = self.history.sends
             return any(sends[number].key == send.key and at > offset for number, at in final.items())
@@ -128,7 +128,7 @@ def duplicate(view: View) -> Iterator[str]:
 
 
 def phantom(view: View) -> Iterator[str]:
-    """A record that nobody sent, or that was sent elsewhere."""
+    """A record that no producer sent, or that was sent elsewhere."""
     sends = view.history.sends
     for partition, number in view.offsets:
         if number >= len(sends):

@@ -1,4 +1,4 @@
-"""``SimulatedFiles``: files in memory whose calls fail when they are told to, and what a power cut leaves
+"""``SimulatedFiles``: files in memory whose calls fail on request, and what a power cut leaves
 of them."""
 
 from __future__ import annotations

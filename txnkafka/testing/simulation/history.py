@@ -21,7 +21,7 @@ class Outcome(enum.Enum):
     OPEN = "nothing was decided"
     COMMITTED = "the commit was acknowledged"
     ABORTED = "it cannot have been committed"
-    UNKNOWN = "a commit was asked for, and nobody knows what became of it"
+    UNKNOWN = "a commit was requested, and its outcome is not known"
 
 
 class Topic(NamedTuple):

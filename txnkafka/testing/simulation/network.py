@@ -122,7 +122,7 @@ class Network:
             self.receive(request)
 
     def _arrive_late(self, request: Request) -> None:
-        """On a connection of its own, which nobody listens at."""
+        """On a connection of its own, whose answer is dropped."""
         self._counts["request arrived late"] += request.is_over
         copy = Request(request.api, request.perform)
         copy.connection = Connection(request.connection.client)

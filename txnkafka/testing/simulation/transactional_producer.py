@@ -1,7 +1,7 @@
 """``TransactionalProducer``: a client of transaction version 2, or of version 1, as the Java client behaves.
 
 After an error that aborts, it aborts; after one that is fatal, its process ends, and another one begins
-with the same transactional id. A process that was replaced goes on until it is told that it is fenced.
+with the same transactional id. A process that was replaced goes on until an answer says that it is fenced.
 
 Source: ``TransactionManager``, ``Sender``; KIP-360, KIP-890.
 """
@@ -140,7 +140,7 @@ class TransactionalProducer(Producer):
                 yield self.think()
         if random.random() < 0.01 and not world.is_calm:
             world.counts["process stopped in a transaction"] += 1
-            self.is_replaced = random.random() < 0.5  # nobody comes back, for a while
+            self.is_replaced = random.random() < 0.5  # no process comes back, for a while
             return ErrorCode.REQUEST_TIMED_OUT
         if error in FATAL:
             world.counts["producer fenced"] += error == ErrorCode.PRODUCER_FENCED

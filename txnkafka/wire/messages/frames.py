@@ -1,4 +1,4 @@
-"""Requests and responses as frames: headers around the messages. Bytes only; a connection is somebody else's.
+"""Requests and responses as frames: headers around the messages. Bytes only, without a connection.
 
 A frame that is read begins behind its size, with the header. What follows the message is ignored, as in
 Apache Kafka. A frame that is written begins with its size, and is a list of buffers for one gathered write:
