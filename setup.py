@@ -66,6 +66,7 @@ class BuildExtensions(build_ext):
 
     def finalize_options(self) -> None:
         super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
         if self.inplace:
             self.build_lib = str(BUILD / "lib")
 

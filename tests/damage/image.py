@@ -12,8 +12,9 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from crc32c import crc32c
+
 from tests.models.builder import Batch, PlainRecord, end_marker, legacy_entry, legacy_wrapper
-from tests.models.crc32c import crc32c
 
 __all__ = [
     "LAST_STABLE_OFFSET",

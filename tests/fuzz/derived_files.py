@@ -12,10 +12,11 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from crc32c import crc32c
+
 from tests.fuzz.engine import Target, require
 from tests.fuzz.guard import guarded
 from tests.fuzz.mutations import put_number, resize_bytes, splice
-from tests.models.crc32c import crc32c
 from txnkafka._core.crc32c import crc32c as compiled_crc32c
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError

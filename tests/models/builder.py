@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tests.models.crc32c import crc32c
+from crc32c import crc32c
+
 from tests.models.framing import gzip_member, lz4_frame, xerial, zstd_frame
 from tests.models.varint import write_varint, write_varlong
 

@@ -10,7 +10,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tests.models.crc32c import crc32c
+from crc32c import crc32c
+
 from tests.models.legacy import decode_entry, read_legacy_header
 from tests.models.record_batch import (
     CONTROL,

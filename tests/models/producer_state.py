@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.models.crc32c import crc32c
+from crc32c import crc32c
+
 from tests.models.record_batch import CONTROL, TRANSACTIONAL, BatchHeader
 
 __all__ = ["CachedBatch", "ProducerStateManager", "Request", "write_snapshot"]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from tests.models.codecs import CodecError, decompress
-from tests.models.crc32c import crc32c
 from tests.models.varint import VarintError, read_varint, read_varlong
 
 __all__ = ["BatchHeader", "InvalidBatchError", "Record", "decode_batch", "read_header"]

@@ -8,7 +8,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from tests.models.crc32c import crc32c
+from crc32c import crc32c
 
 __all__ = [
     "TINY_RECORD",

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 
 from tests.models.builder import Batch, PlainRecord, control_batch, legacy_entry, legacy_wrapper
-from tests.models.crc32c import crc32c
 from tests.unit.cli.conftest import FIRST_SEGMENT, TIME, Run
 
 Row = dict[str, Any]

@@ -8,9 +8,9 @@ import struct
 from pathlib import Path
 
 import pytest
+from crc32c import crc32c
 
 from tests.models.builder import Batch, PlainRecord, end_marker, legacy_entry
-from tests.models.crc32c import crc32c
 from txnkafka._core import read_committed
 from txnkafka._core.scan import scan
 from txnkafka._core.validate import read_batch

@@ -6,10 +6,10 @@ import contextlib
 import struct
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.models.crc32c import crc32c
 from tests.models.producer_state import write_snapshot
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import ProducerStateEntry

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 
 from tests.models.builder import legacy_entry
-from tests.models.crc32c import crc32c
 from tests.models.fetch_filter import decode_any
 from tests.unit.storage.client import NOW, data, marker
 from txnkafka._core.encode import replace_payload
