@@ -171,6 +171,7 @@ def test_a_topic_is_deleted_while_its_first_batch_waits_for_the_coordinator(is_c
     if is_created_again:
         node.broker.topics.create([NewTopic("t", 1)], lambda _: None, now_ms=now_ms)
     node.settle()
+    assert len(results) == 1
     errors = {partition: result.error for partition, result in results[0].items()}
     assert errors[other] == NONE
     assert errors[t0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
