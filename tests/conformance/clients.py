@@ -58,11 +58,11 @@ class Clients:
         self._producers.append(Producer({**self._common, "linger.ms": 5, **options}))
         return self._producers[-1]
 
-    def transactional(self, transactional_id: str, **config: object) -> Producer:
-        """A transactional one; its transactions stay open for ten minutes."""
-        found = self.producer(
-            transactional_id=transactional_id, transaction_timeout_ms=TEN_MINUTES_MS, **config
-        )
+    def transactional(
+        self, transactional_id: str, *, timeout_ms: int = TEN_MINUTES_MS, **config: object
+    ) -> Producer:
+        """A transactional one."""
+        found = self.producer(transactional_id=transactional_id, transaction_timeout_ms=timeout_ms, **config)
         found.init_transactions(SECONDS)
         return found
 

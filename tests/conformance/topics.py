@@ -23,6 +23,7 @@ BEGAN = 1_700_000_000_000  # of the first record's timestamp
 SMALL_SEGMENTS = {"segment.bytes": str(1 << 20)}
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 WAIT_SECONDS = 60
+UNTIL_THE_END_MS = 7_200_000  # of a whole run, in which the open transaction is looked at early and late
 
 # What the broker has to be told for these topics.
 PROPERTIES = {
@@ -30,6 +31,7 @@ PROPERTIES = {
     "log.flush.start.offset.checkpoint.interval.ms": "500",
     "log.retention.ms": "-1",  # the records' timestamps are years old
     "replica.high.watermark.checkpoint.interval.ms": "500",
+    "transaction.max.timeout.ms": str(UNTIL_THE_END_MS),
     "transaction.partition.verification.enable": "false",  # or nothing could hang
 }
 
@@ -104,7 +106,7 @@ def held(clients: Clients, _: Path) -> None:
     clients.create("held", 3)
     other, plain = clients.transactional("held-other"), clients.producer()
     send(plain, "held", messages(20, 1))
-    opened = clients.transactional("held-open")
+    opened = clients.transactional("held-open", timeout_ms=UNTIL_THE_END_MS)
     opened.begin_transaction()
     for partition in range(2):
         send(opened, "held", messages(10, 2 + partition), partition)
