@@ -53,6 +53,8 @@ class StartSide:
             }
         )
         try:
+            # connected first: init_transactions on a client without a connection waits for 500 ms
+            producer.list_topics(timeout=SECONDS)
             producer.init_transactions(SECONDS)
             producer.begin_transaction()
             producer.produce(TOPIC, b"%0100d" % self._starts, partition=0)
