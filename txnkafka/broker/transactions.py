@@ -77,12 +77,15 @@ class Transactions:
             settle(broker, self, now_ms)
 
     def _load(self, now_ms: int) -> None:
-        """Load all partitions of ``__transaction_state``."""
+        """Load the partitions of ``__transaction_state`` that are not loaded: the log of a loaded one may end
+        with records that are not durable yet."""
         topic = self._broker.image.topics.get(TRANSACTION_STATE_TOPIC)
         if topic is None:
             return
         self.coordinator.partition_count = len(topic.partitions)
         for number, partition in sorted(topic.partitions.items()):
+            if number in self.coordinator.partitions:
+                continue
             log = self._broker.logs.get(TopicPartition(TRANSACTION_STATE_TOPIC, number))
             if log is None:
                 continue  # damaged: its ids answer NOT_COORDINATOR
@@ -92,7 +95,7 @@ class Transactions:
             self.coordinator.load(number, partition.leader_epoch, records, now_ms)
 
     def on_created(self) -> None:
-        """``__transaction_state`` is there."""
+        """``__transaction_state`` is there, or partitions of it whose directories could not be created."""
         self._load(self._broker.now_ms)
 
     def on_deleted(self, partition: TopicPartition, now_ms: int) -> None:

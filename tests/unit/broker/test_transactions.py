@@ -178,6 +178,27 @@ def test_a_topic_is_deleted_while_its_first_batch_waits_for_the_coordinator(is_c
     node.close()
 
 
+def test_a_directory_that_is_created_late_loads_no_other_partition_again() -> None:
+    """The decision that is in flight is not durable: what is loaded would be taken for durable."""
+    node = Node()
+    node.create()
+    producer = Producer(node)
+    assert producer.send(b"a") == [NONE]
+    identity, transactions, log = producer.identity, node.broker.transactions, node.broker.logs[T0]
+    ended: list[Any] = []
+    transactions.end_txn(
+        "x", identity.producer_id, identity.producer_epoch, True, ended.append, now_ms=node.now_ms,
+        client_transaction_version=2,
+    )  # fmt: skip
+    end = log.log_end_offset
+    transactions.on_created()  # as ``MissingLogs`` calls it
+    assert (log.log_end_offset, transactions.describe("x").state, ended) == (end, "Ongoing", [])
+    node.settle()
+    assert [answer.error for answer in ended] == [NONE]
+    assert node.values() == [b"a"]
+    assert transactions.describe("x").state == "CompleteCommit"
+
+
 def test_an_administrator_ends_a_transaction_in_one_partition() -> None:
     node = Node()
     node.create("t", 2)
