@@ -35,7 +35,7 @@ struct kept_blocks {
 /* Copy exactly n bytes; a short copy needs no call. */
 TXNKAFKA_INLINE void copy_exactly(uint8_t *to, const uint8_t *from, size_t n) {
     if (n > 32 || n < 4) {
-        memcpy(to, from, n);
+        if (n) memcpy(to, from, n); /* a column without bytes may have no memory */
     } else if (n >= 16) {
         uint64_t a[2], b[2];
         memcpy(a, from, 16);

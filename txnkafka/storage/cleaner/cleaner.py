@@ -65,6 +65,7 @@ class Cleaner:
         self._transactions = transactions
         self._reader = BatchReader()
         self._unsynced = 0
+        self._last_offset = -1  # of the last batch that was kept, in all groups
 
     def rewrite(self, group: Sequence[LogSegment]) -> Generator[int]:
         """Rewrite the next segments into ``cleaned``, with the suffix ``.cleaned``, whose bytes are durable
@@ -99,12 +100,14 @@ class Cleaner:
             if left is not None:
                 fields = header_fields(left)
                 last_offset = fields.base_offset + fields.last_offset_delta
-                if not cleaned.fits(last_offset):
+                if fields.base_offset <= self._last_offset or not cleaned.fits(last_offset):
                     error = CorruptRecordError(
-                        f"offset {last_offset} is too far from the segment's base offset"
+                        f"offsets {fields.base_offset} to {last_offset} do not follow offset "
+                        f"{self._last_offset}, or are too far from the segment's base offset"
                     )
                     window.locate(error, number)
                     raise error
+                self._last_offset = last_offset
                 parts.append((left, last_offset, fields.max_timestamp))
                 size += memoryview(left).nbytes
             if size >= _PART_BYTES:
