@@ -22,12 +22,14 @@ from typing import Any, TypeVar, dataclass_transform
 from txnkafka.wire.schema import (
     BOOL,
     BYTES,
+    FLOAT64,
     INT8,
     INT16,
     INT32,
     INT64,
     RECORDS,
     STRING,
+    UINT16,
     UUID,
     ZERO_UUID,
     Array,
@@ -46,6 +48,7 @@ __all__ = [
     "boolean",
     "data",
     "fields_of",
+    "float64",
     "int8",
     "int16",
     "int32",
@@ -54,6 +57,7 @@ __all__ = [
     "records",
     "string",
     "struct",
+    "uint16",
     "uuid",
 ]
 
@@ -149,6 +153,16 @@ def int32(versions: str = "0+", **options: Any) -> Any:
 def int64(versions: str = "0+", **options: Any) -> Any:
     """A signed integer of 64 bits."""
     return _field(INT64, versions, 0, **options)
+
+
+def uint16(versions: str = "0+", **options: Any) -> Any:
+    """An unsigned integer of 16 bits."""
+    return _field(UINT16, versions, 0, **options)
+
+
+def float64(versions: str = "0+", **options: Any) -> Any:
+    """A floating-point number of 64 bits."""
+    return _field(FLOAT64, versions, 0.0, **options)
 
 
 def uuid(versions: str = "0+", **options: Any) -> Any:

@@ -1,19 +1,22 @@
 """The messages between consumers of the classic group protocol: the opaque bytes inside group metadata.
 
-The broker never parses them; Kafka's dump tool does, for groups of protocol type ``consumer``
-(``ConsumerProtocolSubscription``, ``ConsumerProtocolAssignment``).  Never flexible.
+The broker parses them when a group changes to the consumer protocol (KIP-848), and Kafka's dump tool does,
+for groups of protocol type ``consumer`` (``ConsumerProtocolSubscription``, ``ConsumerProtocolAssignment``).
+They are never flexible.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from txnkafka.wire.records.log_record import read_fields
+from txnkafka.wire.records.log_record import encode_value, read_fields
 from txnkafka.wire.schema import BYTES, INT32, STRING, Array, Field, Message
 
-__all__ = ["PROTOCOL_TYPE", "decode_assignment", "decode_subscription"]
+__all__ = ["PROTOCOL_TYPE", "decode_assignment", "decode_subscription", "encode_assignment"]
 
 PROTOCOL_TYPE: Final = "consumer"
+_HIGHEST: Final = 3
 
 _TOPIC_PARTITIONS: Final = Array.of(
     Field("topic", STRING),
@@ -42,6 +45,13 @@ def decode_subscription(data: bytes) -> dict[str, Any] | None:
 def decode_assignment(data: bytes) -> dict[str, Any] | None:
     """Return the fields of a member's assignment; None for other bytes."""
     return _decode(ASSIGNMENT, data)
+
+
+def encode_assignment(assigned: Iterable[tuple[str, Sequence[int]]], version: int) -> bytes:
+    """Return the bytes of an assignment of partitions by topic, in a version or the highest one below it."""
+    partitions = [{"topic": topic, "partitions": list(numbers)} for topic, numbers in assigned]
+    fields = {"assigned_partitions": partitions, "user_data": None}
+    return encode_value(ASSIGNMENT, min(max(version, 0), _HIGHEST), fields)
 
 
 def _decode(message: Message, data: bytes) -> dict[str, Any] | None:

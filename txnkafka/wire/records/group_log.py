@@ -9,6 +9,7 @@ show that. Types 9 to 15 and above 16 belong to share and streams groups and are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final
 
 from txnkafka.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
@@ -36,9 +37,15 @@ from txnkafka.wire.schema import (
 )
 
 __all__ = [
+    "ConsumerRecordType",
     "OffsetAndMetadata",
+    "decode_consumer_record",
+    "decode_group",
     "decode_group_log",
+    "encode_consumer_record",
+    "encode_group_key",
     "encode_group_log",
+    "encode_group_value",
     "encode_offset_commit_key",
     "encode_offset_commit_value",
 ]
@@ -121,6 +128,51 @@ def encode_offset_commit_value(committed: OffsetAndMetadata) -> bytes:
     return encode_value(_OFFSET_COMMIT, 4, fields)
 
 
+def decode_group(key: bytes, value: bytes | None) -> tuple[str, dict[str, Any] | None] | None:
+    """Decode the record of a classic group: its id, and its fields or None for a tombstone, with
+    ``subscription`` and ``assignment`` as bytes. None for any other record, and a damaged one."""
+    record = decode_coordinator_record(TYPES, key, value)
+    if record.type != _CLASSIC_GROUP.name or record.key is None or record.error is not None:
+        return None
+    return record.key["group"], record.value
+
+
+def encode_group_key(group: str) -> bytes:
+    """Return the key of a classic group; with a null value it is a tombstone. Raises SchemaError."""
+    return encode_key(_CLASSIC_GROUP_KEY, GROUP_KEY_TYPE, {"group": group})
+
+
+def encode_group_value(fields: dict[str, Any]) -> bytes:
+    """Return the value of a classic group in version 3, as Kafka 4.3 writes it. Raises SchemaError."""
+    return encode_value(_CLASSIC_GROUP, 3, fields)
+
+
+def encode_consumer_record(
+    kind: ConsumerRecordType, group: str, name: str | None = None, fields: dict[str, Any] | None = None
+) -> tuple[bytes, bytes | None]:
+    """Return key and value of a record of a consumer group, without ``fields`` a tombstone. ``name`` is the
+    member's id, or the pattern. Raises SchemaError."""
+    keys = {"group_id": group}
+    if name is not None:
+        is_regex = kind is ConsumerRecordType.REGULAR_EXPRESSION
+        keys["regular_expression" if is_regex else "member_id"] = name
+    key = encode_key(TYPES[kind].key, kind, keys)
+    return key, None if fields is None else encode_value(TYPES[kind].value, 0, fields)
+
+
+def decode_consumer_record(
+    key: bytes, value: bytes | None
+) -> tuple[ConsumerRecordType, str, str, dict[str, Any] | None] | None:
+    """Decode a record of a consumer group: its kind, the group, the member's id or the pattern, and its
+    fields or None for a tombstone. None for any other record, and a damaged one."""
+    record = decode_coordinator_record(TYPES, key, value)
+    kind = next((each for each in ConsumerRecordType if each == record.key_version), None)
+    if kind is None or record.key is None or record.error is not None:
+        return None
+    name = record.key.get("member_id") or record.key.get("regular_expression") or ""
+    return kind, record.key["group_id"], name, record.value
+
+
 def _show_member(member: dict[str, Any]) -> None:
     for name, decode in (("subscription", decode_subscription), ("assignment", decode_assignment)):
         fields = decode(member[name])
@@ -128,8 +180,21 @@ def _show_member(member: dict[str, Any]) -> None:
             member[name] = fields
 
 
+class ConsumerRecordType(IntEnum):
+    """The records of a consumer group, by the versions of their keys."""
+
+    GROUP = 3
+    PARTITION_METADATA = 4
+    MEMBER = 5
+    TARGET_ASSIGNMENT = 6
+    TARGET_ASSIGNMENT_MEMBER = 7
+    CURRENT_ASSIGNMENT = 8
+    REGULAR_EXPRESSION = 16
+
+
 OFFSET_COMMIT_TYPE: Final = "offset_commit"
 OFFSET_COMMIT_KEY_TYPE: Final = 1
+GROUP_KEY_TYPE: Final = 2
 
 _OFFSET_COMMIT: Final = Message(OFFSET_COMMIT_TYPE, "0-4", flexible="4+").of(
     Field("offset", INT64),
@@ -268,7 +333,7 @@ _CLASSIC_GROUP_KEY: Final = Message("group_metadata_key", "0").of(Field("group",
 TYPES: Final = {
     0: CoordinatorRecord(_OFFSET_COMMIT_KEY, _LEGACY_OFFSET_COMMIT),
     OFFSET_COMMIT_KEY_TYPE: CoordinatorRecord(_OFFSET_COMMIT_KEY, _OFFSET_COMMIT),
-    2: CoordinatorRecord(_CLASSIC_GROUP_KEY, _CLASSIC_GROUP),
+    GROUP_KEY_TYPE: CoordinatorRecord(_CLASSIC_GROUP_KEY, _CLASSIC_GROUP),
     3: CoordinatorRecord(_GROUP_KEY, _GROUP),
     4: CoordinatorRecord(_GROUP_KEY, _PARTITIONS),
     5: CoordinatorRecord(_MEMBER_KEY, _MEMBER),

@@ -1,0 +1,23 @@
+"""UnregisterBroker (key 64): forgets a broker (KIP-500)."""
+
+from __future__ import annotations
+
+from txnkafka.wire.codegen.fields import int16, int32, message, string
+
+__all__ = ["UnregisterBrokerRequest", "UnregisterBrokerResponse"]
+
+
+@message
+class UnregisterBrokerRequest:
+    """``UnregisterBrokerRequest.json``."""
+
+    broker_id: int = int32()
+
+
+@message
+class UnregisterBrokerResponse:
+    """``UnregisterBrokerResponse.json``."""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
