@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker import listing, produce
 from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.configs import Configs
 from txnkafka.broker.durability import Durability, Mode
 from txnkafka.broker.failures import Failures
 from txnkafka.broker.fetch import Fetches
+from txnkafka.broker.groups import Groups
 from txnkafka.broker.jobs import Jobs
 from txnkafka.broker.log_cleaner import LogCleaner
 from txnkafka.broker.log_manager import LogManager
@@ -26,6 +28,7 @@ from txnkafka.broker.metadata_snapshots import MetadataSnapshots
 from txnkafka.broker.missing_logs import MissingLogs
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
+from txnkafka.broker.turns import Turns
 from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.ticks import Ticks
 from txnkafka.errors import FlushUnderWayError
@@ -64,21 +67,22 @@ def open_broker(
     """Open the data directory at ``path``, or create it, and start a broker on it: recover its logs, load its
     coordinators. Raises LogDirError, KafkaError and OSError."""
     config = config or BrokerConfig()
-    opened: list[MetadataLog] = []
+    opened: list[tuple[MetadataLog, Configs]] = []
 
     def on_locked(identity: MetaProperties) -> None:
         node_id = 1 if identity.node_id is None else identity.node_id
-        opened.append(MetadataLog(files, path, node_id, now_ms=now_ms))
+        metadata = MetadataLog(files, path, node_id, now_ms=now_ms)
+        opened.append((metadata, Configs(config, metadata.image, node_id)))
 
     data: DataDirectory | None = None
     try:
         data = DataDirectory(
-            files, path, lambda topic: config.log_config(opened[0].image.topic_configs(topic)),
+            files, path, lambda topic: opened[0][1].of_topic(topic),
             now_ms=now_ms, on_locked=on_locked, holds_recovery_points=True,
         )  # fmt: skip
-        return Broker(data, opened[0], config, now_ms=now_ms, durability=durability)
+        return Broker(data, *opened[0], now_ms=now_ms, durability=durability)
     except BaseException:
-        for metadata in opened:
+        for metadata, _ in opened:
             metadata.log.release()
         if data is not None:
             data.abandon()
@@ -87,18 +91,18 @@ def open_broker(
 
 class Broker:
     """The broker on the open directory ``data``. Its parts answer what handlers ask: ``topics`` (creation and
-    deletion), ``transactions`` (the transaction coordinator), and the methods here."""
+    deletion), ``transactions`` and ``groups`` (the coordinators), and the methods here."""
 
     def __init__(
         self,
         data: DataDirectory,
         metadata: MetadataLog,
-        config: BrokerConfig,
+        configs: Configs,
         *,
         now_ms: int,
         durability: Mode = "fsync",
     ) -> None:
-        self.config = config
+        self.configs = configs
         self.now_ms = now_ms  # of the last call: the time of what comes back from the disk
         self.data = data
         self.metadata = metadata
@@ -109,9 +113,11 @@ class Broker:
         self.durability = Durability(
             self.manager.tickets, self.failures, durability, self.fetches.on_progress
         )
+        self.turns = Turns(self.failures, self.durability)
         self.missing_logs = MissingLogs(self)
         self.topics = Topics(self)
         self.topics.reconcile(now_ms)
+        self.groups = Groups(self, now_ms)  # before: that writes markers into their log
         self.transactions = Transactions(self, now_ms)
         self._ticks = Ticks()
         self._ticks.at(now_ms)  # the parts below begin with this time
@@ -121,6 +127,11 @@ class Broker:
         self.durability.run_soon()
 
     # What is here
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings as they are now: some may be changed while the broker runs."""
+        return self.configs.current
 
     @property
     def image(self) -> ClusterImage:
@@ -155,6 +166,18 @@ class Broker:
     def leader_epoch(self, partition: TopicPartition) -> int:
         """The leader epoch of a partition that the registry has."""
         return self.image.topics[partition.topic].partitions[partition.partition].leader_epoch
+
+    # The coordinators
+
+    def load_coordinators(self) -> None:
+        """Partitions of the coordinators' topics were created: load those that are not loaded."""
+        self.transactions.on_created()
+        self.groups.on_created()
+
+    def leave_partition(self, partition: TopicPartition, now_ms: int) -> None:
+        """A partition is not in the registry any more."""
+        self.transactions.on_deleted(partition, now_ms)
+        self.groups.on_deleted(partition)
 
     # Requests
 
@@ -237,6 +260,7 @@ class Broker:
         deadlines = [
             self.fetches.advance(now_ms),
             self.transactions.advance(now_ms),
+            self.groups.advance(now_ms),
             self._ticks.wall(self._maintenance.advance(now_ms, ticks)),
             self._ticks.wall(self._cleaner.advance(now_ms, ticks)),
             self._ticks.wall(self._snapshots.advance(ticks)),

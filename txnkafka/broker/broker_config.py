@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from re import fullmatch
 from typing import Any, Final
 
 from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT, refusal
+from txnkafka.broker.group_settings import check_groups
 from txnkafka.config import LogConfig
 
-__all__ = ["BrokerConfig", "check_new_topic"]
+__all__ = ["LEAST_SEGMENT", "NOT_OF_TOPICS", "BrokerConfig", "check_topic"]
 
 LOG = logging.getLogger("txnkafka.broker")
 
@@ -28,7 +29,8 @@ def _number(default: float, low: float, high: float = _INT32_MAX) -> Any:
 @dataclass(frozen=True, kw_only=True)
 class BrokerConfig:
     """Field names are Kafka's with underscores; times in milliseconds, sizes in bytes. ``topic_defaults`` are
-    the settings of topics that do not set them, by Kafka's names of topic configs.
+    the settings of topics that do not set them, by Kafka's names of topic configs; ``given`` is what the
+    settings were made of, by the names of the broker.
 
     Raises ValueError for a value that Kafka would refuse.
     """
@@ -40,6 +42,26 @@ class BrokerConfig:
     transaction_state_log_segment_bytes: int = _number(104_857_600, 1)
     offsets_topic_num_partitions: int = _number(50, 1)
     offsets_topic_segment_bytes: int = _number(104_857_600, 1)
+    offset_metadata_max_bytes: int = _number(4_096, 0)
+    offsets_retention_minutes: int = _number(10_080, 1)
+    offsets_retention_check_interval_ms: int = _number(600_000, 1, _INT64_MAX)
+    group_initial_rebalance_delay_ms: int = _number(3_000, 0)
+    group_min_session_timeout_ms: int = _number(6_000, 0)
+    group_max_session_timeout_ms: int = _number(1_800_000, 0)
+    group_max_size: int = _number(_INT32_MAX, 1)
+    group_consumer_session_timeout_ms: int = _number(45_000, 1)
+    group_consumer_min_session_timeout_ms: int = _number(45_000, 1)
+    group_consumer_max_session_timeout_ms: int = _number(60_000, 1)
+    group_consumer_heartbeat_interval_ms: int = _number(5_000, 1)
+    group_consumer_min_heartbeat_interval_ms: int = _number(5_000, 1)
+    group_consumer_max_heartbeat_interval_ms: int = _number(15_000, 1)
+    group_consumer_assignment_interval_ms: int = _number(1_000, 0)
+    group_consumer_min_assignment_interval_ms: int = _number(0, 0)
+    group_consumer_max_assignment_interval_ms: int = _number(15_000, 0)
+    group_consumer_regex_refresh_interval_ms: int = _number(600_000, 10_000)
+    group_consumer_max_size: int = _number(_INT32_MAX, 1)
+    group_consumer_assignors: str = "uniform,range"
+    group_consumer_migration_policy: str = "bidirectional"
     transaction_max_timeout_ms: int = _number(900_000, 1)
     transactional_id_expiration_ms: int = _number(604_800_000, 1)
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = _number(10_000, 1)
@@ -61,6 +83,7 @@ class BrokerConfig:
     metadata_max_retention_bytes: int = _number(104_857_600, -1, _INT64_MAX)
     metadata_max_retention_ms: int = _number(604_800_000, -1, _INT64_MAX)
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -68,6 +91,7 @@ class BrokerConfig:
             if low is not None and not low <= value <= setting.metadata["high"]:
                 shown = setting.name.replace("_", ".")
                 raise ValueError(f"{shown} must be {low} to {setting.metadata['high']}, not {value}")
+        check_groups(self)
         LogConfig.of(self.topic_defaults)
 
     @classmethod
@@ -75,8 +99,19 @@ class BrokerConfig:
         """Parse Kafka's names and texts, as ``server.properties`` has them. A setting that means nothing to a
         broker of one node is logged and ignored. Raises ValueError for an unknown name, for one that asks for
         what there is not here, and for a bad value."""
+        found, defaults = cls._parsed(configs)
+        return cls(topic_defaults=defaults, given=dict(configs), **found)
+
+    def changed(self, configs: Mapping[str, str]) -> BrokerConfig:
+        """Return these settings with others over them; see ``of``."""
+        found, defaults = self._parsed(configs)
+        return replace(self, topic_defaults={**self.topic_defaults, **defaults}, **found)
+
+    @classmethod
+    def _parsed(cls, configs: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+        """Values by field, and those of topics."""
         kinds = {setting.name.replace("_", "."): str(setting.type) for setting in fields(cls)}
-        del kinds["topic.defaults"]
+        del kinds["topic.defaults"], kinds["given"]
         found: dict[str, Any] = {}
         for name, text in configs.items():
             if name in kinds:
@@ -89,7 +124,7 @@ class BrokerConfig:
         for name, (topic_name, unit) in TOPIC_SYNONYMS.items():
             if name in configs:
                 defaults.setdefault(topic_name, _scaled(name, configs[name], unit))
-        return cls(topic_defaults=defaults, **found)
+        return found, defaults
 
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """The settings of a topic that has set ``configs``. Raises ValueError."""
@@ -113,13 +148,37 @@ def _are_replicas(text: str) -> bool:
     return bool(fullmatch(r"\*|(\d+:\d+(,\d+:\d+)*)?", text))
 
 
-def check_new_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
-    """Raise ValueError for configs that a topic cannot be created with. Topics that are there, which another
-    broker may have created, are only asked for what this one understands."""
-    broker.log_config(configs)
+def check_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
+    """Raise ValueError for configs that a topic cannot be created with, or get. Topics that are there, which
+    another broker may have created, are only asked for what this one understands."""
+    for name in configs:
+        if name in NOT_OF_TOPICS or not (_is_of_logs(name) or name in _WITHOUT_EFFECT):
+            raise ValueError(f"Unknown topic config name: {name}")
+    found = broker.log_config(configs)
+    if found.min_compaction_lag_ms > found.max_compaction_lag_ms:
+        raise ValueError(
+            f"min.compaction.lag.ms ({found.min_compaction_lag_ms}) is above max.compaction.lag.ms "
+            f"({found.max_compaction_lag_ms})"
+        )
+    if int(configs.get("segment.bytes", LEAST_SEGMENT)) < LEAST_SEGMENT:
+        raise ValueError(
+            f"segment.bytes must be at least {LEAST_SEGMENT}, not {configs['segment.bytes']}: Apache Kafka 4 "
+            "does not start on a directory with such a topic; for tests there is internal.segment.bytes"
+        )
     for name, text in configs.items():
         if name in _WITHOUT_EFFECT and not _WITHOUT_EFFECT[name](text):
             raise ValueError(f"{name} cannot be {text!r}")
+
+
+LEAST_SEGMENT: Final = 1 << 20
+NOT_OF_TOPICS: Final = frozenset(
+    {"transaction.partition.verification.enable", "producer.id.expiration.ms", "max.idle.producers"}
+)
+"""Settings of a log that are the broker's in Kafka."""
+
+
+def _is_of_logs(name: str) -> bool:
+    return name.removeprefix("internal.").replace(".", "_") in {setting.name for setting in fields(LogConfig)}
 
 
 # Topic configs that mean something on several brokers only, or to tiered storage, which there is not; and
@@ -143,8 +202,10 @@ def _understood(configs: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in configs.items() if name not in _WITHOUT_EFFECT}
 
 
-def _parsed(name: str, text: str, kind: str) -> float:
+def _parsed(name: str, text: str, kind: str) -> float | str:
     value = text.strip().lower()
+    if kind == "str":
+        return text.strip()
     if kind == "bool":
         if value in ("true", "false"):
             return value == "true"
@@ -160,5 +221,5 @@ def _scaled(name: str, text: str, unit: int) -> str:
     """The text of a topic's setting; a negative number means the same in every unit."""
     if unit <= 1:
         return text
-    number = _parsed(name, text, "int")
+    number = int(_parsed(name, text, "int"))
     return str(number if number < 0 else number * unit)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TOPIC_SYNONYMS", "WITHOUT_EFFECT", "refusal"]
+__all__ = ["DYNAMIC", "DYNAMIC_WITHOUT_EFFECT", "TOPIC_SYNONYMS", "WITHOUT_EFFECT", "refusal"]
 
 _MINUTE, _HOUR = 60_000, 3_600_000
 # Of several for one setting of a topic, the first wins, as in Kafka: ms before minutes before hours.
@@ -55,10 +55,9 @@ _NAMES = """
     controller.quorum.bootstrap.servers controller.quorum.election.timeout.ms
     controller.quorum.fetch.timeout.ms controller.quorum.voters controller.socket.timeout.ms
     default.replication.factor delegation.token.expiry.time.ms eligible.leader.replicas.enable
-    fetch.purgatory.purge.interval.requests group.consumer.heartbeat.interval.ms
-    group.consumer.session.timeout.ms group.coordinator.append.linger.ms
-    group.coordinator.rebalance.protocols group.coordinator.threads group.initial.rebalance.delay.ms
-    group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
+    fetch.purgatory.purge.interval.requests group.consumer.assignor.offload.enable
+    group.coordinator.append.linger.ms
+    group.coordinator.rebalance.protocols group.coordinator.threads
     initial.broker.registration.timeout.ms
      leader.imbalance.check.interval.seconds auto.leader.rebalance.enable
     log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads
@@ -69,9 +68,9 @@ _NAMES = """
     metric.reporters metrics.num.samples
     metrics.recording.level metrics.sample.window.ms min.insync.replicas node.id num.io.threads
     num.network.threads num.recovery.threads.per.data.dir
-    num.replica.alter.log.dirs.threads num.replica.fetchers offset.metadata.max.bytes
-    offsets.commit.timeout.ms offsets.load.buffer.size offsets.retention.check.interval.ms
-    offsets.retention.minutes offsets.topic.compression.codec offsets.topic.replication.factor process.roles
+    num.replica.alter.log.dirs.threads num.replica.fetchers
+    offsets.commit.timeout.ms offsets.load.buffer.size
+    offsets.topic.compression.codec offsets.topic.replication.factor process.roles
     producer.id.expiration.check.interval.ms producer.purgatory.purge.interval.requests queued.max.requests
     quota.window.num quota.window.size.seconds replica.fetch.backoff.ms replica.fetch.max.bytes
     replica.fetch.min.bytes replica.fetch.response.max.bytes replica.fetch.wait.max.ms
@@ -82,6 +81,22 @@ _NAMES = """
 """
 WITHOUT_EFFECT: Final = frozenset(_NAMES.split())
 """Settings that are accepted and change nothing: there is one node, one directory and one thread."""
+
+DYNAMIC: Final = frozenset(
+    {
+        *TOPIC_SYNONYMS,
+        "message.max.bytes",
+        "max.connections",
+        "max.connections.per.ip",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.buffer.load.factor",
+    }
+) - {"log.roll.hours", "log.roll.jitter.hours", "log.retention.minutes", "log.retention.hours"}
+"""Settings that can be changed while the broker runs (``DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS``)."""
+
+DYNAMIC_WITHOUT_EFFECT: Final = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
+"""Those that mean something on several brokers only: kept for them, as topics have them, too."""
 
 _ELSEWHERE: Final = {
     "listeners": "--listen",

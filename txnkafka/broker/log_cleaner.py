@@ -39,10 +39,6 @@ class LogCleaner:
     def __init__(self, broker: Broker, now_ms: int) -> None:
         config = broker.config
         self._broker = broker
-        self._config = CleanerConfig(
-            dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
-            io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
-        )
         self._ticks = now_ms  # of the last call of advance
         self._next_ms = now_ms + config.log_cleaner_backoff_ms if config.log_cleaner_enable else _NEVER
         self._search: Iterator[PartitionLog] | None = None  # for the next log, under way
@@ -87,7 +83,12 @@ class LogCleaner:
         if due is None or self._broker.logs.get(due.log.topic_partition) is not due.log:
             self._next_ms = self._ticks + self._broker.config.log_cleaner_backoff_ms
             return
-        self._pass = CleanerPass(due, self._config, now_ms=now_ms)
+        config = self._broker.config
+        cleaner = CleanerConfig(
+            dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
+            io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
+        )
+        self._pass = CleanerPass(due, cleaner, now_ms=now_ms)
         self._broker.manager.tickets.want(due.log)
 
     # The pieces of a pass
@@ -101,6 +102,10 @@ class LogCleaner:
         if current is None:
             return None
         log = current.log
+        if not log.config.compact and not current.is_swapping:  # not any more
+            current.abandon()
+            self._rest()
+            return None
         try:
             work = current.begin()
         except Exception as error:

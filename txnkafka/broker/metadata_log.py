@@ -63,7 +63,8 @@ _LARGEST_EPOCH: Final = (1 << 31) - 1
 
 class MetadataLog:
     """The open log and its ``image``. ``epoch`` is that of this start, ``snapshots`` are those that exist,
-    the oldest first, ``size_since_snapshot`` the bytes of records behind the last. For one thread at a time.
+    the oldest first, ``size_since_snapshot`` the bytes of records behind the last, ``kraft_version`` is 1
+    where the voters are in the log. For one thread at a time.
 
     Raises KafkaError when the log has a record that is not understood, LogDirError when the quorum state or
     a snapshot is damaged, OSError.
@@ -82,6 +83,7 @@ class MetadataLog:
         self.log = _opened(files, directory, newest, now_ms)
         state = self._replayed(newest)
         self.image, self.size_since_snapshot = state.image, state.size
+        self.kraft_version = state.kraft_version
         self.epoch = self._elect(state, now_ms)
         if self.image.has_open_transaction:
             self._append_now([metadata_records.abort_transaction("Controller failover")], now_ms)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -59,5 +58,5 @@ class MissingLogs:
         if error is not None:
             LOG.error("partitions without a directory: %s", error)
             self._has_failed = True
-        elif TRANSACTION_STATE_TOPIC in self._broker.image.topics:
-            self._broker.transactions.on_created()
+        else:
+            self._broker.load_coordinators()

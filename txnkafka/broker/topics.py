@@ -12,11 +12,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.broker_config import check_new_topic
+from txnkafka.broker.broker_config import check_topic
 from txnkafka.broker.durability import error_code
-from txnkafka.broker.internal_topics import topic_by_default
-from txnkafka.broker.requests import DeletedTopic, TopicResult
-from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, metadata_records
+from txnkafka.broker.internal_topics import COORDINATORS_TOPICS, topic_by_default
+from txnkafka.broker.requests import TopicResult
+from txnkafka.broker.topic_deletion import delete_topic
+from txnkafka.coordinator import metadata_records
 from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError, KafkaError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.broker.requests import NewTopic
+    from txnkafka.broker.requests import DeletedTopic, NewTopic
     from txnkafka.coordinator.metadata_records import LogRecord
 
 __all__ = ["Topics"]
@@ -36,7 +37,6 @@ __all__ = ["Topics"]
 LOG = logging.getLogger("txnkafka.broker")
 MOST_PARTITIONS: Final = 10_000  # of one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)
 _METADATA_TOPIC = "__cluster_metadata"
-_INTERNAL = (TRANSACTION_STATE_TOPIC, CONSUMER_OFFSETS_TOPIC)
 
 
 class Topics:
@@ -97,7 +97,8 @@ class Topics:
                 LOG.warning("%s is not in the metadata log, and is not served", partition)
 
     def _adopt(self, now_ms: int) -> None:
-        """Take the partitions of a directory that no broker has had into the registry."""
+        """Take the partitions of a directory that no broker has had into the registry; the topics of
+        coordinators get the configs that they are created with."""
         records: list[LogRecord] = []
         topic_ids: dict[str, str] = {}
         for partition in sorted(self._broker.logs):
@@ -107,8 +108,15 @@ class Topics:
             if partition.topic not in topic_ids:
                 topic_ids[partition.topic] = topic_id
                 records.append(metadata_records.topic(partition.topic, topic_id))
-            records.append(self._partition_record(topic_id, partition.partition))
+                configs = topic_by_default(partition.topic, self._broker.config).configs
+                records += (
+                    metadata_records.config(TOPIC_RESOURCE, partition.topic, name, value)
+                    for name, value in configs.items()
+                )
+            records.append(self.partition_record(topic_id, partition.partition))
         self._append_durably(records, now_ms)
+        for partition, log in self._broker.logs.items():
+            log.update_config(self._broker.configs.of_topic(partition.topic))
 
     def _append_durably(self, records: Sequence[LogRecord], now_ms: int) -> None:
         if records:
@@ -116,7 +124,8 @@ class Topics:
             self._broker.metadata.log.flush()
             self._broker.metadata.apply(records)
 
-    def _partition_record(self, topic_id: str, number: int) -> LogRecord:
+    def partition_record(self, topic_id: str, number: int) -> LogRecord:
+        """The record of a new partition, which this node leads."""
         directory_id = self._broker.data.identity.directory_id or random_uuid()
         return metadata_records.partition(topic_id, number, self._broker.node_id, directory_id)
 
@@ -195,7 +204,7 @@ class Topics:
         records = [
             metadata_records.topic(topic.name, topic_id),
             *(metadata_records.config(TOPIC_RESOURCE, topic.name, *item) for item in configs.items()),
-            *(self._partition_record(topic_id, number) for number in range(count)),
+            *(self.partition_record(topic_id, number) for number in range(count)),
         ]
         created = TopicResult(topic.name, ErrorCode.NONE, None, topic_id, count, configs)
         try:
@@ -233,8 +242,8 @@ class Topics:
     def _created(self, result: TopicResult) -> None:
         if result.error != ErrorCode.NONE:
             self._broker.missing_logs.creation_failed()
-        elif result.name == TRANSACTION_STATE_TOPIC:
-            self._broker.transactions.on_created()
+        elif result.name in COORDINATORS_TOPICS:
+            self._broker.load_coordinators()
         for reply in self._in_creation.pop(result.name, ()):
             reply(result)
 
@@ -292,7 +301,7 @@ class Topics:
                 )
         try:
             configs = {name: value for name, value in topic.configs.items() if value is not None}
-            check_new_topic(self._broker.config, configs)
+            check_topic(self._broker.config, configs)
         except ValueError as error:
             return TopicResult(topic.name, ErrorCode.INVALID_CONFIG, str(error))
         return None
@@ -321,60 +330,8 @@ class Topics:
         if not wanted:
             reply([])
         for i, (name, topic_id) in enumerate(wanted):
-            self._delete(name, topic_id, partial(done, i), now_ms)
+            delete_topic(self._broker, name, topic_id, partial(done, i), now_ms)
         self._broker.durability.run_soon()
-
-    def _delete(
-        self, name: str | None, topic_id: str | None, reply: Callable[[DeletedTopic], None], now_ms: int
-    ) -> None:
-        broker = self._broker
-        topic = None if name is None else broker.image.topics.get(name)
-        error, message = ErrorCode.NONE, None
-        if not broker.config.delete_topic_enable:
-            error = ErrorCode.TOPIC_DELETION_DISABLED
-        elif topic is None:
-            is_by_id = topic_id is not None
-            error = ErrorCode.UNKNOWN_TOPIC_ID if is_by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif topic.name in self._in_creation:
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif topic.name in _INTERNAL:
-            error = ErrorCode.INVALID_TOPIC_EXCEPTION
-            message = f"Topic '{name}' has the state of this broker's coordinators, and cannot be deleted."
-        if error != ErrorCode.NONE or topic is None:
-            broker.durability.soon(lambda: reply(DeletedTopic(name, topic_id, error, message)))
-            return
-        record = metadata_records.remove_topic(topic.topic_id)
-        partitions = [TopicPartition(topic.name, number) for number in topic.partitions]
-        deleted = DeletedTopic(topic.name, topic.topic_id, ErrorCode.NONE)
-        try:
-            broker.metadata.append([record], now_ms)
-        except KafkaError as failed:
-            result = deleted._replace(error=error_code(failed))
-            broker.durability.soon(lambda: reply(result))
-            return
-
-        def durable(error: ErrorCode) -> None:
-            if error == ErrorCode.NONE and topic.topic_id in broker.image.topic_names:
-                broker.metadata.apply([record])
-                for partition in partitions:
-                    self._remove(partition, now_ms)
-            reply(deleted._replace(error=error))
-
-        broker.durability.when_durable(broker.metadata.log, durable)
-
-    def _remove(self, partition: TopicPartition, now_ms: int) -> None:
-        """Take a partition out of service, and delete its files when their turn comes."""
-        broker = self._broker
-        broker.fetches.on_progress([partition])
-        broker.transactions.on_deleted(partition, now_ms)
-
-        def done(error: Exception | None) -> None:
-            if error is not None:
-                LOG.error("%s is not deleted: %s", partition, error)
-
-        broker.jobs.add(
-            lambda: broker.manager.deletion(partition) if partition in broker.logs else None, done
-        )
 
 
 def _log_failure(result: TopicResult) -> None:

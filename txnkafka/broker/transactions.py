@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka._core.encode import encode_batch, end_txn_marker
+from txnkafka.broker.coordinator_log import append_record_batch, load_each, log_of
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.producer_id_blocks import ProducerIdBlocks
 from txnkafka.broker.unknown_transactions import settle
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.markers import Marker
     from txnkafka.coordinator.txn_listing import Description, Filters, Listing
+    from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["Answer", "Transactions", "WritableMarker"]
 
@@ -80,19 +82,16 @@ class Transactions:
         """Load the partitions of ``__transaction_state`` that are not loaded: the log of a loaded one may end
         with records that are not durable yet."""
         topic = self._broker.image.topics.get(TRANSACTION_STATE_TOPIC)
-        if topic is None:
-            return
-        self.coordinator.partition_count = len(topic.partitions)
-        for number, partition in sorted(topic.partitions.items()):
-            if number in self.coordinator.partitions:
-                continue
-            log = self._broker.logs.get(TopicPartition(TRANSACTION_STATE_TOPIC, number))
-            if log is None:
-                continue  # damaged: its ids answer NOT_COORDINATOR
+        if topic is not None:
+            self.coordinator.partition_count = len(topic.partitions)
+
+        def load(number: int, log: PartitionLog) -> None:
             records, problems = loaded_records((record.key, record.value) for record in records_of_log(log))
             for problem in problems:
                 log.note(f"a record of {log.topic_partition}", "left out", problem)
-            self.coordinator.load(number, partition.leader_epoch, records, now_ms)
+            self.coordinator.load(number, self._broker.leader_epoch(log.topic_partition), records, now_ms)
+
+        load_each(self._broker, TRANSACTION_STATE_TOPIC, self.coordinator.partitions, load)
 
     def on_created(self) -> None:
         """``__transaction_state`` is there, or partitions of it whose directories could not be created."""
@@ -262,15 +261,9 @@ class Transactions:
         self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, is_awaited: bool = True
     ) -> int:
         """Append one batch to a partition of ``__transaction_state``."""
-        topic_partition = TopicPartition(TRANSACTION_STATE_TOPIC, partition)
-        log = self._broker.logs.get(topic_partition)
-        if log is None:
-            raise KafkaError(f"{topic_partition} is not here")
+        log = log_of(self._broker, TopicPartition(TRANSACTION_STATE_TOPIC, partition))
         batch = encode_batch([(key, value, self._broker.now_ms) for key, value in records])
-        log.append(
-            batch, now_ms=self._broker.now_ms, leader_epoch=self._broker.leader_epoch(topic_partition),
-            origin=AppendOrigin.COORDINATOR,
-        )  # fmt: skip
+        append_record_batch(self._broker, log, batch)
         ticket = self._new_ticket()
         self._broker.durability.when_durable(
             log,
@@ -345,7 +338,7 @@ class Transactions:
             commit=marker.committed,
         )  # fmt: skip
         try:
-            log.append(
+            info = log.append(
                 batch, now_ms=self._broker.now_ms, leader_epoch=broker.leader_epoch(partition),
                 origin=AppendOrigin.COORDINATOR, transaction_version=marker.transaction_version,
             )  # fmt: skip
@@ -353,4 +346,5 @@ class Transactions:
             code = error_code(raised)
             broker.durability.soon(lambda: call(code))
         else:
+            broker.groups.on_marker(partition, info.first_offset, marker.producer_id, marker.committed)
             broker.durability.when_durable(log, call)

@@ -21,9 +21,16 @@ if TYPE_CHECKING:
 
     from txnkafka.wire.records import LogRecord
 
-__all__ = ["BROKER_RESOURCE", "TOPIC_RESOURCE", "ClusterImage", "PartitionImage", "TopicImage"]
+__all__ = [
+    "BROKER_RESOURCE",
+    "GROUP_RESOURCE",
+    "TOPIC_RESOURCE",
+    "ClusterImage",
+    "PartitionImage",
+    "TopicImage",
+]
 
-TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
+TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32  # ConfigResource.Type
 _NO_CHANGE = -2  # of the leader, in a PartitionChange
 _LISTS = ("removing_replicas", "adding_replicas", "eligible_leader_replicas", "last_known_elr")
 
@@ -57,13 +64,16 @@ class TopicImage:
 
 class ClusterImage:
     """``topics`` by name, ``features`` with their levels, ``configs`` by resource type and name.
-    ``next_producer_id`` is the first unused one; ``broker_epochs`` are those of the last registrations;
-    ``kept`` has the other records of objects that exist."""
+    ``topic_changes`` counts changes of topics and partitions, ``topic_creations`` new topics: whoever has
+    looked at the topics knows by them whether to look again. ``next_producer_id`` is the first unused one;
+    ``broker_epochs`` are those of the last registrations; ``kept`` has the other records of objects that
+    exist."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}
         self.topic_names: dict[str, str] = {}  # by topic id
         self.removed_topic_ids: set[str] = set()
+        self.topic_changes = self.topic_creations = 0
         self.features: dict[str, int] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.next_producer_id = 0
@@ -108,9 +118,12 @@ class ClusterImage:
         topic = TopicImage(value["name"], value["topic_id"])
         self.topics[topic.name] = topic
         self.topic_names[topic.topic_id] = topic.name
+        self.topic_changes += 1
+        self.topic_creations += 1
 
     def _remove_topic(self, value: dict[str, Any]) -> None:
         name = self.topic_names.pop(value["topic_id"], None)
+        self.topic_changes += 1
         if name is not None:
             del self.topics[name]
             self.configs.pop((TOPIC_RESOURCE, name), None)
@@ -123,6 +136,7 @@ class ClusterImage:
         return self.topics[name]
 
     def _partition(self, value: dict[str, Any]) -> None:
+        self.topic_changes += 1
         self._of_topic(value).partitions[value["partition_id"]] = PartitionImage(
             replicas=list(value["replicas"]),
             isr=list(value["isr"]),

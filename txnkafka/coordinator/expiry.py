@@ -1,7 +1,7 @@
-"""``Expiry``: which transactional ids to look at next, and how many tombstones fit into one batch.
+"""``Expiry``: which ids to look at next, and how many tombstones of transactional ids fit into one batch.
 
-A hundred thousand idle ids are looked at in slices, so that no request waits for all of them, and their
-tombstones are written in batches that the log accepts (KAFKA-13099).
+A hundred thousand idle ids, or groups, are looked at in slices, so that no request waits for all of them, and
+their tombstones are written in batches that the log accepts (KAFKA-13099).
 Source: TransactionStateManager.removeExpiredTransactionalIds.
 """
 
@@ -20,11 +20,12 @@ RECORD_BYTES: Final = 26  # of a record beside its key, at the most: six varints
 
 
 class Expiry:
-    """When the ids are looked at, and which are left of the current round."""
+    """When the ids are looked at, ``size`` at a time, and which are left of the current round. The first one
+    begins at ``first_ms``."""
 
-    def __init__(self, interval_ms: int) -> None:
-        self._interval_ms = interval_ms
-        self._next_ms = 0
+    def __init__(self, interval_ms: int, size: int = SLICE, first_ms: int = 0) -> None:
+        self._interval_ms, self._size = interval_ms, size
+        self._next_ms = first_ms
         self._left: list[str] = []
 
     def deadline(self, now_ms: int) -> int:
@@ -36,7 +37,7 @@ class Expiry:
         if not self._left and now_ms >= self._next_ms:
             self._next_ms = now_ms + self._interval_ms
             self._left = list(transactional_ids)
-        found, self._left = self._left[:SLICE], self._left[SLICE:]
+        found, self._left = self._left[: self._size], self._left[self._size :]
         return found
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "abort_transaction",
     "begin_transaction",
     "broker_fenced",
+    "clear_elr",
     "config",
     "decode_control_body",
     "decode_metadata",
@@ -37,6 +38,7 @@ __all__ = [
     "producer_ids",
     "remove_topic",
     "topic",
+    "unregister_broker",
 ]
 
 METADATA_VERSION: Final = 30
@@ -102,6 +104,11 @@ def broker_fenced(broker_id: int, broker_epoch: int) -> LogRecord:
     )  # fmt: skip
 
 
+def unregister_broker(broker_id: int, broker_epoch: int) -> LogRecord:
+    """A broker is not part of the cluster any more."""
+    return _record("unregister_broker_record", 1, 0, broker_id=broker_id, broker_epoch=broker_epoch)
+
+
 def remove_topic(topic_id: str) -> LogRecord:
     """A topic, its partitions and its configs are gone."""
     return _record("remove_topic_record", 9, 0, topic_id=topic_id)
@@ -113,6 +120,12 @@ def config(resource_type: int, resource_name: str, name: str, value: str | None)
         "config_record", 4, 0,
         resource_type=resource_type, resource_name=resource_name, name=name, value=value,
     )  # fmt: skip
+
+
+def clear_elr(topic_name: str) -> LogRecord:
+    """Who might lead the partitions of a topic, or of all with "", is not known any more:
+    ``min.insync.replicas`` was changed (KIP-966)."""
+    return _record("clear_elr_record", 28, 0, topic_name=topic_name)
 
 
 def feature_level(name: str, level: int) -> LogRecord:

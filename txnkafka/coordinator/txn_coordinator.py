@@ -39,6 +39,7 @@ from txnkafka.coordinator.producer_ids import ProducerIds
 from txnkafka.coordinator.ticks import Ticks
 from txnkafka.coordinator.transaction_partition import TransactionPartition
 from txnkafka.coordinator.txn_config import TransactionConfig
+from txnkafka.coordinator.txn_counts import TransactionCounts
 from txnkafka.coordinator.txn_events import (
     Answer,
     Event,
@@ -86,6 +87,7 @@ class TransactionCoordinator:
         self.partitions: dict[int, TransactionPartition] = {}
         self.loading: set[int] = set()
         self.markers = Markers()
+        self.counts = TransactionCounts()
         self._host = host
         self._producer_ids = producer_ids
         self.partition_count = partition_count
@@ -268,6 +270,7 @@ class TransactionCoordinator:
         record, response = flight.record, flight.result.response
         state = self.partitions[self.partition_of(record.transactional_id)]
         state.replay(record)
+        self.counts.add(record.metadata, flight.request.event)
         written = None
         if flight.result.effects and record.metadata is not None:
             written = self._begin_markers(record.metadata, state, now_ms)

@@ -1,0 +1,65 @@
+"""``Configs``: the settings of a broker as they are now.
+
+Those of its start are under what the registry says of all brokers, and that is under what it says of this
+one. Topics have their own over all of them.
+
+Source: ``DynamicBrokerConfig`` (KIP-226).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
+from txnkafka.coordinator.cluster_image import BROKER_RESOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from txnkafka.broker.broker_config import BrokerConfig
+    from txnkafka.config import LogConfig
+    from txnkafka.coordinator.cluster_image import ClusterImage
+
+__all__ = ["Configs"]
+
+LOG = logging.getLogger("txnkafka.broker")
+
+
+class Configs:
+    """``static`` are the settings of the start, ``current`` those that count since the last ``refresh``."""
+
+    def __init__(self, static: BrokerConfig, image: ClusterImage, node_id: int) -> None:
+        self.static = static
+        self._image = image
+        self._name = str(node_id)
+        self.current = static
+        self.refresh()
+
+    @property
+    def of_cluster(self) -> Mapping[str, str]:
+        """What the registry says of all brokers."""
+        return self._image.configs.get((BROKER_RESOURCE, ""), {})
+
+    @property
+    def of_node(self) -> Mapping[str, str]:
+        """What the registry says of this broker."""
+        return self._image.configs.get((BROKER_RESOURCE, self._name), {})
+
+    def of_topic(self, topic: str) -> LogConfig:
+        """The settings of a topic's logs. Raises ValueError."""
+        return self.current.log_config(self._image.topic_configs(topic))
+
+    def refresh(self) -> None:
+        """The registry has changed, or was loaded. What is not understood, which another broker may have
+        written, does not count."""
+        current = self.static
+        for level in (self.of_cluster, self.of_node):
+            for name, text in level.items():
+                try:
+                    current = current.changed({name: text}) if name in DYNAMIC else current
+                except ValueError as error:
+                    LOG.error("a setting of the metadata log does not count: %s", error)
+                if name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT:
+                    LOG.warning("the setting %s=%s of the metadata log has no effect", name, text)
+        self.current = current

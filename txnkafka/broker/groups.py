@@ -1,0 +1,287 @@
+"""``Groups``: the group coordinator of a broker, and the broker as its host.
+
+Source: ``GroupCoordinatorService``, ``KafkaApis``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka._core.encode import encode_batch
+from txnkafka.broker.coordinator_log import append_record_batch, load_each, log_of
+from txnkafka.broker.durability import error_code
+from txnkafka.broker.group_settings import group_config
+from txnkafka.broker.txn_offset_commit import TxnOffsetCommit
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, log_events
+from txnkafka.coordinator.described_groups import DescribedConsumerGroup, DescribedConsumerMember
+from txnkafka.coordinator.group_coordinator import GroupCoordinator
+from txnkafka.coordinator.group_requests import (
+    CommittedOffset,
+    ConsumerHeartbeat,
+    DescribedGroup,
+    HeartbeatAnswer,
+    Identity,
+    Joined,
+    JoinGroup,
+    ListedGroup,
+    Offsets,
+    OffsetToCommit,
+    Protocol,
+    Synced,
+    SyncGroup,
+)
+from txnkafka.env import unique_name
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError
+from txnkafka.model import TopicPartition
+from txnkafka.storage.log.log_records import parts_of_log
+from txnkafka.storage.log.verification import NO_GUARD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.coordinator.cluster_image import ClusterImage
+    from txnkafka.coordinator.log_event import LogEvent
+    from txnkafka.model import ProducerIdAndEpoch
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = [
+    "CommittedOffset", "ConsumerHeartbeat", "DescribedConsumerGroup", "DescribedConsumerMember",
+    "DescribedGroup", "Groups", "HeartbeatAnswer", "Identity", "JoinGroup", "Joined", "ListedGroup",
+    "OffsetToCommit", "Protocol", "SyncGroup", "Synced",
+]  # fmt: skip
+
+
+class Groups:
+    """``coordinator`` has the groups of the node."""
+
+    def __init__(self, broker: Broker, now_ms: int) -> None:
+        self._broker = broker
+        config = broker.config
+        self.coordinator = GroupCoordinator(
+            self,
+            config=group_config(config),
+            partition_count=config.offsets_topic_num_partitions,
+        )
+        self._load(now_ms)
+
+    def _load(self, now_ms: int) -> None:
+        """Load the partitions of ``__consumer_offsets`` that are not loaded."""
+        topic, partitions = self._broker.image.topics.get(CONSUMER_OFFSETS_TOPIC), self.coordinator.partitions
+        if topic is not None:
+            partitions.count = len(topic.partitions)
+
+        def load(number: int, log: PartitionLog) -> None:
+            self.coordinator.load(number, _events(log), now_ms)
+
+        load_each(self._broker, CONSUMER_OFFSETS_TOPIC, partitions.loaded, load)
+
+    def on_created(self) -> None:
+        """``__consumer_offsets`` is there, or partitions of it whose directories could not be created."""
+        self._load(self._broker.now_ms)
+
+    def on_deleted(self, partition: TopicPartition) -> None:
+        """A partition is not in the registry any more."""
+        if partition.topic == CONSUMER_OFFSETS_TOPIC:
+            self.coordinator.resign(partition.partition)
+
+    def stop(self) -> None:
+        """Coordinate no group any more: what waits is answered NOT_COORDINATOR, and members look for the next
+        owner."""
+        for number in list(self.coordinator.partitions.loaded):
+            self.coordinator.resign(number)
+
+    def on_marker(self, partition: TopicPartition, offset: int, producer_id: int, committed: bool) -> None:
+        """An end marker was appended."""
+        if partition.topic == CONSUMER_OFFSETS_TOPIC:
+            self.coordinator.end_transaction(partition.partition, offset, producer_id, committed)
+
+    # Requests
+
+    @property
+    def has_consumer_protocol(self) -> bool:
+        """Whether the cluster has groups of the consumer protocol: the level of ``group.version``."""
+        return self._broker.image.features.get("group.version", 0) > 0
+
+    def find(self, group_id: str) -> ErrorCode:
+        """Whether this node coordinates a group. The first call creates the topic, and those that come before
+        it is there are answered COORDINATOR_NOT_AVAILABLE, as in Kafka."""
+        if CONSUMER_OFFSETS_TOPIC not in self._broker.image.topics:
+            self._broker.topics.create_internal(CONSUMER_OFFSETS_TOPIC, self._broker.now_ms)
+            self._broker.durability.run_soon()
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        partitions = self.coordinator.partitions
+        is_here = partitions.number_of(group_id) in partitions.loaded
+        return ErrorCode.NONE if is_here else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    def join(self, request: JoinGroup, reply: Callable[[Joined], None], *, now_ms: int) -> None:
+        """A member joins a group."""
+        self._broker.now_ms = now_ms
+        self.coordinator.join(request, self._broker.failures.owned(reply), now_ms)
+        self._broker.durability.run_soon()
+
+    def consumer_heartbeat(
+        self, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None], *, now_ms: int
+    ) -> None:
+        """A member of a consumer group joins, is alive, or leaves."""
+        self._broker.now_ms = now_ms
+        self.coordinator.consumer_heartbeat(request, self._broker.failures.owned(reply), now_ms)
+        self._broker.durability.run_soon()
+
+    def sync(self, request: SyncGroup, reply: Callable[[Synced], None], *, now_ms: int) -> None:
+        """A member asks for its assignment."""
+        self._broker.now_ms = now_ms
+        self.coordinator.sync(request, self._broker.failures.owned(reply), now_ms)
+        self._broker.durability.run_soon()
+
+    def heartbeat(self, identity: Identity, *, now_ms: int) -> ErrorCode:
+        """A member is alive."""
+        self._broker.now_ms = now_ms
+        return self.coordinator.heartbeat(identity, now_ms)
+
+    def leave(
+        self, group_id: str, leaving: Sequence[Identity], *, now_ms: int
+    ) -> tuple[ErrorCode, list[ErrorCode]]:
+        """Members leave a group."""
+        self._broker.now_ms = now_ms
+        left = self.coordinator.leave(group_id, leaving, now_ms)
+        self._broker.durability.run_soon()
+        return left
+
+    def commit(
+        self,
+        identity: Identity,
+        offsets: Offsets,
+        reply: Callable[[dict[TopicPartition, ErrorCode]], None],
+        *,
+        version: int,
+        now_ms: int,
+    ) -> None:
+        """Commit offsets; ``version`` is that of OffsetCommit."""
+        self._broker.now_ms = now_ms
+        self.coordinator.commit(identity, offsets, reply, now_ms, version=version)
+        self._broker.durability.run_soon()
+
+    def commit_in_transaction(
+        self,
+        identity: Identity,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        offsets: Offsets,
+        reply: Callable[[dict[TopicPartition, ErrorCode]], None],
+        *,
+        version: int,
+        now_ms: int,
+    ) -> None:
+        """Commit offsets with a transaction; ``version`` is that of TxnOffsetCommit."""
+        self._broker.now_ms = now_ms
+        TxnOffsetCommit(self._broker, identity, transactional_id, producer, offsets, reply, version).run()
+        self._broker.durability.run_soon()
+
+    def fetch(
+        self,
+        group_id: str,
+        partitions: Sequence[TopicPartition] | None,
+        reply: Callable[[ErrorCode, dict[TopicPartition, CommittedOffset]], None],
+        *,
+        require_stable: bool,
+        member: tuple[str | None, int] = (None, -1),
+    ) -> None:
+        """The committed offsets of partitions, or of all that have one; ``member`` is the id and the epoch of
+        the member that asks."""
+        self.coordinator.fetch(group_id, partitions, reply, require_stable=require_stable, member=member)
+        self._broker.durability.run_soon()
+
+    def delete_offsets(
+        self,
+        group_id: str,
+        partitions: Sequence[TopicPartition],
+        reply: Callable[[ErrorCode, dict[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        """Delete committed offsets."""
+        self.coordinator.delete_offsets(group_id, partitions, reply)
+        self._broker.durability.run_soon()
+
+    def delete(self, group_id: str, reply: Callable[[ErrorCode], None]) -> None:
+        """Delete a group without members."""
+        self.coordinator.delete(group_id, reply)
+        self._broker.durability.run_soon()
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """What DescribeGroups shows of a group."""
+        return self.coordinator.describe(group_id)
+
+    def describe_consumer(
+        self, group_ids: Sequence[str], reply: Callable[[list[DescribedConsumerGroup]], None]
+    ) -> None:
+        """What ConsumerGroupDescribe shows of groups."""
+        self.coordinator.describe_consumer(group_ids, reply)
+        self._broker.durability.run_soon()
+
+    def listed(self) -> list[ListedGroup]:
+        """All groups."""
+        return self.coordinator.listed()
+
+    def advance(self, now_ms: int) -> int:
+        """Do what is due; returns when to be called again at the latest."""
+        return self.coordinator.advance(now_ms)
+
+    # GroupHost
+
+    @property
+    def image(self) -> ClusterImage:
+        """What the metadata log says."""
+        return self._broker.image
+
+    @property
+    def image_version(self) -> int:
+        """The end of the metadata log."""
+        return self._broker.metadata.log.log_end_offset
+
+    def append(
+        self,
+        partition: int,
+        records: Sequence[tuple[bytes, bytes | None]],
+        call: Callable[[ErrorCode], None],
+        producer: ProducerIdAndEpoch | None = None,
+    ) -> int:
+        """Append one batch to a partition of ``__consumer_offsets``."""
+        broker = self._broker
+        log = log_of(broker, TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))
+        input_records = [(key, value, broker.now_ms) for key, value in records]
+        if producer is None:
+            batch, guard = encode_batch(input_records), NO_GUARD
+        else:
+            batch = encode_batch(
+                input_records, producer_id=producer.producer_id, producer_epoch=producer.producer_epoch,
+                base_sequence=0, transactional=True,
+            )  # fmt: skip
+            guard = _guard(log, producer.producer_id)
+        info = append_record_batch(broker, log, batch, guard=guard)
+        broker.durability.when_durable(log, call)
+        return info.first_offset
+
+    def when_durable(self, partition: int, call: Callable[[ErrorCode], None]) -> None:
+        """Call when everything appended to the partition so far is durable, or never will be."""
+        try:
+            log = log_of(self._broker, TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))
+        except KafkaError as error:
+            code = error_code(error)
+            self._broker.durability.soon(lambda: call(code))
+        else:
+            self._broker.durability.when_durable(log, call)
+
+    def new_id(self) -> str:
+        """A new unique text."""
+        return unique_name()
+
+
+def _events(log: PartitionLog) -> Iterator[LogEvent]:
+    for headers, records in parts_of_log(log):
+        yield from log_events(headers, records)
+
+
+def _guard(log: PartitionLog, producer_id: int) -> int:
+    pending = log.verification.pending(producer_id)
+    return NO_GUARD if pending is None else pending.guard

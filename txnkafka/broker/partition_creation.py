@@ -1,0 +1,151 @@
+"""More partitions for a topic: in the registry, durably, then on the disk.
+
+Source: ``ReplicationControlManager.createPartitions`` (KIP-195).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from txnkafka.broker.durability import error_code
+from txnkafka.broker.internal_topics import COORDINATORS_TOPICS
+from txnkafka.broker.registry_change import register
+from txnkafka.broker.topics import MOST_PARTITIONS
+from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.coordinator.cluster_image import TopicImage
+    from txnkafka.storage.work import Work
+
+__all__ = ["EnlargedTopic", "MorePartitions", "create_partitions"]
+
+
+class MorePartitions(NamedTuple):
+    """How many partitions a topic shall have. ``assignments`` are the replicas of each new one, where the
+    client chose them."""
+
+    name: str
+    partition_count: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+class EnlargedTopic(NamedTuple):
+    """What became of a topic that was to have more partitions."""
+
+    name: str
+    error: ErrorCode
+    message: str | None = None
+
+
+def create_partitions(
+    broker: Broker,
+    topics: Sequence[MorePartitions],
+    reply: Callable[[list[EnlargedTopic]], None],
+    *,
+    validate_only: bool = False,
+    now_ms: int,
+) -> None:
+    """Enlarge topics, each for itself; the answer comes when all new partitions can be written to."""
+    results: dict[int, EnlargedTopic] = {}
+
+    def done(i: int, result: EnlargedTopic) -> None:
+        results[i] = result
+        if len(results) == len(topics):
+            reply([results[i] for i in range(len(topics))])
+
+    broker.now_ms = now_ms
+    if not topics:
+        reply([])
+    for i, topic in enumerate(topics):
+        _enlarge(broker, topic, partial(done, i), validate_only)
+    broker.durability.run_soon()
+
+
+def _enlarge(
+    broker: Broker, wanted: MorePartitions, reply: Callable[[EnlargedTopic], None], validate_only: bool
+) -> None:
+    """Enlarge one topic when no other change of it is under way."""
+    thing = TOPIC_RESOURCE, wanted.name
+
+    def done(error: ErrorCode, message: str | None = None) -> None:
+        broker.turns.end(thing)
+        reply(EnlargedTopic(wanted.name, error, message))
+
+    def begin() -> None:
+        topic = broker.image.topics.get(wanted.name)
+        if topic is None:
+            refused = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {wanted.name}"
+        else:
+            refused = _refusal(broker, topic, wanted) or (ErrorCode.NONE, "")
+        error, message = refused
+        if topic is None or error != ErrorCode.NONE or validate_only:
+            broker.durability.soon(lambda: done(error, message or None))
+        else:
+            _register(broker, topic, wanted.partition_count, done)
+
+    broker.turns.take(thing, begin)
+
+
+def _refusal(broker: Broker, topic: TopicImage, wanted: MorePartitions) -> tuple[ErrorCode, str] | None:
+    """Why a topic cannot be enlarged; None when it can."""
+    has, additional = len(topic.partitions), wanted.partition_count - len(topic.partitions)
+    if topic.name in COORDINATORS_TOPICS:
+        message = f"ids are found by the number of partitions of {topic.name}: it cannot be changed"
+        return ErrorCode.INVALID_TOPIC_EXCEPTION, message
+    if not additional:
+        return ErrorCode.INVALID_PARTITIONS, f"Topic already has {has} partition(s)."
+    if additional < 0:
+        message = (
+            f"The topic {topic.name} currently has {has} partition(s); {wanted.partition_count} would not be "
+            "an increase."
+        )
+        return ErrorCode.INVALID_PARTITIONS, message
+    if wanted.assignments is not None:
+        if len(wanted.assignments) != additional:
+            message = (
+                f"Attempted to add {additional} additional partition(s), but only "
+                f"{len(wanted.assignments)} assignment(s) were specified."
+            )
+            return ErrorCode.INVALID_REPLICA_ASSIGNMENT, message
+        if any(list(nodes) != [broker.node_id] for nodes in wanted.assignments):
+            return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "there is one node, and it has all replicas"
+    if additional > MOST_PARTITIONS:
+        message = f"at most {MOST_PARTITIONS} partitions can be created by one request"
+        return ErrorCode.POLICY_VIOLATION, message
+    return None
+
+
+def _register(
+    broker: Broker, topic: TopicImage, count: int, done: Callable[[ErrorCode, str | None], None]
+) -> None:
+    numbers = range(len(topic.partitions), count)
+    records = [broker.topics.partition_record(topic.topic_id, number) for number in numbers]
+
+    def registered(error: ErrorCode, message: str | None) -> None:
+        if error != ErrorCode.NONE:
+            done(error, message)
+            return
+        partitions = {TopicPartition(topic.name, number): topic.topic_id for number in numbers}
+        broker.jobs.add(partial(_creation, broker, partitions), created)
+
+    def created(failed: Exception | None) -> None:
+        if failed is None:
+            done(ErrorCode.NONE, None)
+        else:
+            broker.missing_logs.creation_failed()
+            done(error_code(failed), str(failed))
+
+    register(broker, records, registered)
+
+
+def _creation(broker: Broker, partitions: dict[TopicPartition, str]) -> Work | None:
+    """The work that makes their directories, unless another attempt has made them."""
+    missing = {each: partitions[each] for each in partitions if each not in broker.logs}
+    return broker.data.creation(missing, now_ms=broker.now_ms) if missing else None

@@ -1,0 +1,159 @@
+"""``ConsumerGroup``: the members of a group of the consumer protocol, and which partitions they are to have.
+
+``epoch`` grows when the partitions are to be assigned anew, ``assignment_epoch`` follows when that is done,
+and each member follows to that with its heartbeats. Changed by the records of the log only, when they are
+appended and when they are loaded.
+
+Source: ConsumerGroup, ModernGroup (KIP-848).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from txnkafka.coordinator.consumer_member import ConsumerMember, MemberState, Owned, Target
+from txnkafka.coordinator.group_error import GroupError
+from txnkafka.coordinator.subscriptions import ResolvedRegex, Subscriptions
+from txnkafka.error_codes import ErrorCode
+
+__all__ = ["NOT_CHECKED", "ConsumerGroup"]
+
+NOT_CHECKED: Final = -1
+
+
+class ConsumerGroup:
+    """``members`` by id, ``static`` their ids by instance id, ``targets`` by member id, ``regexes`` by
+    pattern, ``subscribers`` the numbers of members that are subscribed to a pattern.
+
+    Not in the log: ``checked`` and ``resolved``, the changes of the registry that were there when the hash of
+    the topics was compared, and when the patterns were resolved.
+    """
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 1
+        self.metadata_hash = 0
+        self.assignment_epoch = 1
+        self.assignment_timestamp = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.static: dict[str, str] = {}
+        self.targets: dict[str, Target] = {}
+        self.regexes: dict[str, ResolvedRegex] = {}
+        self.subscribers: Counter[str] = Counter()
+        self.has_old_metadata = False  # a record of a broker before 4.1
+        self.checked = self.resolved = NOT_CHECKED
+        self._owners: dict[str, dict[int, int]] = {}  # epochs of owners, by topic id and partition
+
+    @property
+    def state(self) -> str:
+        """The name of the state."""
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        is_stable = all(member.is_reconciled(self.assignment_epoch) for member in self.members.values())
+        return "Stable" if is_stable else "Reconciling"
+
+    # Members
+
+    def member(self, member_id: str) -> ConsumerMember:
+        """A member. Raises GroupError with UNKNOWN_MEMBER_ID."""
+        found = self.members.get(member_id)
+        if found is None:
+            text = f"Member {member_id} is not a member of group {self.group_id}."
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, text)
+        return found
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """The member of an instance."""
+        return self.members.get(self.static.get(instance_id or "", ""))
+
+    def put(self, member: ConsumerMember) -> None:
+        """Add a member, or put it in the place of the one with its id."""
+        self._forget(self.members.get(member.member_id))
+        self.members[member.member_id] = member
+        if member.regex:
+            self.subscribers[member.regex] += 1
+        for owned in (member.assigned, member.revoking):
+            self._own(owned, member.epoch)
+        if member.instance_id is not None:
+            self.static[member.instance_id] = member.member_id
+
+    def remove(self, member_id: str) -> None:
+        """Remove a member."""
+        member = self.members.pop(member_id, None)
+        self._forget(member)
+        if member is not None and member.instance_id is not None:
+            self.static.pop(member.instance_id, None)
+
+    def _forget(self, member: ConsumerMember | None) -> None:
+        if member is None:
+            return
+        self._disown(member)
+        if member.regex:
+            self.subscribers[member.regex] -= 1
+            if not self.subscribers[member.regex]:
+                del self.subscribers[member.regex]
+
+    def with_member(self, member: ConsumerMember) -> list[ConsumerMember]:
+        """The members as they will be with this one, which takes the place of an older one of its id or
+        instance."""
+        replaced = self.static_member(member.instance_id)
+        gone = {member.member_id} if replaced is None else {member.member_id, replaced.member_id}
+        return [*(each for each in self.members.values() if each.member_id not in gone), member]
+
+    def subscriptions(self, members: Iterable[ConsumerMember] | None = None) -> Subscriptions:
+        """The subscriptions of these members, else of all."""
+        return Subscriptions(self.members.values() if members is None else members, self.regexes)
+
+    def assignor(self, members: Iterable[ConsumerMember], known: Iterable[str]) -> str:
+        """The assignor that most members prefer, else the first of those that are ``known``. Of two with as
+        many votes it is the uniform one, as a table of Java has them."""
+        names = [*known]
+        votes = Counter(member.assignor for member in members if member.assignor in names)
+        return str(max(sorted(votes, reverse=True), key=lambda name: votes[name])) if votes else names[0]
+
+    # The owners of partitions
+
+    def owner_epoch(self, topic_id: str, partition: int) -> int:
+        """The epoch of the member that owns a partition; -1 when nobody does."""
+        return self._owners.get(topic_id, {}).get(partition, -1)
+
+    def _own(self, owned: Owned, epoch: int) -> None:
+        for topic_id, partitions in owned.items():
+            self._owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, epoch))
+
+    def _disown(self, member: ConsumerMember) -> None:
+        """A partition whose owner is another one by now stays with that."""
+        for owned in (member.assigned, member.revoking):
+            for topic_id, partitions in owned.items():
+                owners = self._owners.get(topic_id, {})
+                for partition in partitions:
+                    if owners.get(partition) == member.epoch:
+                        del owners[partition]
+                if not owners:
+                    self._owners.pop(topic_id, None)
+
+    def waits_for_others(self, member: ConsumerMember) -> bool:
+        """Whether another member still owns a partition that this one is to have."""
+        if member.state is not MemberState.UNRELEASED_PARTITIONS:
+            return False
+        return any(
+            number not in member.assigned.get(topic_id, {}) and self.owner_epoch(topic_id, number) != -1
+            for topic_id, numbers in self.targets.get(member.member_id, {}).items()
+            for number in numbers
+        )
+
+    # Members of the classic protocol
+
+    def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether a member of the classic protocol can join with these protocols."""
+        classic = [member.classic for member in self.members.values() if member.classic is not None]
+        counts = Counter(name for each in classic for name in {protocol.name for protocol in each.protocols})
+        return protocol_type == "consumer" and any(counts[name] == len(classic) for name in names)
+
+    def are_classic(self, members: Iterable[ConsumerMember]) -> bool:
+        """Whether these members all speak the classic protocol."""
+        return all(member.classic is not None for member in members)

@@ -1,0 +1,112 @@
+"""What is shown of groups: by ListGroups, by DescribeGroups, which knows the classic protocol only, and by
+ConsumerGroupDescribe.
+
+Source: GroupMetadataManager.describeGroups and consumerGroupDescribe, ConsumerGroup.asDescribedGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from txnkafka.coordinator.classic_group import CONSUMER, GroupState
+from txnkafka.coordinator.cluster_image import ClusterImage
+from txnkafka.coordinator.consumer_config import ConsumerGroupConfig
+from txnkafka.coordinator.consumer_group import ConsumerGroup
+from txnkafka.coordinator.consumer_member import ConsumerMember, Target
+from txnkafka.coordinator.group_partition import AnyGroup
+from txnkafka.coordinator.group_requests import DescribedGroup, DescribedMember, ListedGroup
+from txnkafka.error_codes import ErrorCode
+
+__all__ = [
+    "DescribedConsumerGroup",
+    "DescribedConsumerMember",
+    "describe_classic",
+    "describe_consumer",
+    "listed",
+]
+
+E = ErrorCode
+
+
+class DescribedConsumerMember(NamedTuple):
+    """``assigned`` are the partitions that the member is responsible for, also those that it is to give up;
+    ``target`` those that it is to have. Both by topic id, of topics that exist."""
+
+    member: ConsumerMember
+    assigned: Target
+    target: Target
+
+
+class DescribedConsumerGroup(NamedTuple):
+    """A consumer group; one that is none has an error."""
+
+    group_id: str
+    error: ErrorCode = E.NONE
+    message: str | None = None
+    state: str = ""
+    epoch: int = 0
+    assignment_epoch: int = 0
+    assignor: str = ""
+    members: Sequence[DescribedConsumerMember] = ()
+
+
+def listed(group: AnyGroup) -> ListedGroup:
+    """A group in the list of all."""
+    if isinstance(group, ConsumerGroup):
+        return ListedGroup(group.group_id, CONSUMER, group.state, "consumer")
+    return ListedGroup(group.group_id, group.protocol_type or "", group.state.value, "classic")
+
+
+def describe_classic(group: AnyGroup | ErrorCode, group_id: str) -> DescribedGroup:
+    """A group of the classic protocol, with what its members say while it is stable."""
+    if isinstance(group, ErrorCode):
+        message = f"Group {group_id} not found." if group == E.GROUP_ID_NOT_FOUND else None
+        return DescribedGroup(group, message=message)
+    if isinstance(group, ConsumerGroup):
+        return DescribedGroup(E.GROUP_ID_NOT_FOUND, message=f"Group {group_id} is not a classic group.")
+    is_stable = group.state is GroupState.STABLE
+    members = []
+    for each in group.members.values():
+        metadata = each.metadata(group.protocol) if is_stable else b""
+        identity = each.member_id, each.group_instance_id, each.client_id, each.client_host
+        members.append(DescribedMember(*identity, metadata, each.assignment))
+    protocol = group.protocol if is_stable else None
+    return DescribedGroup(E.NONE, group.state.value, group.protocol_type or "", protocol or "", members)
+
+
+def describe_consumer(
+    group: AnyGroup | ErrorCode, group_id: str, image: ClusterImage, config: ConsumerGroupConfig
+) -> DescribedConsumerGroup:
+    """A group of the consumer protocol."""
+    if isinstance(group, ErrorCode):
+        message = f"Group {group_id} not found." if group == E.GROUP_ID_NOT_FOUND else None
+        return DescribedConsumerGroup(group_id, group, message)
+    if not isinstance(group, ConsumerGroup):
+        message = f"Group {group_id} is not a consumer group."
+        return DescribedConsumerGroup(group_id, E.GROUP_ID_NOT_FOUND, message)
+    members = [
+        DescribedConsumerMember(
+            member,
+            _existing(_united(member), image),
+            _existing(group.targets.get(member_id, {}), image),
+        )
+        for member_id, member in group.members.items()
+    ]
+    assignor = group.assignor(group.members.values(), config.assignors)
+    return DescribedConsumerGroup(
+        group_id, E.NONE, None, group.state, group.epoch, group.assignment_epoch, assignor, members
+    )
+
+
+def _united(member: ConsumerMember) -> Target:
+    found: dict[str, list[int]] = {}
+    for owned in (member.assigned, member.revoking):
+        for topic_id, partitions in owned.items():
+            found.setdefault(topic_id, []).extend(partitions)
+    return {topic_id: sorted(numbers) for topic_id, numbers in found.items()}
+
+
+def _existing(partitions: Mapping[str, Sequence[int]], image: ClusterImage) -> Target:
+    known = image.topic_names
+    return {topic_id: partitions[topic_id] for topic_id in sorted(partitions) if topic_id in known}

@@ -1,0 +1,97 @@
+"""``GroupOffsets``: the committed offsets of the groups in one partition of ``__consumer_offsets``.
+
+Records are kept as they are in the log, and decoded when they are asked for: a hundred thousand offsets load
+in the time of reading them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from txnkafka.coordinator.group_requests import CommittedOffset
+from txnkafka.coordinator.log_event import LogEvent
+from txnkafka.coordinator.offsets import OFFSET_COMMIT_KEYS, Offsets
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.wire.records.group_log import OffsetAndMetadata, decode_group_log, encode_offset_commit_key
+
+__all__ = ["GroupOffsets"]
+
+_VERSION = 2  # bytes of a key
+
+
+class GroupOffsets:
+    """Offsets by group; changed by ``replay`` only. Names are keys without their version."""
+
+    def __init__(self) -> None:
+        self._offsets = Offsets()
+        self._names: dict[str, dict[bytes, None]] = {}  # of what is committed or pending, by group
+
+    @property
+    def groups(self) -> Iterator[str]:
+        """The groups with an offset, committed or pending."""
+        yield from self._names
+
+    def replay(self, event: LogEvent) -> None:
+        """Apply the next record or end marker of the log."""
+        ended = list(self._offsets.pending.get(event.producer_id, ())) if event.committed is not None else []
+        self._offsets.replay(event)
+        for name in ended:
+            self._tidy(name)
+        if event.key is not None and event.key[:_VERSION] in OFFSET_COMMIT_KEYS:
+            name = event.key[_VERSION:]
+            self._names.setdefault(_group_of(name), {})[name] = None
+            self._tidy(name)
+
+    def _tidy(self, name: bytes) -> None:
+        """Forget a name that has no offset any more."""
+        if name in self._offsets.committed or self._is_pending(name):
+            return
+        names = self._names.get(_group_of(name), {})
+        names.pop(name, None)
+        if not names:
+            self._names.pop(_group_of(name), None)
+
+    def fetch(self, group: str, partition: TopicPartition, *, is_stable_wanted: bool) -> CommittedOffset:
+        """The committed offset of a partition; with ``is_stable_wanted`` an error while a transaction that
+        commits another one is open (KIP-447)."""
+        name = encode_offset_commit_key(group, *partition)[_VERSION:]
+        if is_stable_wanted and self._is_pending(name):
+            return CommittedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        found = self._decoded(name)
+        if found is None:
+            return CommittedOffset()
+        return CommittedOffset(found.offset, found.leader_epoch, found.metadata)
+
+    def committed(self, group: str) -> Iterator[OffsetAndMetadata]:
+        """The committed offsets of a group."""
+        for name in self._names.get(group, ()):
+            found = self._decoded(name)
+            if found is not None:
+                yield found
+
+    def has_pending(self, group: str) -> bool:
+        """Whether a transaction that commits offsets of the group is open."""
+        return any(map(self._is_pending, self._names.get(group, ())))
+
+    def is_pending(self, group: str, partition: TopicPartition) -> bool:
+        """Whether a transaction that commits this offset is open."""
+        return self._is_pending(encode_offset_commit_key(group, *partition)[_VERSION:])
+
+    def keys(self, group: str) -> list[bytes]:
+        """The keys of all offsets of a group: what to write tombstones for."""
+        return [OFFSET_COMMIT_KEYS[1] + name for name in self._names.get(group, ())]
+
+    def _is_pending(self, name: bytes) -> bool:
+        return any(name in pending for pending in self._offsets.pending.values())
+
+    def _decoded(self, name: bytes) -> OffsetAndMetadata | None:
+        record = self._offsets.committed.get(name)
+        if record is None:
+            return None
+        return OffsetAndMetadata.of(decode_group_log(OFFSET_COMMIT_KEYS[1] + name, record.value))
+
+
+def _group_of(name: bytes) -> str:
+    size = int.from_bytes(name[:2], "big")
+    return name[2 : 2 + size].decode(errors="replace")

@@ -1,0 +1,122 @@
+"""``GroupPartition``: the groups of one partition of ``__consumer_offsets``, and what its log has of them.
+
+A group is of the classic or of the consumer protocol; the newest record of either kind says which.
+Source: GroupCoordinatorShard.replay, GroupMetadataManager.replay.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from txnkafka.coordinator import consumer_records
+from txnkafka.coordinator.classic_group import ClassicGroup, GroupState, Member
+from txnkafka.coordinator.consumer_group import ConsumerGroup
+from txnkafka.coordinator.group_offsets import GroupOffsets
+from txnkafka.coordinator.group_requests import Protocol
+from txnkafka.coordinator.log_event import LogEvent
+from txnkafka.wire.records.group_log import (
+    ConsumerRecordType,
+    decode_consumer_record,
+    decode_group,
+    encode_group_key,
+)
+
+__all__ = ["AnyGroup", "GroupPartition", "group_of", "group_tombstones", "record_of"]
+
+GROUP_KEY: Final = b"\0\2"
+CONSUMER_KEYS: Final = frozenset(kind.to_bytes(2, "big") for kind in ConsumerRecordType)
+AnyGroup = ClassicGroup | ConsumerGroup
+
+
+class GroupPartition:
+    """``groups`` by id. A group with offsets and without a record of its own is a simple one."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, AnyGroup] = {}
+        self.offsets = GroupOffsets()
+
+    def replay(self, event: LogEvent, now_ms: int) -> None:
+        """Apply the next record or end marker of the log."""
+        if event.key is not None and event.key[:2] in CONSUMER_KEYS:
+            self._replay_consumer(event.key, event.value)
+        elif event.key is not None and event.key[:2] == GROUP_KEY:
+            decoded = decode_group(event.key, event.value)
+            if decoded is not None:
+                group_id, fields = decoded
+                self.groups.pop(group_id, None)
+                if fields is not None:
+                    self.groups[group_id] = group_of(group_id, fields, now_ms)
+        else:
+            self.offsets.replay(event)
+
+    def _replay_consumer(self, key: bytes, value: bytes | None) -> None:
+        decoded = decode_consumer_record(key, value)
+        if decoded is None:
+            return
+        kind, group_id, name, fields = decoded
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            if fields is None:
+                return
+            group = self.groups[group_id] = ConsumerGroup(group_id)
+        consumer_records.apply(group, kind, name, fields)
+        if fields is None and kind is ConsumerRecordType.GROUP:
+            del self.groups[group_id]
+
+    def add_simple_groups(self, now_ms: int) -> None:
+        """Behind the last record: groups that only have offsets."""
+        for group_id in self.offsets.groups:
+            if group_id not in self.groups:
+                self.groups[group_id] = ClassicGroup(group_id, now_ms)
+
+
+def group_of(group_id: str, fields: dict[str, Any], now_ms: int) -> ClassicGroup:
+    """The group that a record describes: stable with members, else empty."""
+    timestamp = fields.get("current_state_timestamp", -1)
+    group = ClassicGroup(group_id, now_ms if timestamp < 0 else timestamp)
+    group.generation = fields["generation"]
+    group.protocol_type = fields["protocol_type"] or None
+    group.protocol, group.leader = fields["protocol"], fields["leader"]
+    for found in fields["members"]:
+        session_ms = found["session_timeout"]
+        rebalance_ms = found.get("rebalance_timeout", -1)
+        member = Member(
+            found["member_id"], found.get("group_instance_id"), found["client_id"], found["client_host"],
+            session_ms if rebalance_ms < 0 else rebalance_ms, session_ms,
+            (Protocol(group.protocol or "", found["subscription"]),), found["assignment"], is_new=False,
+        )  # fmt: skip
+        group.put(member)
+    if group.members:
+        group.state = GroupState.STABLE
+    return group
+
+
+def group_tombstones(group: AnyGroup) -> list[tuple[bytes, None]]:
+    """What removes the records of a group, without its offsets."""
+    if isinstance(group, ConsumerGroup):
+        return [(key, None) for key, _ in consumer_records.group_tombstones(group, group.members)]
+    return [(encode_group_key(group.group_id), None)]
+
+
+def record_of(group: ClassicGroup) -> dict[str, Any]:
+    """The fields of a group's record (``newGroupMetadataRecord``)."""
+    return {
+        "protocol_type": group.protocol_type or "",
+        "generation": group.generation,
+        "protocol": group.protocol,
+        "leader": group.leader,
+        "current_state_timestamp": group.state_timestamp,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "client_id": member.client_id,
+                "client_host": member.client_host,
+                "rebalance_timeout": member.rebalance_timeout_ms,
+                "session_timeout": member.session_timeout_ms,
+                "subscription": member.metadata(group.protocol),
+                "assignment": member.assignment,
+            }
+            for member in group.members.values()
+        ],
+    }

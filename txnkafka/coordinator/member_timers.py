@@ -1,0 +1,78 @@
+"""``MemberTimers``: what happens to a member of a consumer group that is not heard of, or does not get on.
+
+Source: GroupMetadataManager.scheduleConsumerGroupSessionTimeout and its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from txnkafka.coordinator.classic_rebalance import ClassicRebalance
+from txnkafka.coordinator.consumer_group import ConsumerGroup
+from txnkafka.coordinator.consumer_member import ConsumerMember, MemberState
+
+__all__ = ["MemberTimers"]
+
+_SESSION, _REVOKE, _JOIN, _SYNC = "member session", "member revoke", "member join", "member sync"
+_ALL: Final = (_SESSION, _REVOKE, _JOIN, _SYNC)
+
+
+@dataclass
+class MemberTimers:
+    """``fence`` removes a member; its third argument is the epoch in which it was to act, None for any."""
+
+    clock: ClassicRebalance
+    fence: Callable[[str, str, int | None], None]
+
+    def expect(self, group_id: str, member_id: str, within_ms: int) -> None:
+        """The member is to be heard of in time."""
+        self._later(_SESSION, group_id, member_id, within_ms)
+
+    def expect_revocation(self, group_id: str, member: ConsumerMember) -> None:
+        """The member is to give up partitions in time, if it has to; only those of the consumer protocol do
+        that between two heartbeats."""
+        if member.classic is not None:
+            return
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            self._later(_REVOKE, group_id, member.member_id, member.rebalance_timeout_ms, member.epoch)
+        else:
+            self.clock.timers.cancel((_REVOKE, group_id, member.member_id))
+
+    def expect_join(self, group_id: str, member: ConsumerMember) -> None:
+        """The member was told to join again."""
+        if not self.clock.timers.is_set((_JOIN, group_id, member.member_id)):
+            self._later(_JOIN, group_id, member.member_id, member.rebalance_timeout_ms)
+
+    def expect_sync(self, group_id: str, member_id: str, within_ms: int) -> None:
+        """The member has joined, and is to ask for its assignment."""
+        self.clock.timers.cancel((_JOIN, group_id, member_id))
+        self._later(_SYNC, group_id, member_id, within_ms)
+
+    def synced(self, group_id: str, member_id: str) -> None:
+        """The member has asked for its assignment."""
+        self.clock.timers.cancel((_SYNC, group_id, member_id))
+
+    def cancel(self, group_id: str, member_id: str) -> None:
+        """Nothing is expected of the member any more."""
+        for name in _ALL:
+            self.clock.timers.cancel((name, group_id, member_id))
+
+    def load(self, group: ConsumerGroup, session_timeout_ms: int) -> None:
+        """The group was read from the log: its members have a session from now on."""
+        for member in group.members.values():
+            self.expect(group.group_id, member.member_id, session_timeout_ms)
+            self.expect_revocation(group.group_id, member)
+
+    def forget(self, group: ConsumerGroup) -> None:
+        """The group is not here any more."""
+        self.clock.timers.cancel(("regex", group.group_id))
+        for member_id in group.members:
+            self.cancel(group.group_id, member_id)
+
+    def _later(
+        self, name: str, group_id: str, member_id: str, after_ms: int, epoch: int | None = None
+    ) -> None:
+        key = (name, group_id, member_id)
+        self.clock.later(key, after_ms, lambda: self.fence(group_id, member_id, epoch))

@@ -1,0 +1,226 @@
+"""``OffsetManager``: commits, fetches, deletes and expires the offsets of groups.
+
+Source: OffsetMetadataManager, ClassicGroup.validateOffsetCommit; kafka-protocol 3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from txnkafka.coordinator.classic_group import CONSUMER, ClassicGroup, GroupState
+from txnkafka.coordinator.classic_rebalance import ClassicRebalance
+from txnkafka.coordinator.consumer_group import ConsumerGroup
+from txnkafka.coordinator.group_log import GroupLog, append_error
+from txnkafka.coordinator.group_partition import AnyGroup, GroupPartition
+from txnkafka.coordinator.group_partitions import GroupPartitions
+from txnkafka.coordinator.group_requests import CommittedOffset, Identity, Offsets
+from txnkafka.coordinator.member_offsets import consumer_refusal, fetch_refusal
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import ProducerIdAndEpoch, TopicPartition
+from txnkafka.wire.records.consumer_protocol import decode_subscription
+from txnkafka.wire.records.group_log import (
+    OffsetAndMetadata,
+    encode_offset_commit_key,
+    encode_offset_commit_value,
+)
+
+__all__ = ["Errors", "Fetched", "OffsetManager"]
+
+E = ErrorCode
+Errors = dict[TopicPartition, ErrorCode]
+Fetched = dict[TopicPartition, CommittedOffset]
+
+
+class OffsetManager:
+    """One request a method; ``reply`` is called once, now or later. The time is that of ``rebalance``."""
+
+    def __init__(self, partitions: GroupPartitions, log: GroupLog, rebalance: ClassicRebalance) -> None:
+        self._partitions = partitions
+        self._log = log
+        self._rebalance = rebalance
+
+    def commit(
+        self,
+        identity: Identity,
+        offsets: Offsets,
+        reply: Callable[[Errors], None],
+        *,
+        version: int = 9,
+        producer: ProducerIdAndEpoch | None = None,
+    ) -> None:
+        """Commit offsets, those of a ``producer`` with its transaction. ``version`` is that of
+        OffsetCommit."""
+        refused = self._refusal(identity, version, offsets, is_transactional=producer is not None)
+        if refused is not None:
+            reply(dict.fromkeys(offsets, refused))
+            return
+        errors: Errors = {}
+        records: list[tuple[bytes, bytes | None]] = []
+        for partition, wanted in offsets.items():
+            if len(wanted.metadata) > self._rebalance.config.metadata_max_bytes:
+                errors[partition] = E.OFFSET_METADATA_TOO_LARGE
+                continue
+            value = OffsetAndMetadata(
+                identity.group_id, *partition, wanted.offset, wanted.leader_epoch, wanted.metadata,
+                self._rebalance.now_ms, wanted.expire_timestamp, None if producer else wanted.topic_id,
+            )  # fmt: skip
+            key = encode_offset_commit_key(identity.group_id, *partition)
+            records.append((key, encode_offset_commit_value(value)))
+        accepted = [partition for partition in offsets if partition not in errors]
+        if not records:
+            reply(errors)
+            return
+        self._log.append_offsets(
+            identity.group_id,
+            records,
+            lambda error: reply({**errors, **dict.fromkeys(accepted, _commit_error(error))}),
+            producer,
+        )
+
+    def _refusal(
+        self, identity: Identity, version: int, offsets: Offsets, *, is_transactional: bool
+    ) -> ErrorCode | None:
+        here = self._partitions.of(identity.group_id, may_be_empty=not is_transactional)
+        if isinstance(here, ErrorCode):
+            return here
+        group = here.groups.get(identity.group_id)
+        if group is None:
+            if identity.generation >= 0:
+                return E.GROUP_ID_NOT_FOUND if version >= 9 and not is_transactional else E.ILLEGAL_GENERATION
+            here.groups[identity.group_id] = ClassicGroup(identity.group_id, self._rebalance.now_ms)
+            return None
+        if isinstance(group, ConsumerGroup):
+            checked = None if is_transactional else version
+            return consumer_refusal(group, identity, offsets, checked)
+        refused = _refusal(group, identity, is_transactional)
+        is_alive = group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
+        if refused is None and is_alive and not is_transactional:
+            self._rebalance.expect(group, group.members[identity.member_id])
+        return refused
+
+    def fetch(
+        self,
+        group_id: str,
+        partitions: Sequence[TopicPartition] | None,
+        reply: Callable[[ErrorCode, Fetched], None],
+        *,
+        require_stable: bool,
+        member: tuple[str | None, int] = (None, -1),
+    ) -> None:
+        """The committed offsets of partitions, or of all that have one. An unknown group has none. ``member``
+        is the id and the epoch of the member of a consumer group that asks."""
+        here = self._partitions.of(group_id, may_be_empty=True)
+        if isinstance(here, ErrorCode):
+            reply(here, {})
+            return
+        group = here.groups.get(group_id)
+        refused = fetch_refusal(group, *member) if isinstance(group, ConsumerGroup) else None
+        if refused is not None:
+            reply(refused, {})
+            return
+        offsets = here.offsets
+        if partitions is None:
+            found = offsets.committed(group_id)
+            partitions = [TopicPartition(each.topic, each.partition) for each in found]
+        fetched = {
+            each: offsets.fetch(group_id, each, is_stable_wanted=require_stable) for each in partitions
+        }
+        self._log.when_durable(
+            group_id, lambda error: reply(append_error(error), {} if error else fetched)
+        )
+
+    def delete(
+        self,
+        group_id: str,
+        partitions: Sequence[TopicPartition],
+        reply: Callable[[ErrorCode, Errors], None],
+    ) -> None:
+        """Delete committed offsets, but for those of topics that a member is subscribed to (KIP-496)."""
+        group, here = self._partitions.find(group_id), self._partitions.of(group_id)
+        if isinstance(group, ErrorCode) or isinstance(here, ErrorCode):
+            reply(group if isinstance(group, ErrorCode) else E.NOT_COORDINATOR, {})
+            return
+        if isinstance(group, ClassicGroup) and group.members and group.protocol_type != CONSUMER:
+            reply(E.NON_EMPTY_GROUP, {})
+            return
+        subscribed = subscribed_topics(group)
+        errors = {
+            each: E.GROUP_SUBSCRIBED_TO_TOPIC if subscribed is None or each.topic in subscribed else E.NONE
+            for each in partitions
+        }
+        there = set(here.offsets.keys(group_id))
+        keys = [encode_offset_commit_key(group_id, *each) for each, error in errors.items() if not error]
+        records = [(key, None) for key in keys if key in there]
+        if not records:
+            reply(E.NONE, errors)
+            return
+        self._log.append_offsets(
+            group_id, records, lambda error: reply(append_error(error), {} if error else errors)
+        )
+
+    def expire(self, here: GroupPartition, group: AnyGroup) -> bool:
+        """Write tombstones for offsets that were not used for the retention time; returns whether none is
+        left."""
+        expired = self._expired(here, group)
+        is_last = len(expired) == len(here.offsets.keys(group.group_id))
+        if expired:
+            self._log.append_offsets(group.group_id, [(key, None) for key in expired], lambda _: None)
+        return is_last
+
+    def _expired(self, here: GroupPartition, group: AnyGroup) -> list[bytes]:
+        """The keys of offsets whose time is over (``offsetExpirationCondition``)."""
+        subscribed = subscribed_topics(group)
+        if subscribed is None:
+            return []
+        emptied = None  # when it did not matter any more when an offset was committed
+        if isinstance(group, ClassicGroup):
+            is_empty, is_simple = group.state is GroupState.EMPTY, group.protocol_type is None
+            is_followed = group.protocol_type == CONSUMER and group.state is GroupState.STABLE
+            if not (is_empty or is_simple or is_followed):
+                return []
+            emptied = group.state_timestamp if is_empty and not is_simple else None
+        found = []
+        for each in here.offsets.committed(group.group_id):
+            since = each.commit_timestamp if emptied is None else emptied
+            end = each.expire_timestamp
+            end = since + self._rebalance.config.retention_ms if end < 0 else end
+            partition = TopicPartition(each.topic, each.partition)
+            is_used = each.topic in subscribed or here.offsets.is_pending(group.group_id, partition)
+            if self._rebalance.now_ms >= end and not is_used:
+                found.append(encode_offset_commit_key(group.group_id, *partition))
+        return found
+
+
+def subscribed_topics(group: AnyGroup) -> set[str] | None:
+    """The topics that consumers of a group are subscribed to; None when a member does not say."""
+    if isinstance(group, ConsumerGroup):
+        return group.subscriptions().topics
+    topics: set[str] = set()
+    for member in group.members.values() if group.protocol_type == CONSUMER else ():
+        fields = decode_subscription(member.metadata(group.protocol))
+        if fields is None:
+            return None
+        topics.update(fields["topics"])
+    return topics
+
+
+def _refusal(group: ClassicGroup, identity: Identity, is_transactional: bool) -> ErrorCode | None:
+    if identity.generation < 0 and group.state is GroupState.EMPTY:
+        return None
+    if identity.generation >= 0 or identity.member_id or identity.group_instance_id is not None:
+        refused = group.refusal(identity)
+        if refused is not None:
+            return refused
+        if identity.generation != group.generation:
+            return E.ILLEGAL_GENERATION
+    elif not is_transactional and group.state is not GroupState.EMPTY:
+        return E.UNKNOWN_MEMBER_ID
+    if not is_transactional and group.state is GroupState.COMPLETING_REBALANCE:
+        return E.REBALANCE_IN_PROGRESS
+    return None
+
+
+def _commit_error(error: ErrorCode) -> ErrorCode:
+    """A batch that is too large has too much metadata."""
+    is_too_large = error in (E.MESSAGE_TOO_LARGE, E.RECORD_LIST_TOO_LARGE)
+    return E.INVALID_COMMIT_OFFSET_SIZE if is_too_large else append_error(error)

@@ -1,0 +1,76 @@
+"""``Timers``: calls at deadlines, each under a key that replaces or cancels it.
+
+A deadline that is put off, as every heartbeat does, costs a dictionary entry: the heap keeps the earlier time
+and asks again when it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
+
+__all__ = ["NEVER", "Timers"]
+
+NEVER: Final = (1 << 63) - 1
+Key = tuple[str, ...]
+
+
+class Timers:
+    """Deadlines are in ticks (see ``Ticks``). Calls are made by ``run`` only, in the order of their
+    deadlines."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Key, tuple[int, Callable[[], None]]] = {}
+        self._heap: list[tuple[int, int, Key]] = []
+        self._in_heap: dict[Key, int] = {}  # the earliest entry of each key that counts
+        self._numbers = count()
+
+    def set(self, key: Key, deadline: int, call: Callable[[], None]) -> None:
+        """Call at the deadline; another deadline of the key is forgotten."""
+        self._calls[key] = deadline, call
+        there = self._in_heap.get(key)
+        if there is None or there > deadline:
+            self._push(key, deadline)
+
+    def cancel(self, key: Key) -> None:
+        """Do not call."""
+        self._calls.pop(key, None)
+
+    def is_set(self, key: Key) -> bool:
+        """Whether the key has a deadline."""
+        return key in self._calls
+
+    def next(self) -> int:
+        """The next deadline at the latest; NEVER when there is none."""
+        while self._heap and self._heap[0][2] not in self._calls:
+            self._pop()
+        return self._heap[0][0] if self._heap else NEVER
+
+    def run(self, now: int) -> None:
+        """Make the calls that are due; those that they set for now are made by the next run."""
+        due: list[tuple[Key, Callable[[], None]]] = []
+        while self._heap and self._heap[0][0] <= now:
+            key = self._pop()
+            if key not in self._calls or key in self._in_heap:
+                continue
+            deadline, call = self._calls[key]
+            if deadline > now:
+                self._push(key, deadline)
+            else:
+                due.append((key, call))
+        for key, call in due:
+            if key in self._calls and self._calls[key][1] is call:  # not cancelled or set again by another
+                del self._calls[key]
+                call()
+
+    def _push(self, key: Key, deadline: int) -> None:
+        self._in_heap[key] = deadline
+        heappush(self._heap, (deadline, next(self._numbers), key))
+
+    def _pop(self) -> Key:
+        deadline, _, key = heappop(self._heap)
+        if self._in_heap.get(key) == deadline:
+            del self._in_heap[key]
+        return key

@@ -1,0 +1,70 @@
+"""The uniform assignor: as many partitions for each member, and as many as possible stay where they are.
+
+Where all members are subscribed to the same topics, the numbers of their partitions differ by one at most.
+Otherwise ``heterogeneous_assignor`` balances each topic among those that are subscribed to it.
+
+Source: UniformAssignor, UniformHomogeneousAssignmentBuilder of the group coordinator (KIP-848).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from txnkafka.coordinator.assignor import GroupSpec, MemberSpec, Targets
+from txnkafka.coordinator.heterogeneous_assignor import assign_heterogeneous
+
+__all__ = ["assign_uniformly"]
+
+Place = tuple[str, int]  # topic id and partition
+
+
+def assign_uniformly(group: GroupSpec) -> Targets:
+    """Assign the partitions of the topics that the members are subscribed to."""
+    if not group.members:
+        return {}
+    return _homogeneous(group) if group.is_homogeneous else assign_heterogeneous(group)
+
+
+def _homogeneous(group: GroupSpec) -> Targets:
+    topics = next(iter(group.members.values())).topics
+    if not topics:
+        return {}
+    there = {place for member in group.members.values() for place in _places(member)}
+    total = sum(group.partitions[topic_id] for topic_id in topics)
+    unassigned = [
+        (topic_id, number)
+        for topic_id in topics
+        for number in range(group.partitions[topic_id])
+        if (topic_id, number) not in there
+    ]
+    least, extra = divmod(total, len(group.members))
+    subscribed = frozenset(topics)
+    kept: dict[str, list[Place]] = {}
+    room: dict[str, int] = {}
+    for index, (member_id, member) in enumerate(group.members.items()):
+        quota = least + (extra > 0)
+        wanted = [place for place in _places(member) if place[0] in subscribed]
+        kept[member_id], given_up = wanted[:quota], wanted[quota:]
+        unassigned += given_up
+        left, has_extra = quota - len(kept[member_id]), extra > 0
+        if left and has_extra and len(group.members) - index > extra:
+            left, has_extra = left - 1, False  # others may take the one more that this one does not need
+        room[member_id] = left
+        extra -= has_extra
+    free = iter(unassigned)
+    for member_id, left in room.items():
+        kept[member_id] += [place for _, place in zip(range(left), free, strict=False)]
+    return {member_id: _target(places) for member_id, places in kept.items()}
+
+
+def _places(member: MemberSpec) -> Iterator[Place]:
+    for topic_id, numbers in member.target.items():
+        for number in numbers:
+            yield topic_id, number
+
+
+def _target(places: list[Place]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, list[int]] = {}
+    for topic_id, number in sorted(places):
+        found.setdefault(topic_id, []).append(number)
+    return {topic_id: tuple(numbers) for topic_id, numbers in found.items()}
