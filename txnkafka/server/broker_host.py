@@ -55,6 +55,16 @@ class Loop(Protocol):
         """Call when the time is over."""
 
 
+class Watch(Protocol):
+    """Is told of flushes, one at a time."""
+
+    def begin(self) -> None:
+        """A flush begins."""
+
+    def end(self) -> None:
+        """It has ended."""
+
+
 class BrokerHost:
     """Owns the threads in which a broker's flushes and work run. ``on_turn`` is called at the beginning of
     each turn, ``on_failure`` with an exception of the broker itself, after which nothing is run any more."""
@@ -82,6 +92,7 @@ class BrokerHost:
         loop.add_reader(self._syncs.fileno(), self._synced)
         self._is_scheduled = False
         self._is_over = False
+        self.watch: Watch | None = None
         self._timer: Timer | None = None
         self._timer_ms = 0
 
@@ -94,6 +105,10 @@ class BrokerHost:
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self._turn)
+
+    def call_from_thread(self, call: Callable[[], None]) -> None:
+        """Call in the thread of the loop; from any thread. Raises RuntimeError when the loop is closed."""
+        self._loop.call_soon_threadsafe(call)
 
     def stop(self) -> None:
         """Begin nothing any more."""
@@ -146,6 +161,8 @@ class BrokerHost:
 
     def _begin_flush(self, flush: Flush) -> None:
         """Most flushes only sync open files: that needs no Python in another thread."""
+        if self.watch is not None:
+            self.watch.begin()
         files = flush.descriptors()
         if files:
             self._syncing = flush, files
@@ -181,6 +198,8 @@ class BrokerHost:
         self._flushed(flush, failed)
 
     def _flushed(self, flush: Flush, failed: dict[Any, OSError]) -> None:
+        if self.watch is not None:
+            self.watch.end()
         self._is_scheduled = True  # the turn below is the one that the answers ask for
         try:
             self.broker.finish_flush(flush, failed, now_ms=self.now_ms())

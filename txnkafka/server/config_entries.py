@@ -8,90 +8,204 @@ from __future__ import annotations
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from txnkafka.broker.broker_config import BrokerConfig
-from txnkafka.broker.config_names import TOPIC_SYNONYMS
+from txnkafka.broker.broker_config import NOT_OF_TOPICS, BrokerConfig
+from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT, TOPIC_SYNONYMS
 from txnkafka.config import LogConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["ConfigEntry", "broker_entries", "topic_entries"]
+    from txnkafka.broker.configs import Configs
+
+__all__ = ["ConfigEntry", "broker_entries", "cluster_entries", "topic_entries"]
 
 _OF_TOPIC: Final = 1  # DescribeConfigsResponse.ConfigSource
-_OF_BROKER: Final = 4
+_OF_NODE: Final = 2
+_OF_CLUSTER: Final = 3
+_STATIC: Final = 4
 _DEFAULT: Final = 5
-_TYPES: Final = {"bool": 1, "str": 2, "int": 5, "float": 6}  # ConfigType: BOOLEAN, STRING, LONG, DOUBLE
-_INT: Final = 3
-_LIST: Final = 7
+_BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = 1, 2, 3, 5, 6, 7  # ConfigType
+_TYPES: Final = {"bool": _BOOLEAN, "str": _STRING, "int": _LONG, "float": _DOUBLE}
 _INT32_MAX: Final = 2**31 - 1
-# Settings of a log that are the broker's in Kafka.
-_NOT_OF_TOPICS: Final = frozenset(
-    {"transaction_partition_verification_enable", "producer_id_expiration_ms", "max_idle_producers"}
-)
-_SYNONYM_OF: Final = {topic_name: name for name, (topic_name, _) in reversed(TOPIC_SYNONYMS.items())} | {
-    "max.message.bytes": "message.max.bytes"
+_SYNONYM_OF: Final = {
+    **{topic_name: name for name, (topic_name, _) in reversed(TOPIC_SYNONYMS.items())},
+    **{name: name for name in DYNAMIC_WITHOUT_EFFECT},
+    "local.retention.ms": "log.local.retention.ms",
+    "local.retention.bytes": "log.local.retention.bytes",
+    "max.message.bytes": "message.max.bytes",
 }
+_OF_TIERED_STORAGE: Final = ("local.retention.ms", "local.retention.bytes")
+# Settings that stand for each other, the one that wins first (DynamicBrokerConfig.brokerConfigSynonyms).
+_GROUPS: Final = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
 # Settings of the broker that have no default, because others stand for them: hours and minutes.
 _WITHOUT_DEFAULT: Final = frozenset(
-    {"log.roll.ms", "log.roll.jitter.ms", "log.flush.interval.ms", "log.retention.ms"}
-)
+    {
+        "log.roll.ms", "log.roll.jitter.ms", "log.flush.interval.ms", "log.retention.ms",
+        "log.retention.minutes",
+    }
+)  # fmt: skip
+_INTERNAL: Final = ("group_consumer_regex_refresh_interval_ms",)  # which Kafka does not show
+_OTHERS: Final = {  # settings that mean something elsewhere: default, type, documentation
+    "min.insync.replicas": ("1", _INT, "replicas that must have a record; here there is one"),
+    "unclean.leader.election.enable": ("false", _BOOLEAN, "whether a replica may lead that lacks records"),
+    "leader.replication.throttled.replicas": ("", _LIST, "replicas that are sent slowly"),
+    "follower.replication.throttled.replicas": ("", _LIST, "replicas that are fetched slowly"),
+    "remote.storage.enable": ("false", _BOOLEAN, "tiered storage, which there is not"),
+    "remote.log.copy.disable": ("false", _BOOLEAN, "whether nothing more goes to tiered storage"),
+    "remote.log.delete.on.disable": ("false", _BOOLEAN, "whether tiered storage is emptied when it ends"),
+    "local.retention.ms": ("-2", _LONG, "age of what tiered storage has, too"),
+    "local.retention.bytes": ("-2", _LONG, "size of what tiered storage has, too"),
+}
 
 
 class ConfigEntry(NamedTuple):
     """One setting. ``synonyms`` are name, value and source of what the value overrides, itself first."""
 
     name: str
-    value: str
+    value: str | None
     source: int
     type: int
     doc: str | None
+    is_read_only: bool
     synonyms: tuple[tuple[str, str, int], ...]
 
 
-def topic_entries(broker: BrokerConfig, configs: Mapping[str, str]) -> list[ConfigEntry]:
-    """All settings of a topic that has set ``configs``."""
-    default, of_broker, own = LogConfig(), broker.log_config({}), broker.log_config(configs)
+def topic_entries(configs: Configs, own: Mapping[str, str]) -> list[ConfigEntry]:
+    """All settings of a topic that has set ``own``."""
+    current, levels = configs.current.log_config(own), _Levels(configs)
+    rows = [
+        (setting.name.replace("_", "."), _text(getattr(current, setting.name)), _kind_of_topic(setting),
+         setting.metadata.get("doc"))
+        for setting in fields(LogConfig)
+    ]  # fmt: skip
+    rows += [
+        (name, own.get(name, levels.value(name, default) or default), kind, doc)
+        for name, (default, kind, doc) in _OTHERS.items()
+    ]
     entries = []
-    for setting in fields(LogConfig):
-        if setting.name in _NOT_OF_TOPICS:
-            continue
-        name = setting.name.replace("_", ".")
-        synonym = _SYNONYM_OF.get(name, name)
-        levels = [(synonym, _text(getattr(default, setting.name)), _DEFAULT)]
-        _, value, source = levels[0]
-        if synonym in _WITHOUT_DEFAULT:
-            levels.clear()
-        if getattr(of_broker, setting.name) != getattr(default, setting.name):
-            levels.insert(0, (synonym, _text(getattr(of_broker, setting.name)), _OF_BROKER))
-        if name in configs:
-            levels.insert(0, (name, _text(getattr(own, setting.name)), _OF_TOPIC))
-        kind = _LIST if name == "cleanup.policy" else _type(setting)
-        if levels:
-            _, value, source = levels[0]
-        doc = setting.metadata.get("doc")
-        entries.append(ConfigEntry(name, value, source, kind, doc, tuple(levels)))
-    return entries
+    for name, value, kind, doc in rows:
+        of_broker = levels.synonyms(_SYNONYM_OF[name]) if name in _SYNONYM_OF else ()
+        synonyms = ((name, value, _OF_TOPIC), *of_broker) if name in own else of_broker
+        source = synonyms[0][2] if synonyms else _DEFAULT
+        entries.append(ConfigEntry(name, value, source, kind, doc, False, synonyms))
+    return [entry for entry in entries if entry.name not in NOT_OF_TOPICS]
 
 
-def broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
+def broker_entries(configs: Configs) -> list[ConfigEntry]:
     """All settings of the broker."""
+    levels = _Levels(configs)
     entries = []
-    for setting in fields(BrokerConfig):
-        if setting.name == "topic_defaults":
-            continue
-        name = setting.name.replace("_", ".")
-        value, default = _text(getattr(config, setting.name)), _text(setting.default)
-        levels = [(name, default, _DEFAULT)]
-        if value != default:
-            levels.insert(0, (name, value, _OF_BROKER))
-        entries.append(ConfigEntry(name, value, levels[0][2], _type(setting), None, tuple(levels)))
+    for name, (default, kind) in _BROKER_SETTINGS.items():
+        synonyms = levels.synonyms(name)
+        source = synonyms[0][2] if synonyms else _DEFAULT
+        value = levels.value(name, default)
+        entries.append(ConfigEntry(name, value, source, kind, None, _is_read_only(name), synonyms))
     return entries
 
 
-def _type(setting: Field[Any]) -> int:
-    is_int32 = setting.type == "int" and setting.metadata["high"] <= _INT32_MAX
+def cluster_entries(configs: Configs) -> list[ConfigEntry]:
+    """The settings that the registry has for all brokers."""
+    return [
+        ConfigEntry(
+            name, value, _OF_CLUSTER, _BROKER_SETTINGS.get(name, ("", 0))[1], None, _is_read_only(name),
+            ((name, value, _OF_CLUSTER),),
+        )
+        for name, value in configs.of_cluster.items()
+    ]  # fmt: skip
+
+
+class _Levels:
+    """Where settings of the broker are, the level that wins first."""
+
+    def __init__(self, configs: Configs) -> None:
+        known = {name: text for name, (text, _) in _BROKER_SETTINGS.items() if text is not None}
+        defaults = known | {_SYNONYM_OF[name]: _OTHERS[name][0] for name in _OF_TIERED_STORAGE}
+        self._levels: tuple[tuple[Mapping[str, str], int], ...] = (
+            (configs.of_node, _OF_NODE),
+            (configs.of_cluster, _OF_CLUSTER),
+            (_given(configs.static), _STATIC),
+            (defaults, _DEFAULT),
+        )
+
+    def synonyms(self, name: str) -> tuple[tuple[str, str, int], ...]:
+        """All that say what the setting is; those before the first of its own name are left out."""
+        names = next((group for group in _GROUPS if name in group), (name,))
+        found = [
+            (each, level[each].strip(), source)
+            for level, source in self._levels
+            for each in names
+            if each in level
+        ]
+        own = [i for i, (each, *_) in enumerate(found) if each == name]
+        return tuple(found[own[0] :]) if own else ()
+
+    def value(self, name: str, default: str | None) -> str | None:
+        """What the setting says by its own name: the default where a level above has it by another one."""
+        names = next((group for group in _GROUPS if name in group), (name,))
+        for level, _ in self._levels[:-1]:
+            if name in level:
+                return level[name].strip()
+            if level is not self._levels[2][0] and any(each in level for each in names):
+                break
+        return default
+
+
+def _given(config: BrokerConfig) -> Mapping[str, str]:
+    """The texts that the settings of the start were made of."""
+    if config.given:
+        return config.given
+    found = {_SYNONYM_OF[name]: text for name, text in config.topic_defaults.items()}
+    for setting in _settings_of_broker():
+        value = getattr(config, setting.name)
+        if value != setting.default:
+            found[setting.name.replace("_", ".")] = _text(value)
+    return found
+
+
+def _settings_of_broker() -> Iterator[Field[Any]]:
+    hidden = ("topic_defaults", "given", *_INTERNAL)
+    return (each for each in fields(BrokerConfig) if each.name not in hidden)
+
+
+def _is_read_only(name: str) -> bool:
+    return name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT
+
+
+def _all_of_broker() -> dict[str, tuple[str | None, int]]:
+    """Default and type by name: those of the broker itself, and those that are defaults of topics."""
+    found: dict[str, tuple[str | None, int]] = {
+        setting.name.replace("_", "."): (_text(setting.default), _kind(setting))
+        for setting in _settings_of_broker()
+    }
+    of_logs = {setting.name.replace("_", "."): setting for setting in fields(LogConfig)}
+    for name, (topic_name, unit) in TOPIC_SYNONYMS.items():
+        setting = of_logs[topic_name]
+        default: Any = setting.default
+        kind = _kind_of_topic(setting)
+        if unit > 1:  # hours and minutes
+            default, kind = default // unit, _INT
+        found[name] = None if name in _WITHOUT_DEFAULT else _text(default), kind
+    return found | {name: _OTHERS[name][:2] for name in sorted(DYNAMIC_WITHOUT_EFFECT)}
+
+
+def _kind_of_topic(setting: Field[Any]) -> int:
+    return _LIST if setting.name == "cleanup_policy" else _kind(setting)
+
+
+def _kind(setting: Field[Any]) -> int:
+    if setting.name == "group_consumer_assignors":
+        return _LIST
+    limits = setting.metadata
+    is_int32 = setting.type == "int" and limits.get("text_high", limits["high"]) <= _INT32_MAX
     return _INT if is_int32 else _TYPES[str(setting.type)]
 
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_BROKER_SETTINGS: Final = _all_of_broker()

@@ -33,8 +33,10 @@ class Node(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Of one request: ``now_ms`` is when it came, ``client_id`` is what its header says."""
+    """Of one request: ``now_ms`` is when it came, ``client_id`` is what its header says, ``client_host`` the
+    address that it came from."""
 
     node: Node
     now_ms: int
     client_id: str | None = None
+    client_host: str = ""

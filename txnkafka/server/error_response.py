@@ -7,6 +7,7 @@ Source: ``AbstractRequest.getErrorResponse``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.wire.codegen.fields import ArrayOf, fields_of
@@ -20,11 +21,16 @@ __all__ = ["error_response"]
 _ERRORS: Final = ("error_code", "partition_error_code")
 _ELEMENTS: Final = {  # an array of a response, and the arrays of requests that it answers
     "coordinators": ("coordinator_keys",),
+    "entries": ("entries",),
+    "filter_results": ("filters",),
+    "groups": ("groups", "group_ids"),
     "markers": ("markers",),
     "partition_responses": ("partition_data",),
+    "partition_result": ("partitions",),
     "partitions": ("partitions", "partition_indexes"),
-    "responses": ("topic_data", "topics", "topic_names"),
-    "results": ("resources",),
+    "replica_election_results": ("topic_partitions",),
+    "responses": ("topic_data", "topics", "topic_names", "resources"),
+    "results": ("resources", "groups_names", "topics", "creations"),
     "results_by_partition": ("partitions",),
     "results_by_topic_v3_and_below": ("v3_and_below_topics",),
     "results_by_transaction": ("transactions",),
@@ -33,16 +39,19 @@ _ELEMENTS: Final = {  # an array of a response, and the arrays of requests that 
     "transaction_states": ("transactional_ids",),
 }
 _IDENTITIES: Final = {  # a field of a response, and the fields of requests that it repeats
+    "group_id": ("group_id",),
     "index": ("index",),
     "key": (),
     "name": ("name",),
     "partition": ("partition",),
+    "partition_id": (),
     "partition_index": ("partition_index", "partition"),
     "producer_id": ("producer_id",),
     "resource_name": ("resource_name",),
     "resource_type": ("resource_type",),
     "topic": ("topic",),
     "topic_id": ("topic_id",),
+    "topic_name": ("name",),
     "transactional_id": ("transactional_id",),
 }
 
@@ -51,6 +60,10 @@ def error_response(api: Api, version: int, request: Any, error: ErrorCode) -> An
     """Return the response to a request; None where it has no answer (Produce with acks 0)."""
     if getattr(request, "acks", -1) == 0:
         return None
+    directories = getattr(request, "dirs", ())
+    if directories:  # AlterReplicaLogDirs is answered by topic
+        topics = tuple(topic for each in directories for topic in each.topics)
+        request = replace(directories[0], topics=topics)
     return _failed(api.response, version, request, error)
 
 

@@ -38,14 +38,24 @@ _WILDCARDS: Final = ("0.0.0.0", "::")
 
 
 def serve(
-    broker: Broker, clock: Clock, host: str, port: int, on_listening: Callable[[str, int], None]
+    broker: Broker,
+    clock: Clock,
+    host: str,
+    port: int,
+    on_listening: Callable[[str, int], None],
+    *,
+    on_start: Callable[[Server], None] | None = None,
 ) -> None:
     """Serve the broker on an address until SIGTERM or SIGINT; it is idle then, and the caller closes it.
-    ``on_listening`` is called with the address when clients can connect. Raises OSError when it cannot be
-    listened on, and what the broker raises, which is not to be used any more then."""
+    ``on_start`` is called with the server before, ``on_listening`` with the address when clients can connect.
+    Raises OSError when it cannot be listened on, and what the broker raises, which is not to be used any more
+    then."""
     loop = _new_event_loop()
     try:
-        loop.run_until_complete(Server(broker, clock, loop).run(host, port, on_listening))
+        server = Server(broker, clock, loop)
+        if on_start is not None:
+            on_start(server)
+        loop.run_until_complete(server.run(host, port, on_listening))
     finally:
         loop.close()
 
@@ -69,6 +79,7 @@ class Server:
         self.address = ("", 0)
         self.is_stopping = False
         self.time = loop.time
+        self.handler_of = handler_of  # metrics put one that counts in its place
         self._loop = loop
         self._answered: dict[Connection, None] = {}
         self._stopped: asyncio.Future[None] = loop.create_future()
@@ -99,6 +110,7 @@ class Server:
         """Accept and read nothing more; end when what was acknowledged is sent."""
         if not self._stopped.done():
             self.is_stopping = True
+            self.broker.groups.stop()
             self._stopped.set_result(None)
 
     def accepts(self, connection: Connection) -> bool:
@@ -284,8 +296,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _dispatch(self, request: Request) -> None:
         header, server = request.header, self._server
-        context = Context(self._node, server.host.now_ms(), header.client_id)
-        handle = handler_of(header.api)
+        context = Context(self._node, server.host.now_ms(), header.client_id, self.address)
+        handle = server.handler_of(header.api)
         failures = server.broker.failures
         failures.owner = partial(self._fail, request)
         try:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from txnkafka.broker.features import SUPPORTED_FEATURES
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import SERVED
 from txnkafka.wire.messages.api_versions import (
@@ -28,18 +29,7 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.server.context import Context, Reply
 
-__all__ = ["SUPPORTED_FEATURES", "handle"]
-
-SUPPORTED_FEATURES: Final = {
-    "eligible.leader.replicas.version": (0, 1),
-    "group.version": (0, 1),
-    "kraft.version": (0, 1),
-    "metadata.version": (7, 30),
-    "share.version": (0, 1),
-    "streams.version": (0, 1),
-    "transaction.version": (0, 2),
-}
-"""Lowest and highest level of each feature, as in Apache Kafka 4.3.1."""
+__all__ = ["handle"]
 
 _LEGAL_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 

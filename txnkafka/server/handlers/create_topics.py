@@ -79,6 +79,6 @@ def _result(broker: Broker, result: TopicResult) -> CreatableTopicResult:
         replication_factor=1,
         configs=tuple(
             CreatableTopicConfigs(name=each.name, value=each.value, config_source=each.source)
-            for each in topic_entries(broker.config, result.configs)
+            for each in topic_entries(broker.configs, result.configs)
         ),
     )

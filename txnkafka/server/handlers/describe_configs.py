@@ -1,7 +1,7 @@
 """DescribeConfigs: the settings of topics and of this broker, each with where its value comes from.
 
 Versions 1 to 4. Synonyms, the same setting of the broker and its default, are given on request; from 3 on
-so is the documentation, and there is a type. Broker settings are read-only: the command line has them.
+so is the documentation, and there is a type.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError
 from txnkafka.model import validate_topic
-from txnkafka.server.config_entries import broker_entries, topic_entries
+from txnkafka.server.config_entries import broker_entries, cluster_entries, topic_entries
 from txnkafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -47,9 +47,7 @@ def handle(
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
                 configs=tuple(
-                    _result(each, request, is_read_only=resource.resource_type == _BROKER)
-                    for each in entries
-                    if not keys or each.name in keys
+                    _result(each, request) for each in entries if not keys or each.name in keys
                 ),
             )
         )
@@ -66,25 +64,23 @@ def _entries(
         except InvalidTopicError as invalid:
             return [], ErrorCode.INVALID_TOPIC_EXCEPTION, str(invalid)
         if name in broker.image.topics:
-            return topic_entries(broker.config, broker.image.topic_configs(name)), ErrorCode.NONE, ""
+            return topic_entries(broker.configs, broker.image.topic_configs(name)), ErrorCode.NONE, ""
         return [], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
     if resource.resource_type == _BROKER:
         if name == "":
-            return [], ErrorCode.NONE, ""  # the dynamic defaults of all brokers: there are none
+            return cluster_entries(broker.configs), ErrorCode.NONE, ""
         if name == str(broker.node_id):
-            return broker_entries(broker.config), ErrorCode.NONE, ""
+            return broker_entries(broker.configs), ErrorCode.NONE, ""
         return [], ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}, not {name}"
     kind = resource.resource_type
     return [], ErrorCode.INVALID_REQUEST, f"resources of type {kind} have no settings here"
 
 
-def _result(
-    entry: ConfigEntry, request: DescribeConfigsRequest, *, is_read_only: bool
-) -> DescribeConfigsResourceResult:
+def _result(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
-        read_only=is_read_only,
+        read_only=entry.is_read_only,
         config_source=entry.source,
         synonyms=tuple(
             DescribeConfigsSynonym(name=name, value=value, source=source)

@@ -2,8 +2,9 @@
 
 Versions 0 to 6. Version 0 asks for groups only, 1 adds kind 1, transactions; from 4 on there are several keys
 (KIP-699); 6 has kind 2, share groups, which this broker does not serve: INVALID_REQUEST. The first
-transactional id that is asked for creates ``__transaction_state``, and is answered when that is there; Kafka
-answers COORDINATOR_NOT_AVAILABLE at once, and clients sleep before they ask again.
+transactional id that is asked for creates ``__transaction_state``, the first group ``__consumer_offsets``,
+and is answered when that is there; Kafka answers COORDINATOR_NOT_AVAILABLE at once, and clients sleep before
+they ask again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["handle"]
 
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
-_TOPIC: Final = "__transaction_state"
+_TOPICS: Final = {_GROUP: "__consumer_offsets", _TRANSACTION: "__transaction_state"}
 
 
 def handle(
@@ -38,10 +39,9 @@ def handle(
         found = [_find(broker, request.key_type, key, context, version) for key in keys]
         reply(_response(found, version))
 
-    is_there = request.key_type != _TRANSACTION or all(
-        broker.transactions.find(key) == ErrorCode.NONE for key in keys
-    )
-    if is_there or not broker.topics.when_created(_TOPIC, answer):
+    topic = _TOPICS.get(request.key_type)
+    is_there = topic is None or all(_error(broker, request.key_type, key) == ErrorCode.NONE for key in keys)
+    if topic is None or is_there or not broker.topics.when_created(topic, answer):
         answer()
 
 
@@ -59,12 +59,7 @@ def _response(found: list[Coordinator], version: int) -> FindCoordinatorResponse
 
 
 def _find(broker: Broker, key_type: int, key: str, context: Context, version: int) -> Coordinator:
-    if key_type == _GROUP:
-        error = ErrorCode.NONE
-    elif key_type == _TRANSACTION:
-        error = broker.transactions.find(key)
-    else:
-        error = ErrorCode.INVALID_REQUEST
+    error = _error(broker, key_type, key)
     is_here = error == ErrorCode.NONE
     return Coordinator(
         key=key,
@@ -74,3 +69,9 @@ def _find(broker: Broker, key_type: int, key: str, context: Context, version: in
         error_code=error,
         error_message="" if is_here and version >= 4 else error.name,  # before 4 "NONE", as in Kafka
     )
+
+
+def _error(broker: Broker, key_type: int, key: str) -> ErrorCode:
+    if key_type == _GROUP:
+        return broker.groups.find(key)
+    return broker.transactions.find(key) if key_type == _TRANSACTION else ErrorCode.INVALID_REQUEST

@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.server.context import Context, Reply
 
-__all__ = ["ALL_OF_CLUSTER", "ALL_OF_TOPIC", "INTERNAL_TOPICS", "handle"]
+__all__ = ["ALL_OF_CLUSTER", "ALL_OF_GROUP", "ALL_OF_TOPIC", "INTERNAL_TOPICS", "error_of", "handle"]
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 # Bits by AclOperation, of AclEntry.supportedOperations.
 ALL_OF_TOPIC: Final = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
 ALL_OF_CLUSTER: Final = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
+ALL_OF_GROUP: Final = sum(1 << code for code in (3, 6, 8, 10, 11))
 _NOT_ASKED: Final = -(1 << 31)
 _NO_LEADER: Final = -1
 
@@ -121,7 +122,7 @@ class _Answer:
         is_internal = name in INTERNAL_TOPICS
         if topic is None:
             return MetadataResponseTopic(
-                error_code=error or _error_of(name),
+                error_code=error or error_of(name),
                 name=name,
                 is_internal=is_internal,
                 topic_authorized_operations=self._operations,
@@ -159,7 +160,8 @@ class _Answer:
         )
 
 
-def _error_of(name: str) -> ErrorCode:
+def error_of(name: str) -> ErrorCode:
+    """Why there is no topic of this name."""
     try:
         validate_topic(name)
     except InvalidTopicError:

@@ -1,0 +1,70 @@
+"""AlterReplicaLogDirs: moves replicas between log directories (KIP-113); here there is one.
+
+Versions 1 to 2. A partition may be moved to where it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.log_directory import find_volume
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.env import Volume
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: AlterReplicaLogDirsRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when it is known where the directory is."""
+    wanted = {
+        TopicPartition(topic.name, number): each.path
+        for each in request.dirs
+        for topic in each.topics
+        for number in topic.partitions
+    }
+
+    def found(volume: Volume, error: Exception | None) -> None:
+        errors = {
+            partition: ErrorCode.KAFKA_STORAGE_ERROR
+            if error is not None
+            else _error(broker, partition, is_here=path == volume.path)
+            for partition, path in wanted.items()
+        }
+        reply(
+            AlterReplicaLogDirsResponse(
+                results=tuple(
+                    AlterReplicaLogDirTopicResult(
+                        topic_name=topic,
+                        partitions=tuple(
+                            AlterReplicaLogDirPartitionResult(
+                                partition_index=partition.partition, error_code=code
+                            )
+                            for partition, code in errors.items()
+                            if partition.topic == topic
+                        ),
+                    )
+                    for topic in dict.fromkeys(partition.topic for partition in errors)
+                )
+            )
+        )
+
+    find_volume(broker, found)
+
+
+def _error(broker: Broker, partition: TopicPartition, *, is_here: bool) -> ErrorCode:
+    if not is_here:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    return ErrorCode.NONE if broker.serves(partition) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,0 +1,56 @@
+"""DeleteRecords: move the start of logs (KIP-107). Versions 0 to 2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.records_deletion import Deleted, delete_records
+from txnkafka.model import TopicPartition
+from txnkafka.wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: DeleteRecordsRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when the new starts are durable."""
+    offsets = {
+        TopicPartition(topic.name, each.partition_index): each.offset
+        for topic in request.topics
+        for each in topic.partitions
+    }
+
+    def answer(results: dict[TopicPartition, Deleted]) -> None:
+        topics = {topic.name: topic for topic in request.topics}
+        reply(
+            DeleteRecordsResponse(
+                topics=tuple(
+                    DeleteRecordsTopicResult(
+                        name=name,
+                        partitions=tuple(
+                            DeleteRecordsPartitionResult(
+                                partition_index=partition.partition,
+                                low_watermark=deleted.low_watermark,
+                                error_code=deleted.error,
+                            )
+                            for partition, deleted in results.items()
+                            if partition.topic == name
+                        ),
+                    )
+                    for name in topics
+                )
+            )
+        )
+
+    broker.now_ms = context.now_ms
+    delete_records(broker, offsets, answer)

@@ -1,0 +1,79 @@
+"""DescribeQuorum: the voters of the metadata log, and how far they are (KIP-595); here one.
+
+Versions 0 to 2. From 1 on with the times of the last fetches, which for the leader are now (KIP-836), from 2
+on with directories and the addresses of controllers, of which there is none: brokers and tools ask this node
+as a broker (KIP-853).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.metadata_log import METADATA_PARTITION
+from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Node,
+    PartitionQuorum,
+    ReplicaState,
+    TopicData,
+    TopicQuorum,
+)
+from txnkafka.wire.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: DescribeQuorumRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer at once."""
+    if not _is_metadata_log(request):
+        reply(DescribeQuorumResponse(topics=tuple(_refused(topic) for topic in request.topics)))
+        return
+    metadata = broker.metadata
+    has_directories = metadata.kraft_version > 0  # else voters are in the configuration, without them
+    directory_id = broker.data.identity.directory_id if has_directories else None
+    voter = ReplicaState(
+        replica_id=broker.node_id,
+        replica_directory_id=(directory_id or ZERO_UUID) if version >= 2 else ZERO_UUID,
+        log_end_offset=metadata.log.log_end_offset,
+        last_fetch_timestamp=context.now_ms,
+        last_caught_up_timestamp=context.now_ms,
+    )
+    partition = PartitionQuorum(
+        leader_id=broker.node_id,
+        leader_epoch=metadata.epoch,
+        high_watermark=metadata.log.high_watermark,
+        current_voters=(voter,),
+    )
+    reply(
+        DescribeQuorumResponse(
+            topics=(TopicQuorum(topic_name=METADATA_PARTITION.topic, partitions=(partition,)),),
+            nodes=(Node(node_id=broker.node_id),) if version >= 2 else (),
+        )
+    )
+
+
+def _is_metadata_log(request: DescribeQuorumRequest) -> bool:
+    asked = [
+        (topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions
+    ]
+    return asked == [tuple(METADATA_PARTITION)]
+
+
+def _refused(topic: TopicData) -> TopicQuorum:
+    partitions = tuple(
+        PartitionQuorum(
+            partition_index=each.partition_index,
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            error_message=f"{topic.topic_name}-{each.partition_index} has no quorum",
+        )
+        for each in topic.partitions
+    )
+    return TopicQuorum(topic_name=topic.topic_name, partitions=partitions)

@@ -1,0 +1,57 @@
+"""ElectLeaders: leaders of partitions (KIP-183, KIP-460); this node leads them all.
+
+Versions 0 to 2. From 1 on the kind of the election is given, 0 of the preferred leader, 1 of any replica.
+Without partitions, all are meant, and those that need no election are left out of the answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+ELECTION_TYPES: Final = (0, 1)
+
+
+def handle(
+    broker: Broker, request: ElectLeadersRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer at once."""
+    is_known = request.election_type in ELECTION_TYPES
+    asked: dict[str, tuple[int, ...]] = dict.fromkeys(broker.image.topics, ())
+    if request.topic_partitions is not None:
+        asked = {each.topic: each.partitions for each in request.topic_partitions}
+    results = tuple(
+        ReplicaElectionResult(
+            topic=topic,
+            partition_result=tuple(
+                _result(broker, topic, number, is_known=is_known) for number in numbers
+            ),
+        )
+        for topic, numbers in asked.items()
+    )
+    error = ErrorCode.NONE if is_known else ErrorCode.INVALID_REQUEST
+    reply(ElectLeadersResponse(error_code=error, replica_election_results=results))
+
+
+def _result(broker: Broker, topic: str, number: int, *, is_known: bool) -> PartitionResult:
+    if not is_known:
+        error, message = ErrorCode.INVALID_REQUEST, "there is no election of this type"
+    elif broker.serves(TopicPartition(topic, number)):
+        error, message = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+    else:
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{number}"
+    return PartitionResult(partition_id=number, error_code=error, error_message=message)

@@ -1,0 +1,22 @@
+"""Heartbeat: a member of a group of the classic protocol is alive. Versions 0 to 4; 3 has static members."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.groups import Identity
+from txnkafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(broker: Broker, request: HeartbeatRequest, version: int, context: Context, reply: Reply) -> None:
+    """Answer at once."""
+    identity = Identity(
+        request.group_id, request.generation_id, request.member_id, request.group_instance_id
+    )
+    reply(HeartbeatResponse(error_code=broker.groups.heartbeat(identity, now_ms=context.now_ms)))

@@ -1,0 +1,39 @@
+"""LeaveGroup: members leave a group of the classic protocol.
+
+Versions 0 to 5. Before 3 it is one member, whose error is that of the answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.groups import Identity
+from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(broker: Broker, request: LeaveGroupRequest, version: int, context: Context, reply: Reply) -> None:
+    """Answer at once."""
+    if version < 3:
+        leaving = [Identity(request.group_id, -1, request.member_id)]
+    else:
+        leaving = [
+            Identity(request.group_id, -1, each.member_id, each.group_instance_id) for each in request.members
+        ]
+    error, errors = broker.groups.leave(request.group_id, leaving, now_ms=context.now_ms)
+    if version < 3:
+        reply(LeaveGroupResponse(error_code=error or errors[0]))
+        return
+    members = tuple(
+        MemberResponse(
+            member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=found
+        )
+        for each, found in zip(leaving, errors, strict=True)
+    )
+    reply(LeaveGroupResponse(error_code=error, members=() if error != ErrorCode.NONE else members))

@@ -1,0 +1,41 @@
+"""ListConfigResources: what has configs (KIP-1142).
+
+Versions 0 to 1. 0 is about client metrics alone, of which there are none here (KIP-714); 1 about all kinds,
+or those that are given: topics, this broker, and what another broker has left in the metadata log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32  # ConfigResource.Type
+
+
+def handle(
+    broker: Broker, request: ListConfigResourcesRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer at once."""
+    supported = (METRICS,) if version == 0 else (TOPIC, BROKER, LOGGER, METRICS, GROUP)
+    kinds = request.resource_types or supported
+    if any(kind not in supported for kind in kinds):
+        reply(ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        return
+    found = [(kind, name) for kind, name in broker.image.configs if kind in (GROUP, METRICS)]
+    found += [(BROKER, str(broker.node_id)), *((TOPIC, name) for name in broker.image.topics)]
+    resources = tuple(
+        ConfigResource(resource_name=name, resource_type=kind) for kind, name in found if kind in kinds
+    )
+    reply(ListConfigResourcesResponse(config_resources=resources))

@@ -1,0 +1,30 @@
+"""ListGroups: all groups of this broker. Versions 0 to 5; 4 filters by states, 5 by types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(broker: Broker, request: ListGroupsRequest, version: int, context: Context, reply: Reply) -> None:
+    """Answer at once."""
+    states = {state.lower() for state in request.states_filter}
+    types = {kind.lower() for kind in request.types_filter}
+    groups = tuple(
+        ListedGroup(
+            group_id=each.group_id,
+            protocol_type=each.protocol_type,
+            group_state=each.state,
+            group_type=each.group_type,
+        )
+        for each in broker.groups.listed()
+        if (not states or each.state.lower() in states) and (not types or each.group_type in types)
+    )
+    reply(ListGroupsResponse(groups=groups))

@@ -1,0 +1,56 @@
+"""OffsetDelete: committed offsets of a group (KIP-496). Version 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: OffsetDeleteRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when they are deleted durably."""
+    there = [
+        partition
+        for topic in request.topics
+        for each in topic.partitions
+        if broker.serves(partition := TopicPartition(topic.name, each.partition_index))
+    ]
+
+    def answer(error: ErrorCode, errors: dict[TopicPartition, ErrorCode]) -> None:
+        if error != ErrorCode.NONE:
+            reply(OffsetDeleteResponse(error_code=error))
+            return
+        topics = tuple(
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    OffsetDeleteResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=errors.get(
+                            TopicPartition(topic.name, each.partition_index),
+                            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                        ),
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+        reply(OffsetDeleteResponse(topics=topics))
+
+    broker.groups.delete_offsets(request.group_id, there, answer)

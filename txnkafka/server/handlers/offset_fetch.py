@@ -1,0 +1,179 @@
+"""OffsetFetch: committed offsets of groups.
+
+Versions 1 to 10. From 2 on no list of topics means all, and the answer has an error of its own; 7 may ask for
+stable offsets (KIP-447); from 8 on there are several groups (KIP-709); from 10 on topics have ids.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txnkafka.broker.groups import CommittedOffset
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from txnkafka.wire.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+Fetched = dict[TopicPartition, CommittedOffset]
+
+
+class _Topic(NamedTuple):
+    """A topic of the request; its name is None when nobody has its id."""
+
+    topic_id: str
+    name: str | None
+    partitions: Sequence[int]
+
+
+class _Group(NamedTuple):
+    """A group of the request; without a list of topics all are meant. ``member`` is the id and the epoch of
+    the member that asks."""
+
+    group_id: str
+    topics: Sequence[_Topic] | None
+    member: tuple[str | None, int] = (None, -1)
+
+
+def handle(
+    broker: Broker, request: OffsetFetchRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when everything that was committed before is durable."""
+    groups = _groups(broker, request, version)
+    found: dict[int, tuple[ErrorCode, Fetched]] = {}
+
+    def fetched(number: int, error: ErrorCode, offsets: Fetched) -> None:
+        found[number] = error, offsets
+        if len(found) == len(groups):
+            reply(_response(broker, groups, [found[i] for i in range(len(groups))], version))
+
+    if not groups:
+        reply(OffsetFetchResponse())
+    for number, group in enumerate(groups):
+        wanted = None
+        if group.topics is not None:
+            wanted = [
+                TopicPartition(topic.name, each)
+                for topic in group.topics
+                if topic.name is not None
+                for each in topic.partitions
+            ]
+        broker.groups.fetch(
+            group.group_id,
+            wanted,
+            partial(fetched, number),
+            require_stable=request.require_stable,
+            member=group.member,
+        )
+
+
+def _groups(broker: Broker, request: OffsetFetchRequest, version: int) -> list[_Group]:
+    if version < 8:
+        topics = [_Topic(ZERO_UUID, each.name, each.partition_indexes) for each in request.topics or ()]
+        return [_Group(request.group_id, None if request.topics is None else topics)]
+    names = broker.image.topic_names
+    return [
+        _Group(
+            group.group_id,
+            None
+            if group.topics is None
+            else [
+                _Topic(
+                    each.topic_id,
+                    names.get(each.topic_id) if version >= 10 else each.name,
+                    each.partition_indexes,
+                )
+                for each in group.topics
+            ],
+            (group.member_id, group.member_epoch),
+        )
+        for group in request.groups
+    ]
+
+
+def _response(
+    broker: Broker, groups: Sequence[_Group], found: Sequence[tuple[ErrorCode, Fetched]], version: int
+) -> OffsetFetchResponse:
+    if version >= 8:
+        pairs = zip(groups, found, strict=True)
+        return OffsetFetchResponse(
+            groups=tuple(_group(broker, group, error, offsets, version) for group, (error, offsets) in pairs)
+        )
+    ((group,), ((error, offsets),)) = groups, found
+    missing = error if version < 2 else ErrorCode.NONE
+    topics = tuple(
+        OffsetFetchResponseTopic(
+            name=topic.name or "",
+            partitions=tuple(
+                OffsetFetchResponsePartition(**_shown(topic, each, missing, offsets))
+                for each in topic.partitions
+            ),
+        )
+        for topic in _topics(broker, group, offsets)
+    )
+    return OffsetFetchResponse(topics=topics if version < 2 or not error else (), error_code=error)
+
+
+def _group(
+    broker: Broker, group: _Group, error: ErrorCode, offsets: Fetched, version: int
+) -> OffsetFetchResponseGroup:
+    if error != ErrorCode.NONE:
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
+    topics = tuple(
+        OffsetFetchResponseTopics(
+            topic_id=topic.topic_id,
+            name="" if version >= 10 else topic.name or "",
+            partitions=tuple(
+                OffsetFetchResponsePartitions(**_shown(topic, each, ErrorCode.NONE, offsets))
+                for each in topic.partitions
+            ),
+        )
+        for topic in _topics(broker, group, offsets)
+    )
+    return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
+
+
+def _topics(broker: Broker, group: _Group, offsets: Fetched) -> Sequence[_Topic]:
+    """The topics of the request, or all that have offsets."""
+    if group.topics is not None:
+        return group.topics
+    found: dict[str, list[int]] = {}
+    for partition in offsets:
+        found.setdefault(partition.topic, []).append(partition.partition)
+    topics = broker.image.topics
+    return [
+        _Topic(topics[name].topic_id if name in topics else ZERO_UUID, name, numbers)
+        for name, numbers in found.items()
+    ]
+
+
+def _shown(topic: _Topic, partition: int, missing: ErrorCode, offsets: Fetched) -> dict[str, Any]:
+    """The fields of a partition, shared by old and new versions; ``missing`` is the error of one that has no
+    offset."""
+    if topic.name is None:
+        found = CommittedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID)
+    else:
+        found = offsets.get(TopicPartition(topic.name, partition), CommittedOffset(error=missing))
+    return {
+        "partition_index": partition,
+        "committed_offset": found.offset,
+        "committed_leader_epoch": found.leader_epoch,
+        "metadata": found.metadata,
+        "error_code": found.error,
+    }

@@ -1,0 +1,42 @@
+"""SyncGroup: the leader of a generation brings the assignments, and each member gets its own.
+
+Versions 0 to 5. 3 has static members (KIP-345); 5 names the protocol, which is to be that of the group.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.groups import Identity, SyncGroup
+from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(broker: Broker, request: SyncGroupRequest, version: int, context: Context, reply: Reply) -> None:
+    """Answer when the assignments are durable."""
+    if version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+        reply(SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+        return
+    broker.groups.sync(
+        SyncGroup(
+            Identity(request.group_id, request.generation_id, request.member_id, request.group_instance_id),
+            {each.member_id: bytes(each.assignment) for each in request.assignments},
+            request.protocol_type,
+            request.protocol_name,
+        ),
+        lambda synced: reply(
+            SyncGroupResponse(
+                error_code=synced.error,
+                protocol_type=synced.protocol_type,
+                protocol_name=synced.protocol,
+                assignment=synced.assignment,
+            )
+        ),
+        now_ms=context.now_ms,
+    )

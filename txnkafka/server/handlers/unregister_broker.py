@@ -1,0 +1,29 @@
+"""UnregisterBroker: forgets a broker that is gone (KIP-500).
+
+Version 0. This broker cannot be forgotten by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.unregistration import unregister_broker
+from txnkafka.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.error_codes import ErrorCode
+    from txnkafka.server.context import Context, Reply
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: Broker, request: UnregisterBrokerRequest, version: int, context: Context, reply: Reply
+) -> None:
+    """Answer when that is durable."""
+
+    def done(error: ErrorCode, message: str | None) -> None:
+        reply(UnregisterBrokerResponse(error_code=error, error_message=message))
+
+    unregister_broker(broker, request.broker_id, done, now_ms=context.now_ms)

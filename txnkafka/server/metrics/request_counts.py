@@ -1,0 +1,166 @@
+"""``RequestCounts``: what came and what was answered, as plain numbers. For the thread of the loop.
+
+The server asks it for handlers instead of the registry: each is wrapped once, and counts when it is called
+and when it answers. Without metrics nothing is wrapped, and nothing is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from txnkafka.env import running_seconds
+from txnkafka.error_codes import ErrorCode
+from txnkafka.record.batch_header import HEADER_SIZE, MAGIC, RECORDS_COUNT
+from txnkafka.server.metrics.durations import Durations
+from txnkafka.wire.codegen.fields import ArrayOf, fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from txnkafka.server.context import Cancel, Context, Reply
+    from txnkafka.server.handlers import Handler
+    from txnkafka.wire.messages.apis import Api
+
+__all__ = ["OTHERS", "RequestCounts"]
+
+MOST_TOPICS: Final = 1000
+OTHERS: Final = "(others)"  # no topic has such a name
+_FENCED: Final = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+_ERRORS: Final = ("error_code", "partition_error_code")
+
+
+class _Sent(NamedTuple):
+    """A batch of a Produce request."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    records: int
+    size: int
+
+
+class RequestCounts:
+    """``requests`` by API and version, ``errors`` by API and name, ``seconds`` by API; ``messages_in`` and
+    the others by topic. Of at most a thousand topics; the rest counts as ``OTHERS``."""
+
+    def __init__(self, handler_of: Callable[[Api], Handler]) -> None:
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.errors: Counter[tuple[str, str]] = Counter()
+        self.seconds: dict[str, Durations] = {}
+        self.fenced = 0
+        self.messages_in: Counter[str] = Counter()
+        self.bytes_in: Counter[str] = Counter()
+        self.bytes_out: Counter[str] = Counter()
+        self.failed_produce: Counter[str] = Counter()
+        self._topics: set[str] = set()
+        self._handler_of = handler_of
+        self._wrapped: dict[int, Handler] = {}
+
+    def handler_of(self, api: Api) -> Handler:
+        """The handler of an API, which counts."""
+        handler = self._wrapped.get(api.key)
+        if handler is None:
+            handler = self._wrapped[api.key] = self._counting(api, self._handler_of(api))
+        return handler
+
+    def _counting(self, api: Api, handler: Handler) -> Handler:
+        seconds = self.seconds.setdefault(api.name, Durations())
+        is_produce, is_fetch = api.name == "Produce", api.name == "Fetch"
+
+        def handle(broker: Any, message: Any, version: int, context: Context, reply: Reply) -> Cancel | None:
+            begin = running_seconds()
+            self.requests[api.name, version] += 1
+            names = broker.image.topic_names
+            sent = list(_sent(message, names)) if is_produce else []
+
+            def replied(response: Any) -> None:
+                seconds.add(running_seconds() - begin)
+                if is_produce:
+                    self._produced(sent, response)
+                elif is_fetch:
+                    self._fetched(response, names)
+                self._count_errors(api.name, response)
+                reply(response)
+
+            return handler(broker, message, version, context, replied)
+
+        return handle
+
+    def _count_errors(self, name: str, response: Any) -> None:
+        for code in _errors_in(response):
+            error = ErrorCode(code)
+            self.errors[name, error.name] += 1
+            self.fenced += error in _FENCED
+
+    def _produced(self, sent: list[_Sent], response: Any) -> None:
+        failed = {
+            (topic.name or topic.topic_id, partition.index)
+            for topic in getattr(response, "responses", ())
+            for partition in topic.partition_responses
+            if partition.error_code
+        }
+        for batch in sent:
+            topic = self._counted_topic(batch.topic)
+            if {(batch.topic, batch.partition), (batch.topic_id, batch.partition)} & failed:
+                self.failed_produce[topic] += 1
+            else:
+                self.messages_in[topic] += batch.records
+                self.bytes_in[topic] += batch.size
+
+    def _fetched(self, response: Any, names: dict[str, str]) -> None:
+        for topic in getattr(response, "responses", ()):
+            size = sum(len(partition.records or b"") for partition in topic.partitions)
+            if size:
+                self.bytes_out[self._counted_topic(topic.topic or names.get(topic.topic_id, OTHERS))] += size
+
+    def _counted_topic(self, topic: str) -> str:
+        if topic not in self._topics:
+            if len(self._topics) >= MOST_TOPICS:
+                return OTHERS
+            self._topics.add(topic)
+        return topic
+
+
+def _sent(message: Any, names: dict[str, str]) -> Iterator[_Sent]:
+    """The batches of a Produce request, as their headers describe them; its bytes are not kept."""
+    for topic in message.topic_data:
+        name = topic.name or names.get(topic.topic_id, OTHERS)
+        for data in topic.partition_data:
+            records = memoryview(data.records or b"")
+            count = 0
+            if len(records) >= HEADER_SIZE and records[MAGIC] == 2:
+                count = max(0, int.from_bytes(records[RECORDS_COUNT : RECORDS_COUNT + 4], "big", signed=True))
+            yield _Sent(name, topic.topic_id, data.index, count, len(records))
+
+
+_Plan = tuple[list[str], list[str]]
+_PLANS: Final[dict[Any, _Plan]] = {}
+
+
+def _plan(cls: Any) -> _Plan:
+    """The fields of a message or struct that are error codes, and the arrays in which there may be more."""
+    found = _PLANS.get(cls)
+    if found is None:
+        found = _PLANS[cls] = [], []
+        for field in fields_of(cls):
+            kind = field.schema.type
+            if field.name in _ERRORS:
+                found[0].append(field.name)
+            elif isinstance(kind, ArrayOf) and isinstance(kind.element, type) and any(_plan(kind.element)):
+                found[1].append(field.name)
+    return found
+
+
+def _errors_in(response: Any) -> Iterator[int]:
+    """All error codes of a response but NONE."""
+    if response is None or not hasattr(response, "__dataclass_fields__"):
+        return  # no answer, or the end of the connection
+    errors, arrays = _plan(type(response))
+    for name in errors:
+        code = getattr(response, name)
+        if code:
+            yield code
+    for name in arrays:
+        for element in getattr(response, name) or ():
+            yield from _errors_in(element)

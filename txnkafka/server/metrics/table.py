@@ -1,0 +1,188 @@
+"""All metrics: name, type, labels, meaning, and the name that Apache Kafka has for it in JMX.
+
+A name that begins with ``kafka_`` is the one that the Prometheus JMX exporter gives to Kafka's metric with
+its usual rules, so that dashboards and alerts fit; what Kafka does not have begins with ``txnkafka_``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+__all__ = ["METRICS", "Metric"]
+
+
+class Metric(NamedTuple):
+    """One metric. ``kind`` is Prometheus' type; ``kafka`` is empty for what only this broker has."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+    kafka: str = ""
+
+
+_TOPIC: Final = ("topic",)
+_PARTITION: Final = ("topic", "partition")
+_TRAFFIC: Final = "kafka.server:type=BrokerTopicMetrics,name="
+_REPLICAS: Final = "kafka.server:type=ReplicaManager,name="
+_CONTROLLER: Final = "kafka.controller:type=KafkaController,name="
+_GROUPS: Final = "kafka.coordinator.group:type=GroupMetadataManager,name="
+_COORDINATOR: Final = "kafka.server:type=group-coordinator-metrics"
+_REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
+_LOG: Final = "kafka.log:type=Log,name="
+
+METRICS: Final = (
+    # transactions
+    Metric("txnkafka_transactions_open", "gauge", (), "transactions that are Ongoing"),
+    Metric(
+        "txnkafka_transactions_oldest_open_seconds", "gauge", (),
+        "how long the oldest of them is open; 0 without one",
+    ),
+    Metric("txnkafka_transactional_ids", "gauge", (), "transactional ids that are known"),
+    Metric("txnkafka_transactions_committed_total", "counter", (), "transactions that were committed"),
+    Metric("txnkafka_transactions_aborted_total", "counter", (), "transactions that were aborted"),
+    Metric(
+        "txnkafka_transactions_timed_out_total", "counter", (),
+        "transactions that were aborted because their timeout was over; they count as aborted, too",
+    ),
+    Metric(
+        "txnkafka_producers_fenced_total", "counter", (),
+        "answers that refuse a producer for its epoch: PRODUCER_FENCED, INVALID_PRODUCER_EPOCH",
+    ),
+    Metric(
+        "kafka_cluster_partition_laststableoffsetlag", "gauge", _PARTITION,
+        "how far the last stable offset is behind the high watermark",
+        "kafka.cluster:type=Partition,name=LastStableOffsetLag",
+    ),
+    Metric(
+        "kafka_server_replicamanager_partitionswithlatetransactionscount", "gauge", (),
+        "partitions with a transaction that is open for five minutes more than transaction.max.timeout.ms",
+        f"{_REPLICAS}PartitionsWithLateTransactionsCount",
+    ),
+    # groups
+    Metric(
+        "kafka_coordinator_group_groupmetadatamanager_numgroups", "gauge", (),
+        "groups of the classic protocol", f"{_GROUPS}NumGroups",
+    ),
+    Metric(
+        "kafka_coordinator_group_groupmetadatamanager_numgroupsstable", "gauge", (),
+        "classic groups in state Stable", f"{_GROUPS}NumGroupsStable",
+    ),
+    Metric(
+        "kafka_coordinator_group_groupmetadatamanager_numgroupspreparingrebalance", "gauge", (),
+        "classic groups in state PreparingRebalance", f"{_GROUPS}NumGroupsPreparingRebalance",
+    ),
+    Metric(
+        "kafka_coordinator_group_groupmetadatamanager_numgroupscompletingrebalance", "gauge", (),
+        "classic groups in state CompletingRebalance", f"{_GROUPS}NumGroupsCompletingRebalance",
+    ),
+    Metric(
+        "kafka_coordinator_group_groupmetadatamanager_numgroupsempty", "gauge", (),
+        "classic groups in state Empty", f"{_GROUPS}NumGroupsEmpty",
+    ),
+    Metric(
+        "kafka_server_group_coordinator_metrics_group_count", "gauge", ("protocol",),
+        "groups of a protocol: classic, consumer",
+        f"{_COORDINATOR},protocol={{protocol}},attribute=group-count",
+    ),
+    Metric(
+        "kafka_server_group_coordinator_metrics_consumer_group_count", "gauge", ("state",),
+        "groups of the consumer protocol in a state",
+        f"{_COORDINATOR},state={{state}},attribute=consumer-group-count",
+    ),
+    Metric("txnkafka_group_members", "gauge", ("group",), "members of a group that has some"),
+    # traffic
+    Metric(
+        "kafka_server_brokertopicmetrics_messagesin_total", "counter", _TOPIC,
+        "records that were appended for producers", f"{_TRAFFIC}MessagesInPerSec",
+    ),
+    Metric(
+        "kafka_server_brokertopicmetrics_bytesin_total", "counter", _TOPIC,
+        "bytes of batches that were appended for producers", f"{_TRAFFIC}BytesInPerSec",
+    ),
+    Metric(
+        "kafka_server_brokertopicmetrics_bytesout_total", "counter", _TOPIC,
+        "bytes of batches in answers to Fetch", f"{_TRAFFIC}BytesOutPerSec",
+    ),
+    Metric(
+        "kafka_server_brokertopicmetrics_failedproducerequests_total", "counter", _TOPIC,
+        "batches that were refused", f"{_TRAFFIC}FailedProduceRequestsPerSec",
+    ),
+    # requests
+    Metric(
+        "kafka_network_requestmetrics_requests_total", "counter", ("request", "version"),
+        "requests that came", f"{_REQUESTS}RequestsPerSec",
+    ),
+    Metric(
+        "kafka_network_requestmetrics_errors_total", "counter", ("request", "error"),
+        "errors in answers, each one that an answer has; NONE is left out", f"{_REQUESTS}ErrorsPerSec",
+    ),
+    Metric(
+        "txnkafka_request_seconds", "histogram", ("request",),
+        "from the request, read, to its answer, given: of Fetch with the time that it waits for records",
+    ),
+    Metric(
+        "kafka_server_socket_server_metrics_connection_count", "gauge", (),
+        "connections", "kafka.server:type=socket-server-metrics,attribute=connection-count",
+    ),
+    Metric(
+        "kafka_server_delayedoperationpurgatory_purgatorysize", "gauge", ("delayedoperation",),
+        "requests that wait: Fetch for records",
+        "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
+    ),
+    Metric(
+        "kafka_server_fetchsessioncache_numincrementalfetchsessions", "gauge", (),
+        "fetch sessions", "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchSessions",
+    ),
+    # the disk
+    Metric(
+        "txnkafka_flush_seconds", "histogram", (),
+        "how long a flush took: the sync of all files that were written since the one before",
+    ),
+    Metric("kafka_log_log_size", "gauge", _PARTITION, "bytes of a log", f"{_LOG}Size"),
+    Metric(
+        "kafka_log_log_numlogsegments", "gauge", _PARTITION, "segments of a log", f"{_LOG}NumLogSegments"
+    ),
+    Metric(
+        "kafka_log_log_logstartoffset", "gauge", _PARTITION, "the log start offset", f"{_LOG}LogStartOffset"
+    ),
+    Metric("kafka_log_log_logendoffset", "gauge", _PARTITION, "the log end offset", f"{_LOG}LogEndOffset"),
+    # the node
+    Metric(
+        "kafka_server_replicamanager_partitioncount", "gauge", (), "partitions that are served",
+        f"{_REPLICAS}PartitionCount",
+    ),
+    Metric(
+        "kafka_server_replicamanager_leadercount", "gauge", (), "the same: this node leads all of them",
+        f"{_REPLICAS}LeaderCount",
+    ),
+    Metric(
+        "kafka_server_replicamanager_offlinereplicacount", "gauge", (),
+        "partitions that are not served: refused at the start, or fenced after a failure of the disk",
+        f"{_REPLICAS}OfflineReplicaCount",
+    ),
+    Metric(
+        "kafka_server_replicamanager_underreplicatedpartitions", "gauge", (), "0: there is one replica",
+        f"{_REPLICAS}UnderReplicatedPartitions",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_activecontrollercount", "gauge", (), "1",
+        f"{_CONTROLLER}ActiveControllerCount",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_globaltopiccount", "gauge", (), "topics",
+        f"{_CONTROLLER}GlobalTopicCount",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_globalpartitioncount", "gauge", (), "partitions of all topics",
+        f"{_CONTROLLER}GlobalPartitionCount",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_offlinepartitionscount", "gauge", (),
+        "partitions that are not served", f"{_CONTROLLER}OfflinePartitionsCount",
+    ),
+    Metric(
+        "txnkafka_metrics_left_out", "gauge", ("what",),
+        "partitions and groups beyond the first thousand, which have no series of their own",
+    ),
+)  # fmt: skip
