@@ -18,7 +18,8 @@ __all__ = ["cli", "main"]
 
 COULD_NOT = 2
 COMMANDS = (
-    "ls", "cat", "dump", "verify", "repair", "lso", "stats", "export", "serve", "simulate", "spark-bundle",
+    "ls", "cat", "dump", "verify", "repair", "handover", "lso", "stats", "export", "serve", "simulate",
+    "spark-bundle",
 )  # fmt: skip
 TRACEBACK = "TXNKAFKA_TRACEBACK"
 

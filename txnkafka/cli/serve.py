@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.output import write_text
+from txnkafka.cli.serve_log import logging_to
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from txnkafka.broker.broker_config import BrokerConfig
     from txnkafka.broker.durability import Mode
     from txnkafka.cli.output import Messages
+    from txnkafka.server.metrics.exposition import MetricsServer
+    from txnkafka.server.tcp import Server
 
 __all__ = ["serve"]
 
+LOG = logging.getLogger("txnkafka.server")
 Value = TypeVar("Value")
 GARBAGE: Final = 20_000  # objects between two collections: requests leave few cycles
 
@@ -98,6 +102,16 @@ class NewTopic(click.ParamType[Any]):
     show_default=True,
     help="When an append is acknowledged: once it is synced to the disk, or, like Apache Kafka, at once.",
 )
+@click.option(
+    "--metrics", type=Address(), help="Show metrics as Prometheus text on this address; port 0 picks one."
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="What is logged on stderr: lines for people, or an object of JSON a line.",
+)
 @click.pass_obj
 def serve(
     messages: Messages,
@@ -108,9 +122,11 @@ def serve(
     config: Sequence[tuple[str, str]],
     create_topic: Sequence[tuple[str, int]],
     durability: str,
+    metrics: tuple[str, int] | None,
+    log_format: str,
 ) -> int:
     """Serve a data directory to Kafka clients, as a broker of one node: topics, idempotent and transactional
-    producers, consumers with assigned partitions.
+    producers, consumers with assigned partitions and in groups, administrators.
 
     The directory is Apache Kafka's: one that a stopped single-node Kafka has left can be served, and the
     other way round. Nothing is encrypted and no client is authenticated: listen on addresses that only
@@ -121,20 +137,55 @@ def serve(
 
     Exit status: 0 stopped by a signal, 2 failure.
     """
-    from txnkafka.broker.broker_config import BrokerConfig
-
-    try:
-        settings = BrokerConfig.of(_once("--config", config))
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     topics = _once("--create-topic", create_topic)
-    with _logging_to(messages):
-        _serve(data, settings, topics, listen, "page_cache" if durability == "page_cache" else "fsync")
+    mode: Mode = "page_cache" if durability == "page_cache" else "fsync"
+    watch = None if metrics is None else _Metrics(*metrics)
+    with logging_to(messages, log_format):
+        _serve(data, _settings(config), topics, listen, mode, metrics=watch)
     return 0
 
 
+def _settings(config: Sequence[tuple[str, str]]) -> BrokerConfig:
+    from txnkafka.broker.broker_config import BrokerConfig
+
+    try:
+        return BrokerConfig.of(_once("--config", config))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+class _Metrics:
+    """Shows metrics on an address while a server runs. Raises UsageError where the package is missing."""
+
+    def __init__(self, host: str, port: int) -> None:
+        try:
+            from txnkafka.server.metrics.exposition import MetricsServer
+        except ImportError as error:
+            raise click.UsageError(
+                f"--metrics needs another package: pip install 'txnkafka[metrics]' ({error})"
+            ) from None
+        self._begin = partial(MetricsServer, host=host, port=port)
+        self._shown: MetricsServer | None = None
+
+    def watch(self, server: Server) -> None:
+        """Show the metrics of a server from now on. Raises OSError for an address that is in use."""
+        self._shown = self._begin(server)
+        LOG.info("metrics are on http://%s/metrics", _address(*self._shown.address))
+
+    def close(self) -> None:
+        """Show them no more."""
+        if self._shown is not None:
+            self._shown.close()
+
+
 def _serve(
-    data: str, settings: BrokerConfig, topics: dict[str, int], listen: tuple[str, int], durability: Mode
+    data: str,
+    settings: BrokerConfig,
+    topics: dict[str, int],
+    listen: tuple[str, int],
+    durability: Mode,
+    *,
+    metrics: _Metrics | None,
 ) -> None:
     import gc
 
@@ -149,10 +200,14 @@ def _serve(
         create_topics(broker, topics, clock)
         gc.freeze()  # logs and their state stay: no collection walks them
         gc.set_threshold(GARBAGE)
-        tcp.serve(broker, clock, *listen, _print_address)
+        watch = metrics.watch if metrics is not None else None
+        tcp.serve(broker, clock, *listen, _print_address, on_start=watch)
     except BaseException:
         broker.data.abandon()  # what is not durable is left to the recovery of the next start
         raise
+    finally:
+        if metrics is not None:
+            metrics.close()
     broker.close()
 
 
@@ -167,37 +222,9 @@ def _once(option: str, pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
 def _print_address(host: str, port: int) -> None:
     import sys
 
-    write_text(f"listening on {f'[{host}]' if ':' in host else host}:{port}")
+    write_text(f"listening on {_address(host, port)}")
     sys.stdout.flush()
 
 
-class _MessageHandler(logging.Handler):
-    """Prints log records as messages of the command."""
-
-    def __init__(self, messages: Messages) -> None:
-        super().__init__()
-        self._messages = messages
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record, with the traceback if it has one."""
-        text = self.format(record)
-        if record.levelno >= logging.ERROR:
-            self._messages.error(text)
-        elif record.levelno >= logging.WARNING:
-            self._messages.warning(text)
-        elif record.levelno >= logging.INFO:
-            self._messages.note(text)
-        else:
-            self._messages.detail(text)
-
-
-@contextmanager
-def _logging_to(messages: Messages) -> Iterator[None]:
-    logger = logging.getLogger("txnkafka")
-    handler = _MessageHandler(messages)
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG if messages.verbosity > 0 else logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

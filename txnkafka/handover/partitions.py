@@ -1,0 +1,71 @@
+"""Compares the partitions of the registry with the directories that are there. Pure.
+
+Source: ``LogManager.isStrayReplica``, ``ReplicaManager.applyDelta``, ``PartitionMetadataFile``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from txnkafka.handover.report import Owner, error, warning
+from txnkafka.model import TopicPartition
+
+if TYPE_CHECKING:
+    from txnkafka.coordinator.cluster_image import ClusterImage
+    from txnkafka.logdir import Finding
+
+__all__ = ["check_partitions", "missing_topic_ids"]
+
+TopicIds = Mapping[TopicPartition, str | None]
+
+
+def check_partitions(image: ClusterImage, found: TopicIds, to: Owner, path: str) -> Iterator[Finding]:
+    """Yield the differences between the registry and the topic ids that were ``found`` in the directories of
+    partitions (None: there is no ``partition.metadata``) of the data directory at ``path``."""
+    known = _known(image)
+    for partition, topic_id in sorted(found.items()):
+        where = f"{path}/{partition}"
+        if partition not in known:
+            if topic_id not in image.removed_topic_ids:
+                yield _unknown(where, to)
+        elif topic_id is not None and topic_id != known[partition]:
+            yield error(
+                "another-topic", where,
+                f"partition.metadata has the topic id {topic_id}, the metadata log {known[partition]}: it is "
+                "another topic of the same name",
+                "move the directory away, or restore the one that belongs to the metadata log",
+            )  # fmt: skip
+    for partition in sorted(known.keys() - found.keys()):
+        yield warning(
+            "partition-without-directory", f"{path}/{partition}",
+            "the metadata log has the partition, and it has no directory: it begins empty, with offset 0",
+            "restore its directory if it was written to",
+        )  # fmt: skip
+
+
+def _unknown(where: str, to: Owner) -> Finding:
+    text = "the partition is not in the metadata log"
+    if to is Owner.KAFKA:
+        remedy = "move the directory away if the topic is not needed, else restore the metadata log"
+        return error("stray-partition", where, f"{text}: Apache Kafka renames it to …-stray", remedy)
+    return warning(
+        "stray-partition", where, f"{text}, and is not served", "restore the metadata log if it should be"
+    )
+
+
+def missing_topic_ids(image: ClusterImage, found: TopicIds) -> dict[TopicPartition, str]:
+    """Return the topic ids of the directories without ``partition.metadata``: Apache Kafka would put such a
+    directory aside, and begin an empty partition."""
+    known = _known(image)
+    return {
+        each: known[each] for each, topic_id in sorted(found.items()) if topic_id is None and each in known
+    }
+
+
+def _known(image: ClusterImage) -> dict[TopicPartition, str]:
+    return {
+        TopicPartition(topic.name, number): topic.topic_id
+        for topic in image.topics.values()
+        for number in topic.partitions
+    }

@@ -1,0 +1,59 @@
+"""Recovers a directory that was not stopped cleanly: starts the broker on it, without a server, until nothing
+is left to do, and stops it cleanly.
+
+So what only a broker can do is done: markers of decided transactions are written, transactions that their
+coordinator does not know are ended, the partitions of the registry have their directories.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.broker.broker import open_broker
+from txnkafka.broker.broker_config import BrokerConfig
+
+if TYPE_CHECKING:
+    from txnkafka.broker.broker import Broker
+    from txnkafka.env import DataFiles
+    from txnkafka.model import TopicPartition
+
+__all__ = ["recover"]
+
+_LONGEST_MS: Final = (1 << 31) - 1  # that a producer may be idle: a setting of the owners, and unknown here
+
+
+def recover(files: DataFiles, path: str, *, now_ms: int) -> dict[TopicPartition, str]:
+    """Recover the directory, and stop cleanly. Returns the partitions that cannot be opened, with the reason.
+    Raises KafkaError, LogDirError and OSError."""
+    config = BrokerConfig(
+        topic_defaults={"producer.id.expiration.ms": str(_LONGEST_MS), "retention.ms": "-1"},
+        log_cleaner_enable=False,
+    )
+    broker = open_broker(files, path, config, now_ms=now_ms)
+    try:
+        _settle(broker, now_ms)
+        refused = {partition: str(error) for partition, error in broker.data.refused.items()}
+    except BaseException:
+        broker.data.abandon()
+        raise
+    broker.close()
+    return refused
+
+
+def _settle(broker: Broker, now_ms: int) -> None:
+    """Run flushes and work until none is left. Time stands still, so that nothing is due: neither retention
+    nor the timeout of a transaction."""
+    while True:
+        flush = broker.begin_flush()
+        if flush is not None:
+            broker.finish_flush(flush, flush.run(), now_ms=now_ms)
+            continue
+        work = broker.begin_work()
+        if work is None:
+            return
+        error: Exception | None = None
+        try:
+            work.run()
+        except OSError as raised:
+            error = raised
+        broker.finish_work(work, error, now_ms=now_ms)

@@ -1,0 +1,130 @@
+"""Reads the registry of a stopped directory, ``__cluster_metadata-0``, without changing it.
+
+Apache Kafka truncates that log silently at the first bad batch, and then renames the directories of all
+topics that it does not know any more to ``…-stray``. So damage there is an error, and nothing is done.
+
+Source: ``KafkaRaftClient``, ``FileQuorumStateStore``, ``BootstrapDirectory``, ``LogManager.isStrayReplica``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from txnkafka.broker.metadata_replay import MetadataReplay
+from txnkafka.broker.metadata_snapshot import KRAFT_VOTERS, control_type, find_snapshots, read_checkpoint
+from txnkafka.coordinator.cluster_image import ClusterImage
+from txnkafka.coordinator.metadata_records import decode_control_body
+from txnkafka.errors import KafkaError
+from txnkafka.handover.report import Owner, error, warning
+from txnkafka.storage.formats.layout import parse_segment_file
+from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
+from txnkafka.storage.formats.segment_reader import LogFileReader
+
+if TYPE_CHECKING:
+    from txnkafka.env import DataFiles
+    from txnkafka.logdir import Finding
+
+__all__ = ["METADATA_DIRECTORY", "Registry", "has_registry", "no_registry", "read_registry"]
+
+METADATA_DIRECTORY = "__cluster_metadata-0"
+_RESTORE = "restore the directory __cluster_metadata-0 from a backup; without it no topic is known"
+
+
+@dataclass(frozen=True)
+class Registry:
+    """What the metadata log says, and what is wrong with its files. ``voters`` are those in the log
+    (KIP-853), with their directory ids and endpoints; none where the configuration names the voter."""
+
+    image: ClusterImage
+    kraft_version: int = 0
+    voters: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def has_registry(files: DataFiles, path: str) -> bool:
+    """Whether the data directory at ``path`` has a metadata log. Raises OSError."""
+    return files.is_directory(files.join(path, METADATA_DIRECTORY))
+
+
+def no_registry(directory: str, to: Owner) -> Finding:
+    """What follows from a directory without a metadata log, as a broker has it whose controller is
+    elsewhere."""
+    text = "the directory has no metadata log"
+    if to is Owner.KAFKA:
+        message = f"{text}: Apache Kafka begins a new cluster, and renames the partitions to …-stray"
+        return error("no-metadata-log", directory, message, _RESTORE)
+    message = f"{text}: the partitions become topics with the settings of the broker"
+    remedy = (
+        "set what matters with --config, above all log.retention.ms; restore the metadata log if there is one"
+    )
+    return warning("no-metadata-log", directory, message, remedy)
+
+
+def read_registry(files: DataFiles, path: str) -> Registry:
+    """Read the registry of the data directory at ``path``. Faults are findings. Raises OSError."""
+    directory = files.join(path, METADATA_DIRECTORY)
+    findings = [*_quorum_state(files, directory), *_bootstrap(files, path)]
+    state = MetadataReplay()
+    try:
+        _replay(files, directory, state)
+    except KafkaError as fault:
+        findings.append(error("bad-metadata-log", directory, str(fault), _RESTORE))
+    return Registry(state.image, state.kraft_version, _voters(state), findings)
+
+
+def _replay(files: DataFiles, directory: str, state: MetadataReplay) -> None:
+    snapshots = find_snapshots(files, directory)
+    newest = snapshots[-1] if snapshots else None
+    for _ in state.load(files, directory, newest):
+        pass
+    segments = sorted(
+        (parsed.base_offset, entry)
+        for entry in files.list(directory)
+        if (parsed := parse_segment_file(entry.name)) and parsed.kind == "log" and not parsed.suffix
+    )
+    begin = 0 if newest is None else newest.end_offset
+    if segments and segments[0][0] > begin:
+        raise KafkaError(f"it begins at offset {segments[0][0]}, and no snapshot has what was before")
+    for _, entry in segments:
+        if entry.size:
+            for _ in state.read(LogFileReader(files, files.join(directory, entry.name), entry.size)):
+                pass
+
+
+def _voters(state: MetadataReplay) -> list[dict[str, Any]]:
+    for key, value in state.voters:
+        if int.from_bytes(key[2:4], "big") == KRAFT_VOTERS:
+            body = decode_control_body(KRAFT_VOTERS, value).value or {}
+            return list(body.get("voters", ()))
+    return []
+
+
+def _quorum_state(files: DataFiles, directory: str) -> list[Finding]:
+    path = files.join(directory, "quorum-state")
+    if not files.exists(path):
+        return []  # it is written at the next election
+    try:
+        epoch = json.loads(files.read(path, SMALL_FILE_LIMIT))["leaderEpoch"]
+        fault = "" if isinstance(epoch, int) and 0 <= epoch < 1 << 31 else f"leaderEpoch is {epoch!r}"
+    except (ValueError, KeyError, TypeError, RecursionError) as wrong:
+        fault = repr(wrong)
+    if not fault:
+        return []
+    remedy = "remove the file: the next election follows from the log"
+    return [error("bad-quorum-state", path, f"it is damaged, and no broker starts with it: {fault}", remedy)]
+
+
+def _bootstrap(files: DataFiles, path: str) -> list[Finding]:
+    path = files.join(path, "bootstrap.checkpoint")
+    if not files.exists(path):
+        return []
+    try:
+        if any(control_type(record) is None for record in read_checkpoint(files, path)):
+            return []
+        fault = "it is empty"
+    except KafkaError as wrong:
+        fault = str(wrong)
+    remedy = "remove the file: it is only needed before the first start"
+    return [error("bad-bootstrap-checkpoint", path, f"Apache Kafka does not start with it: {fault}", remedy)]

@@ -1,0 +1,188 @@
+"""What the next owner does with the registry: features, settings, replicas, voters, credentials. Pure.
+
+Facts about Apache Kafka 4.3.1 that are not in its documentation were observed with its broker
+(``tests/conformance/test_handover.py``).
+
+Source: ``QuorumFeatures``, ``ReplicationControlManager``, ``LogConfig.validate``, ``KafkaRaftServer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator.cluster_image import BROKER_RESOURCE, TOPIC_RESOURCE
+from txnkafka.handover.report import Owner, error, warning
+
+if TYPE_CHECKING:
+    from txnkafka.handover.registry import Registry
+    from txnkafka.logdir import Finding
+    from txnkafka.storage.formats.meta_properties import MetaProperties
+
+__all__ = ["FEATURES", "check_registry"]
+
+FEATURES: Final = {  # that Apache Kafka 4.3.1 supports
+    "metadata.version": (7, 30),
+    "kraft.version": (0, 1),
+    "transaction.version": (0, 2),
+    "group.version": (0, 1),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+    "eligible.leader.replicas.version": (0, 1),
+}
+_SMALLEST_SEGMENT: Final = 1 << 20
+_UNENFORCED: Final = {
+    "access_control_entry_record": "ACLs",
+    "user_scram_credential_record": "SCRAM credentials",
+    "client_quota_record": "quotas",
+    "delegation_token_record": "delegation tokens",
+}
+
+
+def check_registry(registry: Registry, identity: MetaProperties, to: Owner, where: str) -> Iterator[Finding]:
+    """Yield what the next owner would refuse, or do otherwise; ``where`` is the path of the metadata log."""
+    node_id = 1 if identity.node_id is None else identity.node_id
+    yield from _features(registry, where)
+    yield from _cluster(registry, node_id, where)
+    yield from _internal_topics(registry, where)
+    if to is Owner.KAFKA:
+        yield from _identity(registry, identity, where)
+        yield from _leaders(registry, where)
+        yield from _settings_of_kafka(registry, where)
+    else:
+        yield from _settings_of_ours(registry, where)
+        yield from _unenforced(registry, where)
+
+
+def _features(registry: Registry, where: str) -> Iterator[Finding]:
+    levels = registry.image.features
+    for name, level in levels.items():
+        low, high = FEATURES.get(name, (0, -1))
+        if not low <= level <= high:
+            known = f"{low} to {high}" if name in FEATURES else "none of that name"
+            yield error(
+                "unknown-feature", where, f"the feature {name} has level {level}; known is {known}",
+                "downgrade the feature with kafka-features where it was raised",
+            )  # fmt: skip
+    if levels and "metadata.version" not in levels:
+        yield error(
+            "unknown-feature", where, "there is no metadata.version in the registry",
+            "restore the metadata log: no broker has written it like that",
+        )  # fmt: skip
+
+
+def _cluster(registry: Registry, node_id: int, where: str) -> Iterator[Finding]:
+    image = registry.image
+    nodes = {
+        node
+        for topic in image.topics.values()
+        for part in topic.partitions.values()
+        for node in part.replicas
+    }
+    nodes |= {voter["voter_id"] for voter in registry.voters}
+    others = sorted(nodes - {node_id})
+    if others:
+        yield error(
+            "several-nodes", where, f"replicas or voters are on other nodes, too: {_some(others)}",
+            "reassign all partitions to one node, and remove the other voters, while the cluster runs",
+        )  # fmt: skip
+    for record in image.kept.of("register_broker_record"):
+        value = record.value or {}
+        directories = list(value.get("log_dirs") or ())
+        if value.get("broker_id") == node_id and len(directories) > 1:
+            yield error(
+                "several-directories", where, f"the broker has {len(directories)} directories in log.dirs",
+                "move all partitions to one of them with kafka-reassign-partitions, and start with that one",
+            )  # fmt: skip
+
+
+def _internal_topics(registry: Registry, where: str) -> Iterator[Finding]:
+    """Those that were made of directories without a registry have no settings."""
+    for name in (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC):
+        policy = registry.image.topic_configs(name).get("cleanup.policy", "delete")
+        if name in registry.image.topics and policy.strip() != "compact":
+            yield error(
+                "internal-topic-not-compacted", where,
+                f"{name} has cleanup.policy={policy}: what is older than its retention time would be "
+                "deleted, and offsets and transactional ids with it",
+                "set cleanup.policy=compact with kafka-configs",
+            )  # fmt: skip
+
+
+def _identity(registry: Registry, identity: MetaProperties, where: str) -> Iterator[Finding]:
+    for voter in registry.voters:
+        directory_id = voter.get("voter_directory_id")
+        if directory_id != identity.directory_id:
+            yield error(
+                "voter-of-another-directory", where,
+                f"the voter is the directory {directory_id}, meta.properties says {identity.directory_id}: "
+                "Apache Kafka would wait for a leader for ever",
+                "write directory.id of the voter into meta.properties",
+            )  # fmt: skip
+
+
+def _leaders(registry: Registry, where: str) -> Iterator[Finding]:
+    for topic in registry.image.topics.values():
+        for number, part in topic.partitions.items():
+            if part.leader < 0 and not (part.eligible_leader_replicas or part.last_known_elr):
+                yield error(
+                    "no-leader", where,
+                    f"{topic.name}-{number} has no leader, and none can be elected from what is known",
+                    "start 'txnkafka serve' on the directory once, which elects this node",
+                )  # fmt: skip
+
+
+def _settings_of_kafka(registry: Registry, where: str) -> Iterator[Finding]:
+    for (kind, name), configs in sorted(registry.image.configs.items()):
+        size = configs.get("segment.bytes", "")
+        if kind == TOPIC_RESOURCE and size.strip().isdigit() and int(size) < _SMALLEST_SEGMENT:
+            yield error(
+                "setting-refused", where,
+                f"{name} has segment.bytes={size}: Apache Kafka does not start with less than "
+                f"{_SMALLEST_SEGMENT}",
+                "raise it with kafka-configs, or create the topic again, before the hand-over",
+            )  # fmt: skip
+
+
+def _settings_of_ours(registry: Registry, where: str) -> Iterator[Finding]:
+    ours = BrokerConfig()
+    for (kind, name), configs in sorted(registry.image.configs.items()):
+        if kind == TOPIC_RESOURCE:
+            try:
+                ours.log_config(configs)
+            except ValueError as fault:
+                yield error(
+                    "setting-refused", where, f"the topic {name}: {fault}",
+                    "remove the setting with kafka-configs while Apache Kafka runs",
+                )  # fmt: skip
+            if configs.get("remote.storage.enable", "").strip().lower() == "true":
+                yield warning(
+                    "tiered-storage", where, f"{name} has segments in tiered storage, which are not read",
+                    "read them with Apache Kafka first",
+                )  # fmt: skip
+        elif kind == BROKER_RESOURCE:
+            names = sorted(set(configs) - {"min.insync.replicas"})
+            if names:
+                yield warning(
+                    "setting-without-effect", where,
+                    f"settings of the broker are kept, without effect: {_some(names)}",
+                    "give those that matter to 'txnkafka serve' with --config",
+                )  # fmt: skip
+
+
+def _unenforced(registry: Registry, where: str) -> Iterator[Finding]:
+    for kind, what in _UNENFORCED.items():
+        count = sum(1 for _ in registry.image.kept.of(kind))
+        if count:
+            yield warning(
+                "not-enforced", where,
+                f"{count} {what} are kept, and not enforced: every client may do everything",
+                "listen on an address that only trusted clients reach",
+            )  # fmt: skip
+
+
+def _some(names: list[int] | list[str]) -> str:
+    shown = ", ".join(map(str, names[:5]))
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
