@@ -17,8 +17,10 @@ _CODECS = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
 _POLICIES = ("compact", "delete")
 
 
-def _number(default: int, low: int, high: int = _INT64_MAX, *, doc: str) -> Any:
-    return field(default=default, metadata={"low": low, "high": high, "doc": doc})
+def _number(default: int, low: int, high: int = _INT64_MAX, *, doc: str, text_high: int | None = None) -> Any:
+    """``text_high`` is the limit of what a user may set, where code may set more."""
+    limits = {"low": low, "high": high, "text_high": high if text_high is None else text_high}
+    return field(default=default, metadata={**limits, "doc": doc})
 
 
 def _words(default: str, allowed: tuple[str, ...], *, doc: str) -> Any:
@@ -61,7 +63,9 @@ class LogConfig:
     message_timestamp_after_max_ms: int = _number(3_600_000, 0, doc="how far ahead a timestamp may be")
     preallocate: bool = _switch(False, doc="extend a new segment's file to segment.bytes")
     transaction_partition_verification_enable: bool = _switch(True, doc="require the verification of KIP-890")
-    producer_id_expiration_ms: int = _number(86_400_000, 1, doc="how long an idle producer is remembered")
+    producer_id_expiration_ms: int = _number(  # a repair forgets no producer
+        86_400_000, 1, text_high=_INT32_MAX, doc="how long an idle producer is remembered"
+    )
     max_idle_producers: int = _number(1_000_000, 1, doc="above this the oldest are removed; not in Kafka")
 
     def __post_init__(self) -> None:
@@ -76,13 +80,16 @@ class LogConfig:
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> LogConfig:
         """Parse Kafka's names and texts, as topics have them. Raises ValueError for an unknown setting."""
-        kinds = {setting.name: setting.type for setting in fields(cls)}
+        settings = {setting.name: setting for setting in fields(cls)}
         found: dict[str, Any] = {}
         for name, text in configs.items():
             known = name.removeprefix("internal.").replace(".", "_")
-            if known not in kinds:
+            if known not in settings:
                 raise ValueError(f"a log has no setting {name}")
-            found[known] = _parsed(name, str(text), str(kinds[known]))
+            found[known] = _parsed(name, str(text), str(settings[known].type))
+            rules = settings[known].metadata
+            if "text_high" in rules and found[known] > rules["text_high"]:
+                raise ValueError(f"{name} must be {rules['low']} to {rules['text_high']}, not {text}")
         return cls(**found)
 
     @property

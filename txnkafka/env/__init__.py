@@ -4,8 +4,8 @@ replace it."""
 from __future__ import annotations
 
 from txnkafka.env.address import AnyPath, is_remote, list_of_paths, open_file_system, without_password
-from txnkafka.env.clock import Clock, SystemClock
-from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock
+from txnkafka.env.clock import Clock, SystemClock, running_seconds
+from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock, Volume
 from txnkafka.env.durable import (
     make_directories,
     remove_tree,
@@ -35,6 +35,7 @@ __all__ = [
     "Random",
     "ReadableFile",
     "SystemClock",
+    "Volume",
     "is_remote",
     "list_of_paths",
     "make_directories",
@@ -43,6 +44,7 @@ __all__ = [
     "random_from",
     "remove_tree",
     "replace_file",
+    "running_seconds",
     "sync_new_directories",
     "this_process",
     "unique_name",

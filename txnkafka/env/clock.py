@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock"]
+__all__ = ["Clock", "SystemClock", "running_seconds"]
 
 
 class Clock(Protocol):
@@ -14,6 +14,11 @@ class Clock(Protocol):
     def now_ms(self) -> int:
         """Milliseconds since the epoch, UTC."""
         ...
+
+
+def running_seconds() -> float:
+    """Seconds of a clock that is never set, to measure how long something took; its zero means nothing."""
+    return time.perf_counter()
 
 
 class SystemClock:

@@ -16,12 +16,12 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from txnkafka.env.file_lock import FileLock, lock_file
 from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, ReadableFile
 
-__all__ = ["Bytes", "DataFile", "DataFiles", "LocalDataFiles", "Lock"]
+__all__ = ["Bytes", "DataFile", "DataFiles", "LocalDataFiles", "Lock", "Volume"]
 
 Bytes = bytes | bytearray | memoryview  # a memoryview of single bytes
 PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # for one system call
@@ -48,6 +48,15 @@ class DataFile(ReadableFile, Protocol):
         """Sync content and size to the disk, but not the name. After an OSError the content on the disk is
         unknown, and a second call may succeed without having written anything."""
         ...
+
+
+class Volume(NamedTuple):
+    """The absolute ``path`` of a directory; bytes of its file system, and those that may still be written, -1
+    where nobody knows."""
+
+    path: str
+    total_bytes: int = -1
+    usable_bytes: int = -1
 
 
 class Lock(Protocol):
@@ -97,6 +106,10 @@ class DataFiles(FileSystem, Protocol):
 
     def set_modified_ms(self, path: str, ms: int) -> None:
         """Set the modification time of a file."""
+        ...
+
+    def volume(self, path: str) -> Volume:
+        """Where a directory is, and how much room is there."""
         ...
 
 
@@ -200,6 +213,12 @@ class LocalDataFiles(LocalFileSystem):
 
     def set_modified_ms(self, path: str, ms: int) -> None:
         os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000), follow_symlinks=False)
+
+    def volume(self, path: str) -> Volume:
+        found = os.statvfs(path)
+        return Volume(
+            os.path.abspath(path), found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+        )
 
 
 def _behind(parts: Sequence[Bytes], count: int) -> Sequence[Bytes]:

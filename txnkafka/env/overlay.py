@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from txnkafka.env.data_files import Volume
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, ReadableFile
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class _Content:
 
 
 class OverlayFiles:
-    """``base`` with changes in memory, which are lost with this object. Directories cannot be renamed."""
+    """``base`` with changes in memory, which are lost with this object."""
 
     maps_files = False
 
@@ -117,19 +118,33 @@ class OverlayFiles:
 
     def rename(self, source: str, target: str) -> None:
         if self.is_directory(source):
-            raise OSError(errno.ENOTSUP, "directories are not renamed here", source)
+            self._rename_directory(source, target)
+            return
         self._files[target] = self._content(source)
         self._files[source] = None
 
+    def _rename_directory(self, source: str, target: str) -> None:
+        self.make_directory(target)
+        for entry in self.list(source):
+            self.rename(self.join(source, entry.name), self.join(target, entry.name))
+        self._directories[source] = False
+
     def remove(self, path: str) -> None:
         if self.is_directory(path):
-            if self.list(path):
+            if not self._is_link(path) and self.list(path):
                 raise OSError(errno.ENOTEMPTY, "the directory is not empty", path)
             self._directories[path] = False
         elif self.exists(path):
             self._files[path] = None
         else:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
+
+    def _is_link(self, path: str) -> bool:
+        """Whether the path is a link in the base, which is removed without what it leads to."""
+        if path in self._directories:
+            return False
+        folder, name = self.split(path)
+        return any(entry.is_link for entry in self._base.list(folder) if entry.name == name)
 
     def make_directory(self, path: str) -> None:
         if self.exists(path):
@@ -151,6 +166,9 @@ class OverlayFiles:
 
     def set_modified_ms(self, path: str, ms: int) -> None:
         self._content(path).modified_ms = ms
+
+    def volume(self, path: str) -> Volume:
+        return Volume(path)
 
     def _content(self, path: str) -> _Content:
         content = self._files.get(path)

@@ -35,7 +35,7 @@ from txnkafka.storage.formats.layout import (
 from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import NamedPartition, concerns_one_partition, named_partitions
-from txnkafka.storage.identity import identify, make_identity, topic_id_of
+from txnkafka.storage.identity import identify, make_identity, remove_torn_topic_id, topic_id_of
 from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
@@ -194,21 +194,33 @@ class DataDirectory:
     def _open(self, partition: TopicPartition, start: Start, now_ms: int) -> None:
         directory = self._file(str(partition))
         try:
+            topic_id, is_torn = self._topic_id(directory, start)
             opened = open_log(
                 self.files, directory, partition, self._config(partition.topic), start,
                 now_ms=now_ms, resources=self._resources,
             )  # fmt: skip
-            is_unused = start.recovery_point == 0 and not (start.clean_shutdown or opened.log.log_end_offset)
-            topic_id = topic_id_of(self.files, directory, may_be_torn=is_unused)
         except (KafkaError, OSError) as error:
             if not concerns_one_partition(error):
                 raise
             self._refuse(partition, error if isinstance(error, KafkaError) else _unreadable(error))
             return
-        self.logs[partition] = opened.log
-        self.repairs += [f"{partition}: {repair}" for repair in opened.repairs]
+        log = self.logs[partition] = opened.log
+        if is_torn:
+            log.note("partition.metadata", "removed", "the partition is empty, and the file damaged")
+        self.repairs += [f"{partition}: {repair}" for repair in log.repairs]
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
+
+    def _topic_id(self, directory: str, start: Start) -> tuple[str | None, bool]:
+        """Return the topic id of a partition, and whether its damaged file was removed: a crash has
+        interrupted the creation of the partition."""
+        try:
+            return topic_id_of(self.files, directory), False
+        except CorruptFileError:
+            had_batches = start.recovery_point or start.log_start_offset
+            if had_batches or not remove_torn_topic_id(self.files, directory):
+                raise
+            return None, True
 
     def _refuse(self, partition: TopicPartition, error: KafkaError) -> None:
         LOG.error("%s is not opened: %s", partition, error)

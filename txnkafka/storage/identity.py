@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from txnkafka.env import unique_name, write_durably
 from txnkafka.errors import CorruptFileError, LogDirError
 from txnkafka.storage.formats.checkpoint import parse_partition_metadata
-from txnkafka.storage.formats.layout import META_PROPERTIES, PARTITION_METADATA
+from txnkafka.storage.formats.layout import META_PROPERTIES, PARTITION_METADATA, parse_segment_file
 from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.meta_properties import (
     MetaProperties,
@@ -23,7 +23,7 @@ from txnkafka.storage.formats.topic_id import topic_id_from_bytes
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = ["identify", "make_identity", "random_uuid", "topic_id_of"]
+__all__ = ["identify", "make_identity", "random_uuid", "remove_torn_topic_id", "topic_id_of"]
 
 
 def identify(
@@ -56,22 +56,34 @@ def make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: 
     return made
 
 
-def topic_id_of(files: DataFiles, directory: str, *, may_be_torn: bool = False) -> str | None:
-    """Read the topic id of a partition directory. None if a broker before 2.8 has created it, which wrote no
-    ids, or if a crash has interrupted the creation (``may_be_torn``); in that case the file is removed.
-    Raises CorruptFileError and OSError."""
+def topic_id_of(files: DataFiles, directory: str) -> str | None:
+    """Read the topic id of a partition directory; None if a broker before 2.8 has created it, which wrote no
+    ids. Raises CorruptFileError and OSError."""
     path = files.join(directory, PARTITION_METADATA)
     if not files.exists(path):
         return None
     try:
         return parse_partition_metadata(files.read(path, SMALL_FILE_LIMIT)).topic_id
     except CorruptFileError as error:
-        if may_be_torn:
-            files.remove(path)
-            files.sync_directory(directory)  # else the file may return, and is refused once there are batches
-            return None
         error.locate(file=path)
         raise
+
+
+def remove_torn_topic_id(files: DataFiles, directory: str) -> bool:
+    """Remove a damaged file with the topic id if its log was never written to, as after a crash while the
+    partition was created; returns whether it was. Ask before recovery, which may truncate a damaged log to
+    nothing. Raises OSError."""
+    if _was_written(files, directory):
+        return False
+    files.remove(files.join(directory, PARTITION_METADATA))
+    files.sync_directory(directory)  # else the file may return, and is refused once there are batches
+    return True
+
+
+def _was_written(files: DataFiles, directory: str) -> bool:
+    """Whether a segment has bytes, or its base offset shows that others came before it."""
+    named = ((parse_segment_file(entry.name), entry.size) for entry in files.list(directory))
+    return any(file.kind == "log" and (size or file.base_offset) for file, size in named if file)
 
 
 def random_uuid() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.env import DataFile, DataFiles, DirectoryEntry, Lock, MappedBytes, ReadableFile
+from txnkafka.env import DataFile, DataFiles, DirectoryEntry, Lock, MappedBytes, ReadableFile, Volume
 from txnkafka.testing.memory_file import MemoryFile
 
 if TYPE_CHECKING:
@@ -138,6 +138,10 @@ class FaultyFiles:
     def set_modified_ms(self, path: str, ms: int) -> None:
         self.plan.check("set_modified_ms", path)
         self._files.set_modified_ms(path, ms)
+
+    def volume(self, path: str) -> Volume:
+        self.plan.check("volume", path)
+        return self._files.volume(path)
 
 
 class FaultyReadableFile:

@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterable
 from functools import lru_cache
 
-from txnkafka.env import Clock, DirectoryEntry
+from txnkafka.env import Clock, DirectoryEntry, Volume
 from txnkafka.testing.disk import EMPTY_DISK, NOWHERE, ROOT, Change, Disk
 from txnkafka.testing.memory_file import MemoryFile, MemoryLock
 
@@ -145,6 +145,9 @@ class MemoryFiles:
         inode = self._find(path)
         self._modified_ms[inode] = ms
         self._note("set_modified_ms", path, inode)
+
+    def volume(self, path: str) -> Volume:
+        return Volume(path)
 
     # What an open file calls
 

@@ -1,4 +1,4 @@
-"""The data records of an open log, decoded: for the logs that the broker keeps its own state in.
+"""The records of an open log, decoded: for the logs that the broker keeps its own state in.
 
 Source: ``CoordinatorLoaderImpl``, ``TransactionStateManager.loadTransactionMetadata``.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka._core.read_committed import select
+from txnkafka.errors import LocatedError
 from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 
@@ -17,12 +18,21 @@ if TYPE_CHECKING:
     from txnkafka.record.batch import Record
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["records_of_log"]
+__all__ = ["parts_of_log", "records_of_log"]
+
+Header = tuple[int, int, int, int]  # last offset, producer id, attributes, control type
 
 
 def records_of_log(log: PartitionLog) -> Iterator[Record]:
     """Yield the records of all data batches from the log start to the log end, whether they are durable or
     not. The log must not change meanwhile. Raises CorruptRecordError and OSError."""
+    for _, records in parts_of_log(log):
+        yield from records
+
+
+def parts_of_log(log: PartitionLog) -> Iterator[tuple[Iterator[Header], Iterator[Record]]]:
+    """Yield the log in parts, each as the headers of all of its batches and the records of its data batches;
+    the records are to be used up before the next part. Else as ``records_of_log``."""
     decoder = ChunkDecoder()
     for segment in log.segments:
         if not segment.size:
@@ -31,9 +41,21 @@ def records_of_log(log: PartitionLog) -> Iterator[Record]:
         try:
             for _, _, index in reader.windows():
                 selected = SelectedBatches(reader.read, index, select(index), settled=reader.guard)
-                for columns in decoder.chunks(selected):
-                    for record in records_of(columns):
-                        if record.offset >= log.log_start_offset:
-                            yield record
+                columns = index.last_offset, index.producer_id, index.attributes, index.control_type
+                yield zip(*columns, strict=True), _records(log, reader.path, decoder, selected)
         finally:
             reader.close()
+
+
+def _records(
+    log: PartitionLog, path: str, decoder: ChunkDecoder, selected: SelectedBatches
+) -> Iterator[Record]:
+    try:
+        for columns in decoder.chunks(selected):
+            for record in records_of(columns):
+                if record.offset >= log.log_start_offset:
+                    yield record
+    except LocatedError as error:
+        topic, partition = log.topic_partition
+        error.locate(topic=topic, partition=partition, file=path)
+        raise

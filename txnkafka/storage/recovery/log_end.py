@@ -7,7 +7,7 @@ Source: ``LogLoader.recoverLog``, ``LogSegment.recover``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptRecordError
@@ -18,6 +18,8 @@ from txnkafka.storage.recovery.found_log import SegmentState
 from txnkafka.storage.recovery.segment_check import SegmentEnd, check_segment, walk_tail
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.recovery.found_log import FoundLog
     from txnkafka.storage.recovery.header_pass import HeaderPass
@@ -29,10 +31,12 @@ __all__ = ["LogEnd", "Repair", "Start", "end_log", "find_end", "first_checked", 
 class Repair:
     """Repairs beyond those of opening a log: the derived files of all segments are checked. ``full``: all
     batches are checked, and derived files compared with them. ``truncate_corrupt``: damaged durable records
-    are given up."""
+    are given up. ``unsound``: paths of derived files that another check has found to contradict the log, each
+    with the reason; they are removed first, and so rebuilt."""
 
     full: bool = False
     truncate_corrupt: bool = False
+    unsound: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,7 @@ def new_log(
 
 def load_log(found: FoundLog, start: Start) -> LoadedLog:
     """Recover the log, and make it durable. Raises the errors of ``open_log``."""
+    _remove_unsound(found, start)
     entries = finish_interrupted(found.files, found.directory, found.note)
     try:
         found.find_segments(entries, start.log_start_offset)
@@ -116,6 +117,15 @@ def load_log(found: FoundLog, start: Start) -> LoadedLog:
         raise
     finally:
         found.close_files()  # there may be ten thousand logs; an append opens its files again
+
+
+def _remove_unsound(found: FoundLog, start: Start) -> None:
+    """Remove the derived files of this log that are known to contradict it. Raises OSError."""
+    for path, reason in start.repair.unsound.items() if start.repair is not None else ():
+        if found.files.split(path)[0] == found.directory and found.files.exists(path):
+            found.files.remove(path)
+            found.note(path, "removed, since the log says the same", reason)
+            found.has_unsynced_names = True
 
 
 def _load(found: FoundLog, start: Start) -> LoadedLog:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.testing.simulation.cycles import cycle
+from txnkafka.testing.simulation.group_anomalies import GROUP_CHECKS
 from txnkafka.testing.simulation.history import Outcome
 
 if TYPE_CHECKING:
@@ -98,15 +99,9 @@ class View:
 def anomalies(history: History) -> list[Anomaly]:
     """All anomalies, a few of each kind."""
     view = View(history)
-    found: list[Anomaly] = []
-    for name, check in CHECKS.items():
-        texts = []
-        for text in check(view):
-            texts.append(Anomaly(name, text))
-            if len(texts) == MOST_SHOWN:
-                break
-        found += texts
-    return found
+    every = [(name, check(view)) for name, check in CHECKS.items()]
+    every += [(name, check(history)) for name, check in GROUP_CHECKS.items()]
+    return [Anomaly(name, text) for name, texts in every for text in islice(texts, MOST_SHOWN)]
 
 
 def _place(partition: Partition) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.error_codes import ErrorCode
-from txnkafka.testing.simulation.network import Connection, Request
+from txnkafka.testing.simulation.network import PATIENCE_US, Connection, Request
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -25,7 +25,6 @@ __all__ = ["Client", "Steps", "World"]
 
 Steps = Generator[int | list[Request], Any, Any]
 """What a client does: sleeps, or requests whose answers it waits for."""
-PATIENCE_US: Final = 400_000
 BACKOFF_US: Final = 20_000
 CALM_THINK_US: Final = 400_000
 LONGEST_BACKOFF_US: Final = 200_000
@@ -95,12 +94,14 @@ class Client:
         least = CALM_THINK_US if self.world.is_calm else self.world.swarm.think_us
         return least // 4 + int(self.random.random() * least)
 
-    def ask(self, api: str, perform: Any, *, can_be_late: bool = True) -> Steps:
+    def ask(
+        self, api: str, perform: Any, *, can_be_late: bool = True, patience_us: int = PATIENCE_US
+    ) -> Steps:
         """Send a request until it is answered with something else than "try again". Returns the answer, or
         None, and whether an attempt before it may have had an effect that is not known."""
         is_uncertain, backoff = False, BACKOFF_US
         for _ in range(MOST_ATTEMPTS):
-            (answer,) = yield [Request(api, perform, can_be_late=can_be_late)]
+            (answer,) = yield [Request(api, perform, can_be_late=can_be_late, patience_us=patience_us)]
             if answer is not None:
                 error = error_of(answer)
                 if error not in RETRIABLE:
@@ -174,7 +175,7 @@ class Client:
             scheduler.event(wanted, self._woken)
             return
         self._waiting, self._left = wanted, len(wanted)
-        scheduler.later(PATIENCE_US, self._timed_out, self._turn)
+        scheduler.later(max(each.patience_us for each in wanted), self._timed_out, self._turn)
         for request in wanted:
             self.world.network.send(self.connection, request)
 

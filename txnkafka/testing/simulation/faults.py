@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
 from txnkafka.testing.simulation.disk import CALLS
 
 if TYPE_CHECKING:
@@ -145,5 +146,7 @@ class Faults:
         if broker is None:
             return
         offsets = dict(broker.data.checkpoints.cleaner_offsets)
-        self._counts["log compacted"] += offsets != self._compacted
+        new = {each for each in offsets if offsets[each] != self._compacted.get(each)}
+        self._counts["log compacted"] += bool(new)
+        self._counts["offsets compacted"] += any(each.topic == CONSUMER_OFFSETS_TOPIC for each in new)
         self._compacted = offsets

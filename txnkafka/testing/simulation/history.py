@@ -10,7 +10,21 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Ack", "Fence", "History", "Outcome", "Poll", "Progress", "Send", "Topic", "Transaction"]
+__all__ = [
+    "Ack",
+    "Assignment",
+    "Commit",
+    "Fence",
+    "FetchedOffset",
+    "Group",
+    "History",
+    "Outcome",
+    "Poll",
+    "Progress",
+    "Send",
+    "Topic",
+    "Transaction",
+]
 
 Partition = tuple[str, int]
 
@@ -35,10 +49,20 @@ class Topic(NamedTuple):
     is_deletable: bool = False
 
 
+class Group(NamedTuple):
+    """A group. ``may_expire``: its offsets are kept for so short a time that they may be forgotten.
+    ``copies_to`` is the topic that its members copy what they read to, each record once."""
+
+    group_id: str
+    may_expire: bool = False
+    copies_to: str | None = None
+
+
 @dataclass(slots=True)
 class Send:
     """One record. ``transaction`` is a number in ``History.transactions``, or -1. ``may_repeat``: the engine
-    may have forgotten the producer between two tries, as Kafka would."""
+    may have forgotten the producer between two tries, as Kafka would. ``source`` is the partition and the
+    offset of the record that this one is a copy of."""
 
     number: int
     process: str
@@ -49,6 +73,7 @@ class Send:
     may_repeat: bool = False
     acked_us: int = -1
     offset: int = -1  # that was acknowledged
+    source: tuple[Partition, int] | None = None
 
 
 @dataclass(slots=True)
@@ -111,21 +136,67 @@ class Ack(NamedTuple):
     invoked_us: int
 
 
+class Assignment(NamedTuple):
+    """A member was told, by the answer to SyncGroup, what it owns in a generation."""
+
+    process: str
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None
+    partitions: tuple[Partition, ...]
+    at_us: int
+
+
+@dataclass(slots=True)
+class Commit:
+    """Offsets that a process wanted to be committed, -1 for one that is to be deleted; in a transaction, or
+    in none (-1). ``generation`` is -1 for one that is no member."""
+
+    process: str
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None
+    offsets: dict[Partition, int]
+    transaction: int
+    invoked_us: int
+    acked_us: int = -1
+    is_refused: bool = False
+
+
+class FetchedOffset(NamedTuple):
+    """A committed offset as it was shown to a process; -1 when there was none."""
+
+    process: str
+    group_id: str
+    partition: Partition
+    offset: int
+    requires_stable: bool
+    invoked_us: int
+    at_us: int
+
+
 @dataclass(slots=True)
 class History:
     """``final`` are the records of each partition in the end, by isolation: (is_committed, partition) to
-    pairs of offset and record; ``log_starts`` the first offsets then. ``is_durable``: an acknowledgement
-    means that the record survives."""
+    pairs of offset and record; ``log_starts`` the first offsets then, ``final_offsets`` what groups have
+    committed."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
     sends: list[Send] = field(default_factory=list)
     transactions: list[Transaction] = field(default_factory=list)
     polls: list[Poll] = field(default_factory=list)
     progress: list[Progress] = field(default_factory=list)
     fences: list[Fence] = field(default_factory=list)
     acks: list[Ack] = field(default_factory=list)
+    assignments: list[Assignment] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    fetched_offsets: list[FetchedOffset] = field(default_factory=list)
     final: dict[tuple[bool, Partition], list[tuple[int, int]]] = field(default_factory=dict)
     log_starts: dict[Partition, int] = field(default_factory=dict)
+    final_offsets: dict[tuple[str, Partition], int] = field(default_factory=dict)
 
     def send(self, process: str, partition: Partition, key: bytes, transaction: int, at_us: int) -> Send:
         """A new record, about to be sent."""

@@ -18,6 +18,7 @@ from txnkafka.testing.simulation.log_files import (
     aborted_of,
     batches_of,
     decisions_of,
+    offsets_of,
     segments_of,
     snapshot_of,
 )
@@ -25,12 +26,20 @@ from txnkafka.testing.simulation.log_files import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set
 
-__all__ = ["STATE_TOPIC", "check_directory", "committed_records", "last_decisions"]
+__all__ = [
+    "OFFSETS_TOPIC",
+    "STATE_TOPIC",
+    "check_directory",
+    "committed_offsets",
+    "committed_records",
+    "last_decisions",
+]
 
 _SEQUENCES: Final = 2**31
 _LARGEST_EPOCH: Final = 32767
 _PREPARE_COMMIT, _ONGOING, _PREPARE_ABORT = 2, 1, 3
 STATE_TOPIC: Final = "__transaction_state"
+OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 
 @dataclass(slots=True)
@@ -48,15 +57,22 @@ class _State:
 @dataclass(slots=True)
 class _Replay:
     """A partition, batch by batch; ``problems`` are what should not be, ``aborted`` the entries that a
-    transaction index should have."""
+    transaction index should have. In one that is not ``is_sequenced``, that of a coordinator, all sequences
+    begin with 0."""
 
     name: str
     is_lenient: bool
+    is_sequenced: bool = True
     problems: list[str] = field(default_factory=list)
     producers: dict[int, _State] = field(default_factory=dict)
     aborted: list[tuple[int, int, int, int]] = field(default_factory=list)
     commits: set[tuple[int, int]] = field(default_factory=set)
     next_offset: int = 0
+
+    @property
+    def _checks_sequences(self) -> bool:
+        """Where no batch can be missing that says what the next sequence is."""
+        return not self.is_lenient or not self.is_sequenced
 
     def say(self, text: str) -> None:
         """Note a problem."""
@@ -85,11 +101,11 @@ class _Replay:
     def _take_data(self, state: _State, batch: Batch) -> None:
         if batch.producer_epoch != state.epoch:
             state.epoch, state.last_sequence = batch.producer_epoch, -1
-            if batch.base_sequence != 0 and not self.is_lenient:
+            if batch.base_sequence != 0 and self._checks_sequences:
                 self.say(f"producer {batch.producer_id} epoch {batch.producer_epoch} begins with sequence "
                          f"{batch.base_sequence} at {batch.base_offset}")  # fmt: skip
-        elif state.last_sequence >= 0 and not self.is_lenient:
-            expected = (state.last_sequence + 1) % _SEQUENCES
+        elif state.last_sequence >= 0 and self._checks_sequences:
+            expected = (state.last_sequence + 1) % _SEQUENCES if self.is_sequenced else 0
             if batch.base_sequence != expected:
                 self.say(f"producer {batch.producer_id} has sequence {batch.base_sequence} at "
                          f"{batch.base_offset}, not {expected}")  # fmt: skip
@@ -140,7 +156,8 @@ def check_directory(directory: Mapping[str, Mapping[str, bytes]], lenient: Set[s
     problems: list[str] = []
     commits: set[tuple[int, int]] = set()
     for name, files in sorted(directory.items()):
-        replay = _Replay(name, is_lenient=name.rpartition("-")[0] in lenient)
+        topic = name.rpartition("-")[0]
+        replay = _Replay(name, is_lenient=topic in lenient, is_sequenced=topic != OFFSETS_TOPIC)
         _check_partition(replay, files)
         problems += replay.problems
         commits |= replay.commits
@@ -226,3 +243,24 @@ def _values(batches: Iterable[Batch]) -> Iterator[tuple[int, bytes | None]]:
         if batch.committed is None:
             for offset, _, value in batch.records:
                 yield offset, value
+
+
+def committed_offsets(directory: Mapping[str, Mapping[str, bytes]]) -> dict[tuple[str, str, int], int]:
+    """The committed offsets of groups by group, topic and partition. A commit in a transaction counts from
+    its record on, but only if a COMMIT marker follows; a tombstone removes what is before it."""
+    found: dict[tuple[str, str, int], tuple[int, int]] = {}  # to the place in the log, and the offset
+    for name, files in sorted(directory.items()):
+        if name.rpartition("-")[0] == OFFSETS_TOPIC:
+            pending: dict[int, dict[tuple[str, str, int], tuple[int, int]]] = {}
+            for batch in (each for _, data in segments_of(files, ".log") for each in batches_of(data)):
+                ended = pending.pop(batch.producer_id, {}) if batch.committed is not None else {}
+                for key, row in ended.items() if batch.committed else ():
+                    found[key] = max(row, found.get(key, row))
+                target = pending.setdefault(batch.producer_id, {}) if batch.is_transactional else found
+                for key, place, offset in offsets_of(batch):
+                    if offset is None:
+                        for each in (found, *pending.values()):
+                            each.pop(key, None)
+                    else:
+                        target[key] = place, offset
+    return {key: offset for key, (_, offset) in found.items()}

@@ -1,7 +1,8 @@
 """The files of a partition, read the slow and obvious way, by nothing but Kafka's description of them.
 
 Source: ``DefaultRecordBatch``, ``DefaultRecord``, ``TransactionIndex``,
-``ProducerStateManager.writeSnapshot``, ``TransactionLogKey``, ``TransactionLogValue``.
+``ProducerStateManager.writeSnapshot``, ``TransactionLogKey``, ``TransactionLogValue``, ``OffsetCommitKey``,
+``OffsetCommitValue``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ __all__ = [
     "aborted_of",
     "batches_of",
     "decisions_of",
+    "offsets_of",
     "segments_of",
     "snapshot_of",
 ]
@@ -157,3 +159,18 @@ def decisions_of(batch: Batch) -> Iterator[Decision]:
         else:
             _, producer_id, epoch, _, state = struct.unpack_from(">hqhib", value)
             yield Decision(transactional_id, producer_id, epoch, state)
+
+
+def offsets_of(batch: Batch) -> Iterator[tuple[tuple[str, str, int], int, int | None]]:
+    """The offsets that a batch of ``__consumer_offsets`` commits: group, topic and partition, where the
+    record is, and the offset, None for a tombstone."""
+    for place, key, value in batch.records:
+        if batch.committed is not None or key is None or struct.unpack_from(">h", key)[0] > 1:
+            continue
+        (size,) = struct.unpack_from(">h", key, 2)
+        group = key[4 : 4 + size].decode()
+        (length,) = struct.unpack_from(">h", key, 4 + size)
+        topic = key[6 + size : 6 + size + length].decode()
+        (partition,) = struct.unpack_from(">i", key, 6 + size + length)
+        offset = None if value is None else struct.unpack_from(">hq", value)[1]
+        yield (group, topic, partition), place, offset

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.scheduler import Scheduler
     from txnkafka.testing.simulation.swarm import Swarm
 
-__all__ = ["Connection", "Network", "Receiver", "Request"]
+__all__ = ["PATIENCE_US", "Connection", "Network", "Receiver", "Request"]
 
 Perform = "Callable[[Any, Callable[[Any], None], int], Callable[[], None] | None]"
+PATIENCE_US: Final = 400_000
 _RESET_US: Final = 300  # until a client hears of a connection that the broker closed
 
 
@@ -41,13 +42,20 @@ class Receiver(Protocol):
 
 class Request:
     """A request of a client. ``perform`` makes the call of the broker: it gets the broker, whom to give the
-    answer, and the time of the broker's clock; it may return a function that withdraws the request."""
+    answer, and the time of the broker's clock; it may return a function that withdraws the request.
+    ``patience_us`` is how long the client waits for the answer."""
 
-    __slots__ = ("answer", "api", "can_be_late", "connection", "is_answered", "is_over", "perform", "sent_us")
+    __slots__ = (
+        "answer", "api", "can_be_late", "connection", "is_answered", "is_over", "patience_us", "perform",
+        "sent_us",
+    )  # fmt: skip
 
-    def __init__(self, api: str, perform: Any, *, can_be_late: bool = True) -> None:
+    def __init__(
+        self, api: str, perform: Any, *, can_be_late: bool = True, patience_us: int = PATIENCE_US
+    ) -> None:
         self.api = api
         self.perform = perform
+        self.patience_us = patience_us
         self.can_be_late = can_be_late  # a copy may arrive after the client has gone on
         self.connection: Connection
         self.answer: Any = None
@@ -132,7 +140,10 @@ class Network:
         self.receive(copy)
 
     def answer(self, request: Request, answer: Any) -> None:
-        """The broker has answered a request. Answers leave in the order of the requests."""
+        """The broker has answered a request. Answers leave in the order of the requests. Raises RuntimeError
+        for a second answer."""
+        if request.is_answered:
+            raise RuntimeError(f"{request.api} is answered twice")
         request.answer, request.is_answered = answer, True
         connection, scheduler = request.connection, self._scheduler
         waiting = connection.unanswered

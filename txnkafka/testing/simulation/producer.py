@@ -60,12 +60,16 @@ class Producer(Client):
 
     def batch(self, partition: TopicPartition, transaction: int) -> Outgoing:
         """A new batch, with the next sequence numbers of its partition."""
-        random, world = self.random, self.world
+        random, now_us = self.random, self.world.scheduler.now_us
         count = 1 if random.random() < 0.7 else random.randrange(1, 6)
-        topic, number = partition
         keys = random.choices(KEYS, k=count)
-        now_us = world.scheduler.now_us
-        sends = [world.history.send(self.name, (topic, number), key, transaction, now_us) for key in keys]
+        new = self.world.history.send
+        return self.batch_of(partition, [new(self.name, partition, key, transaction, now_us) for key in keys])
+
+    def batch_of(self, partition: TopicPartition, sends: list[Send]) -> Outgoing:
+        """A batch of these records, all of one transaction or of none."""
+        world, count = self.world, len(sends)
+        topic, number = partition
         for send in sends:
             send.may_repeat = self.may_repeat
         sequence = self.sequences.get(partition, self.start_sequence)
@@ -74,7 +78,7 @@ class Producer(Client):
         content = batches.encode(
             [(send.key, send.number, batches.checksum(send.number, topic, number)) for send in sends],
             timestamp=world.now_ms(), producer_id=self.producer_id, producer_epoch=self.producer_epoch,
-            base_sequence=sequence, is_transactional=transaction >= 0,
+            base_sequence=sequence, is_transactional=sends[0].transaction >= 0,
         )  # fmt: skip
         return Outgoing(partition, sequence, sends, content)
 

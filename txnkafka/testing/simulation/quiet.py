@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel
-from txnkafka.testing.simulation.consumer import Consumer, Fetched, fetch, visible
-from txnkafka.testing.simulation.log_checker import STATE_TOPIC, check_directory, committed_records
+from txnkafka.testing.simulation.log_checker import (
+    OFFSETS_TOPIC,
+    STATE_TOPIC,
+    check_directory,
+    committed_offsets,
+    committed_records,
+)
 from txnkafka.testing.simulation.node import PATH, settle
+from txnkafka.testing.simulation.reader import Fetched, fetch, visible
 from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from txnkafka.broker.broker import Broker
     from txnkafka.model import TopicPartition
     from txnkafka.testing.simulation.client import World
+    from txnkafka.testing.simulation.consumer import Consumer
+    from txnkafka.testing.simulation.group_members import GroupMembers
     from txnkafka.testing.simulation.history import History
     from txnkafka.testing.simulation.node import SimulatedNode
     from txnkafka.testing.simulation.producer import Producer
@@ -32,9 +40,15 @@ class Quiet:
     """The state at the beginning of a calm window; ``problems`` are what has not gone on at its end."""
 
     def __init__(
-        self, node: SimulatedNode, producers: Sequence[Producer], consumers: Sequence[Consumer], world: World
+        self,
+        node: SimulatedNode,
+        producers: Sequence[Producer],
+        consumers: Sequence[Consumer],
+        members: GroupMembers | None,
+        world: World,
     ) -> None:
         self._node = node
+        self._members = members
         self._producers = [
             (each, each.transactions) for each in producers
             if isinstance(each, TransactionalProducer) and not each.is_replaced
@@ -60,13 +74,19 @@ class Quiet:
             if producer.transactional_id not in moved:
                 found.append(f"stuck: {producer.name} ended no transaction in a calm window")
         for consumer in self._consumers:
-            for partition, position in consumer.positions.items():
+            for partition, position in consumer.reader.positions.items():
                 is_kept = not self._world.history.topics[partition[0]].is_deletable
                 if is_kept and position < self._ends.get(partition, 0):
                     found.append(
                         f"unseen: {consumer.name} is at offset {position} of {partition[0]}-{partition[1]}, "
                         f"which ended at {self._ends[partition]} before the calm window"
                     )
+        for group_id, partition, position in self._members.positions() if self._members else ():
+            if position < self._ends.get(partition, 0):
+                found.append(
+                    f"unseen: group {group_id} is at offset {position} of {partition}, which ended at "
+                    f"{self._ends[partition]} before the calm window"
+                )
         return found
 
 
@@ -92,10 +112,12 @@ def checked_end(
         f"unseen: {consumer.name} is at {position} of {partition[0]}-{partition[1]}, which ends at "
         f"{broker.logs[partition].log_end_offset}"
         for consumer in consumers
-        for partition, position in consumer.positions.items()
+        for partition, position in consumer.reader.positions.items()
         if position < broker.logs[partition].log_end_offset
     ]  # fmt: skip
     _read_all(broker, history, node.now_ms())
+    history.final_offsets = _offsets_of(broker, history)
+    found += _not_committed(history)
     states = states_of(broker)
     node.stop()
     found += _check_files(node, history, states, swarm)
@@ -110,6 +132,9 @@ def checked_end(
     _read_all(broker, reopened, node.now_ms())
     if reopened.final != history.final:
         found.append("reopen: the records are others after a restart")
+    offsets = _offsets_of(broker, history)
+    if offsets != history.final_offsets:
+        found.append(f"reopen: the offsets are {offsets} after a restart, and were {history.final_offsets}")
     return found
 
 
@@ -119,9 +144,9 @@ def _check_files(node: SimulatedNode, history: History, states: list[str], swarm
     lenient = {topic.name for topic in history.topics.values() if topic.loses_old or topic.is_compacted}
     lenient.add("__cluster_metadata")
     if swarm.forgets_producers:
-        lenient |= history.topics.keys()
+        lenient |= history.topics.keys() | {OFFSETS_TOPIC}
     if "compaction" in swarm.faults:
-        lenient.add(STATE_TOPIC)
+        lenient |= {STATE_TOPIC, OFFSETS_TOPIC}
     found = check_directory(directory, lenient)
     for (is_committed, (topic, number)), values in history.final.items():
         start = history.log_starts[topic, number]
@@ -132,6 +157,10 @@ def _check_files(node: SimulatedNode, history: History, states: list[str], swarm
             ]  # fmt: skip
             if in_files != values:
                 found.append(f"{topic}-{number}: read_committed is not what the files say")
+    offsets = committed_offsets(directory)
+    shown = {(group, *partition): at for (group, partition), at in history.final_offsets.items()}
+    if offsets != shown:
+        found.append(f"the committed offsets are {shown}, and in the files {offsets}")
     return found
 
 
@@ -170,6 +199,30 @@ def _open_transactions(broker: Broker) -> list[str]:
             if metadata.topic_partitions:
                 found.append(f"hanging: {transactional_id} is {metadata.state.label} in the end")
     return found
+
+
+def _offsets_of(broker: Broker, history: History) -> dict[tuple[str, tuple[str, int]], int]:
+    """What groups have committed."""
+    found: dict[tuple[str, tuple[str, int]], int] = {}
+    for group_id in history.groups:
+
+        def answered(error: ErrorCode, rows: Mapping[TopicPartition, Any], group_id: str = group_id) -> None:
+            assert error == ErrorCode.NONE, error
+            found.update({(group_id, partition): row.offset for partition, row in rows.items()})
+
+        broker.groups.fetch(group_id, None, answered, require_stable=False)
+        settle(broker, broker.now_ms)
+    return found
+
+
+def _not_committed(history: History) -> list[str]:
+    """Groups whose members have stopped before the last record."""
+    return [
+        f"stuck: {group_id} has committed {at} of {partition}, and the last record is at {values[-1][0]}"
+        for (group_id, partition), at in history.final_offsets.items()
+        if group_id in {each.group_id for each in history.assignments}
+        and (values := history.final.get((True, partition))) and at <= values[-1][0]
+    ]  # fmt: skip
 
 
 def _read_all(broker: Broker, history: History, now_ms: int) -> None:

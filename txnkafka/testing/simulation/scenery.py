@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.broker_config import BrokerConfig
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["CONFIGS", "broker_config", "create_topics", "set_epochs", "topics_of"]
 
 STATE_PARTITIONS: Final = 2
+OFFSETS_PARTITIONS: Final = 2
+_FOREVER_MINUTES: Final = 50_000_000
 CONFIGS: Final[dict[str, dict[str, str]]] = {
     "a": {"retention.ms": "-1"},
+    "o": {"retention.ms": "-1"},
     "c": {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "delete.retention.ms": "100"},
     "r": {"retention.bytes": "4000", "retention.ms": "3600000"},
     "d": {"retention.ms": "-1"},
@@ -37,11 +41,11 @@ CONFIGS: Final[dict[str, dict[str, str]]] = {
 def broker_config(swarm: Swarm) -> BrokerConfig:
     """The settings of the broker: small files, short times."""
     defaults = {
-        "segment.bytes": str(swarm.segment_bytes),
+        "internal.segment.bytes": str(swarm.segment_bytes),
         "index.interval.bytes": "400",
         "file.delete.delay.ms": "50",
     }
-    return BrokerConfig(
+    config = BrokerConfig(
         transaction_state_log_num_partitions=STATE_PARTITIONS,
         transaction_state_log_segment_bytes=swarm.segment_bytes * 2,
         transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
@@ -52,11 +56,24 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
         log_cleaner_backoff_ms=200,
         topic_defaults=defaults,
     )
+    if not swarm.has_groups:
+        return config
+    return replace(
+        config,
+        offsets_topic_num_partitions=OFFSETS_PARTITIONS,
+        offsets_topic_segment_bytes=swarm.segment_bytes * 2,
+        offsets_retention_minutes=1 if swarm.forgets_offsets else _FOREVER_MINUTES,
+        offsets_retention_check_interval_ms=200,
+        group_min_session_timeout_ms=1,
+        group_initial_rebalance_delay_ms=swarm.initial_rebalance_delay_ms,
+    )
 
 
 def topics_of(swarm: Swarm) -> list[Topic]:
     """The topics of a run."""
     topics = [Topic("a", 2), Topic("c", 1, is_compacted=True)]
+    if swarm.copiers:
+        topics.insert(1, Topic("o", 2))  # what they copy to
     if swarm.retention_bytes >= 0:
         topics.append(Topic("r", 1, loses_old=True))
     if "topic deletion" in swarm.faults:
@@ -64,8 +81,8 @@ def topics_of(swarm: Swarm) -> list[Topic]:
     return topics
 
 
-def create_topics(node: SimulatedNode, topics: Sequence[Topic]) -> None:
-    """Create them and the coordinator's log, before any client begins."""
+def create_topics(node: SimulatedNode, topics: Sequence[Topic], *, has_groups: bool) -> None:
+    """Create them and the logs of the coordinators, before any client begins."""
     broker = node.broker
     assert broker is not None
     results: list[ErrorCode] = []
@@ -74,6 +91,8 @@ def create_topics(node: SimulatedNode, topics: Sequence[Topic]) -> None:
         wanted, lambda answers: results.extend(answer.error for answer in answers), now_ms=node.now_ms()
     )
     broker.transactions.find("any")
+    if has_groups:
+        broker.groups.find("any")
     settle(broker, node.now_ms())
     assert results == [ErrorCode.NONE] * len(topics), results
     node.files.settled = len(node.files.journal)

@@ -14,6 +14,7 @@ from txnkafka.testing.simulation.anomalies import anomalies
 from txnkafka.testing.simulation.client import World
 from txnkafka.testing.simulation.consumer import Consumer
 from txnkafka.testing.simulation.faults import Faults
+from txnkafka.testing.simulation.group_members import GroupMembers
 from txnkafka.testing.simulation.history import History
 from txnkafka.testing.simulation.idempotent_producer import IdempotentProducer
 from txnkafka.testing.simulation.network import Network
@@ -85,9 +86,11 @@ class Simulation:
         self.faults.second_instance = self._second_instance
         self.faults.delete_topic = self._delete_topic
         self.topics = topics_of(swarm)
+        self._written = [topic for topic in self.topics if topic.name != "o"]  # by the producers
         self.history.topics = {topic.name: topic for topic in self.topics}
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
+        self.members: GroupMembers | None = None
         self._version_1: list[str] = []
         self._problems: list[str] = []
 
@@ -98,14 +101,14 @@ class Simulation:
         """Everything but the checks of the history."""
         self.network.is_calm = True
         self.node.start()
-        create_topics(self.node, self.topics)
+        create_topics(self.node, self.topics, has_groups=self.swarm.has_groups)
         ids = [f"id-{number}" for number in range(self.swarm.producers)]
         self._version_1 = [each for each in ids if self._random.random() < 0.3]
         set_epochs(self.node, ids, self.swarm.start_epoch)
         for transactional_id in ids:
             self._add(self._transactional(transactional_id, f"{transactional_id}/{len(self.producers)}"))
         for number in range(self.swarm.plain_producers):
-            self._add(IdempotentProducer(self.world, f"plain-{number}", self._derived(), self.topics))
+            self._add(IdempotentProducer(self.world, f"plain-{number}", self._derived(), self._written))
         for name, level in (
             ("rc-0", IsolationLevel.READ_COMMITTED),
             ("rc-1", IsolationLevel.READ_COMMITTED),
@@ -116,6 +119,9 @@ class Simulation:
             self.world, "administrator", self._derived(), self.topics[-1], CONFIGS[self.topics[-1].name]
         )
         self.administrator.begin()
+        if self.swarm.has_groups:
+            self.members = GroupMembers(self.world, self._derived(), self._derived, self.topics)
+            self.members.begin()
         while self.scheduler.events < events and not self._problems:
             self._storm(events)
             if self._random.random() < 0.3:
@@ -128,7 +134,7 @@ class Simulation:
         # repeated one of the version 1 client that has replaced it.
         is_version_1 = transactional_id in self._version_1
         return TransactionalProducer(
-            self.world, name, self._derived(), self.topics, transactional_id, is_version_1=is_version_1
+            self.world, name, self._derived(), self._written, transactional_id, is_version_1=is_version_1
         )
 
     def _add(self, client: Client) -> None:
@@ -141,7 +147,10 @@ class Simulation:
         client.begin()
 
     def _second_instance(self) -> None:
-        """Another process with the transactional id of one that goes on."""
+        """Another process with the transactional id of one that goes on, or in the place of a member."""
+        if self.members is not None and self._random.random() < 0.5:
+            self.members.replace_one()
+            return
         alive = [
             each for each in self.producers
             if isinstance(each, TransactionalProducer) and not each.is_over and not each.is_replaced
@@ -184,13 +193,15 @@ class Simulation:
 
     def _settle_ms(self) -> int:
         """How long it may take until what a storm has left is over."""
-        return self.swarm.transaction_timeout_ms + 3_000 + self.swarm.longest_hold_us // _MS
+        swarm = self.swarm
+        groups_ms = 3 * (swarm.session_timeout_ms + swarm.rebalance_timeout_ms) if swarm.has_groups else 0
+        return swarm.transaction_timeout_ms + 3_000 + swarm.longest_hold_us // _MS + groups_ms
 
     def _calm(self) -> None:
         """A window without faults, at whose end everything has gone on."""
         self._calm_down()
         self.scheduler.run(self.scheduler.now_us + 500 * _MS)
-        quiet = Quiet(self.node, self.producers, self.consumers, self.world)
+        quiet = Quiet(self.node, self.producers, self.consumers, self.members, self.world)
         self.scheduler.run(self.scheduler.now_us + self._settle_ms() * _MS)
         if quiet.problems():  # a producer may first lose a transaction by time, and then its id
             self.scheduler.run(self.scheduler.now_us + self._settle_ms() * _MS)

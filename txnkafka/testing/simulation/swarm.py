@@ -55,6 +55,18 @@ class Swarm:
     transaction_timeout_ms: int
     transactional_id_expiration_ms: int
     forgets_producers: bool
+    copiers: int
+    group_consumers: int
+    offset_keepers: int
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    initial_rebalance_delay_ms: int
+    forgets_offsets: bool
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether there is anybody who asks the group coordinator."""
+        return self.copiers + self.group_consumers + self.offset_keepers > 0
 
     @classmethod
     def draw(cls, random: Random) -> Swarm:
@@ -89,4 +101,11 @@ class Swarm:
             transaction_timeout_ms=random.choice((300, 1_000, 3_000)),
             transactional_id_expiration_ms=random.choice((700, 604_800_000, 604_800_000)),
             forgets_producers=random.random() < 0.15,
+            copiers=random.choice((0, 1, 2, 2, 3)),
+            group_consumers=random.choice((0, 1, 2, 3)),
+            offset_keepers=random.randrange(2),
+            session_timeout_ms=random.choice((300, 1_000)),
+            rebalance_timeout_ms=random.choice((100, 600)),
+            initial_rebalance_delay_ms=random.choice((0, 50)),
+            forgets_offsets=random.random() < 0.15,
         )

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel
-from txnkafka.testing.simulation.consumer import fetch, visible
 from txnkafka.testing.simulation.history import Ack, Fence, Outcome
 from txnkafka.testing.simulation.network import Request
 from txnkafka.testing.simulation.producer import Producer
+from txnkafka.testing.simulation.reader import fetch, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +87,8 @@ class TransactionalProducer(Producer):
             answer, _ = yield from self.ask("InitProducerId", perform)
         if answer is None:
             return ErrorCode.REQUEST_TIMED_OUT
+        if answer.error == ErrorCode.UNKNOWN_SERVER_ERROR and producer_epoch >= _NEARLY_EXHAUSTED:
+            return ErrorCode.PRODUCER_FENCED  # a late request has spent the last epoch: as Kafka answers
         if answer.error == ErrorCode.NONE:
             if producer_id < 0:
                 self._note_expiry(answer)
@@ -156,7 +158,7 @@ class TransactionalProducer(Producer):
         partitions = self.some_partitions()
         self._is_begun = True
         if self.random.random() < 0.05:
-            error = yield from self._add_offsets()
+            error = yield from self._add_offsets("group")
             if error != ErrorCode.NONE:
                 return error
         if self.is_version_1:
@@ -182,11 +184,11 @@ class TransactionalProducer(Producer):
         answer, _ = yield from self.ask("AddPartitionsToTxn", perform)
         return self._judged("AddPartitionsToTxn", answer, invoked_us, new)
 
-    def _add_offsets(self) -> Steps:
+    def _add_offsets(self, group_id: str) -> Steps:
         identity = self.transactional_id, self.producer_id, self.producer_epoch
 
         def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.transactions.add_offsets(*identity, "group", reply, now_ms=now_ms)
+            broker.transactions.add_offsets(*identity, group_id, reply, now_ms=now_ms)
 
         invoked_us = self.world.scheduler.now_us
         answer, _ = yield from self.ask("AddOffsetsToTxn", perform)

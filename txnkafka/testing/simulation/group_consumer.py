@@ -1,0 +1,123 @@
+"""``GroupConsumer``: reads what its group assigns to it, and commits how far it has got.
+
+Its process may stop without a word, sleep until the group has gone on without it, or leave; then another one
+takes its place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import IsolationLevel
+from txnkafka.testing.simulation.client import BACKOFF_US, Client
+from txnkafka.testing.simulation.membership import LEFT_OUT, Membership
+from txnkafka.testing.simulation.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txnkafka.env import Random
+    from txnkafka.model import TopicPartition
+    from txnkafka.testing.simulation.client import Steps, World
+    from txnkafka.testing.simulation.history import Topic
+
+__all__ = ["READERS", "GroupConsumer"]
+
+READERS: Final = "readers"
+"""The group of these."""
+
+
+class GroupConsumer(Client):
+    """``is_replaced``: another process has its instance id."""
+
+    def __init__(
+        self, world: World, name: str, random: Random, topics: Sequence[Topic], instance_id: str | None
+    ) -> None:
+        super().__init__(world, name, random)
+        self.membership = Membership(self, READERS, topics, instance_id)
+        self.reader = Reader(world, name, random, IsolationLevel.READ_COMMITTED)
+        self.is_replaced = False
+        self._committed: dict[TopicPartition, int] = {}
+        self._process = name
+
+    def steps(self) -> Steps:
+        """Generations, in one process after the other."""
+        starts = 0
+        while not self.is_replaced:
+            self.name = self.reader.process = f"{self._process}.{starts}"
+            starts += 1
+            error = ErrorCode.NONE
+            while error == ErrorCode.NONE:
+                error = yield from self.membership.join()
+                if error == ErrorCode.NONE:
+                    error = yield from self._generation()
+            self.world.counts[f"member ended: {error.name}"] += 1
+            self.world.counts["instance fenced"] += error == ErrorCode.FENCED_INSTANCE_ID
+            self.membership.forget()
+            yield self.think()
+
+    def _generation(self) -> Steps:
+        """Read and commit until the next generation is there (NONE), or the process ends."""
+        reader = self.reader
+        reader.forget()
+        error, positions = yield from self.membership.committed()
+        for partition, position in positions.items():
+            reader.seek(partition, position)
+        self._committed = positions
+        while error == ErrorCode.NONE:
+            yield from self._read()
+            error = yield from self._incident()
+            if error == ErrorCode.NONE:
+                error = yield from self._commit()
+            if error == ErrorCode.NONE:
+                error = yield from self.membership.keep_alive()
+        return ErrorCode.NONE if error in LEFT_OUT else error
+
+    def _read(self) -> Steps:
+        """Fetch once; rest if there was nothing."""
+        wanted = list(self.reader.positions)
+        answer = None
+        if wanted:
+            (answer,) = yield [self.reader.request(wanted)]
+        records = 0
+        for each in answer or ():
+            if each.error == ErrorCode.NONE:
+                records += len(self.reader.take(each)[0])
+            else:
+                self.world.counts[f"Fetch: {each.error.name}"] += 1
+        if not records:
+            yield self.rest()
+
+    def _commit(self) -> Steps:
+        """Now and then, commit what was read."""
+        positions = self.reader.positions
+        new = {each: at for each, at in positions.items() if at != self._committed[each]}
+        if not new or (self.random.random() < 0.5 and not self.world.is_calm):
+            return ErrorCode.NONE
+        error = yield from self.membership.commit(new)
+        if error == ErrorCode.NONE:
+            self._committed |= new
+        elif error in LEFT_OUT or error == ErrorCode.FENCED_INSTANCE_ID:
+            self.world.counts["commit of a zombie refused"] += 1
+        return error
+
+    def _incident(self) -> Steps:
+        """What may happen to a process. Returns an error when that ends it."""
+        world = self.world
+        chance = 1.0 if world.is_calm else self.random.random()
+        if chance < 0.006:
+            world.counts["member stopped"] += 1
+            yield self.rest()
+            return ErrorCode.REQUEST_TIMED_OUT
+        if chance < 0.012:
+            yield from self.membership.leave()
+            return ErrorCode.REQUEST_TIMED_OUT
+        if chance < 0.03:
+            world.counts["member overslept"] += 1
+            yield self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms
+        return ErrorCode.NONE
+
+    def rest(self) -> int:
+        """How long it waits for new records."""
+        return self.random.randrange(BACKOFF_US, 8 * BACKOFF_US)

@@ -1,0 +1,102 @@
+"""``GroupMembers``: the processes of a simulation that are members of groups, and how far the groups are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.model import TopicPartition
+from txnkafka.testing.simulation.copier import COPIERS, Copier
+from txnkafka.testing.simulation.group_consumer import READERS, GroupConsumer
+from txnkafka.testing.simulation.history import Group
+from txnkafka.testing.simulation.offset_keeper import KEEPER, OffsetKeeper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from txnkafka.env import Random
+    from txnkafka.testing.simulation.client import World
+    from txnkafka.testing.simulation.history import Topic
+
+__all__ = ["GroupMembers"]
+
+_READ = ("a", "c", "o")  # whose records nobody takes away, but for older ones of a key
+
+
+class GroupMembers:
+    """``derived`` gives each process random numbers of its own."""
+
+    def __init__(
+        self, world: World, random: Random, derived: Callable[[], Random], topics: Sequence[Topic]
+    ) -> None:
+        self.members: list[Copier | GroupConsumer] = []
+        self._world = world
+        self._random = random
+        self._derived = derived
+        self._topics = {topic.name: topic for topic in topics}
+        self._read = [topic for topic in topics if topic.name in _READ]
+        self._is_version_1: dict[str, bool] = {}  # of transactional ids
+
+    def begin(self) -> None:
+        """Let all of them begin."""
+        swarm, groups = self._world.swarm, self._world.history.groups
+        if swarm.copiers:
+            groups[COPIERS] = Group(COPIERS, swarm.forgets_offsets, "o")
+        if swarm.group_consumers:
+            groups[READERS] = Group(READERS, swarm.forgets_offsets)
+        if swarm.offset_keepers:
+            groups[KEEPER] = Group(KEEPER, swarm.forgets_offsets)
+        for number in range(swarm.copiers):
+            transactional_id = f"copier-{number}"
+            # of a version 1 client whose producer is forgotten, a late batch may be repeated
+            is_version_1 = self._random.random() < 0.3 and not swarm.forgets_producers
+            self._is_version_1[transactional_id] = is_version_1
+            self._add(self._copier(transactional_id, self._instance(transactional_id)))
+        for number in range(swarm.group_consumers):
+            self._add(self._consumer(self._instance(f"reader-{number}")))
+        for number in range(swarm.offset_keepers):
+            name = f"{KEEPER}-{number}"
+            OffsetKeeper(self._world, name, self._derived(), self._topics["a"]).begin()
+
+    def _instance(self, name: str) -> str | None:
+        """Some are static members."""
+        return name if self._random.random() < 0.4 else None
+
+    def _copier(self, transactional_id: str, instance_id: str | None) -> Copier:
+        return Copier(
+            self._world, f"{transactional_id}/{len(self.members)}", self._derived(),
+            (self._topics["a"], self._topics["o"]), transactional_id,
+            instance_id=instance_id, is_version_1=self._is_version_1[transactional_id],
+        )  # fmt: skip
+
+    def _consumer(self, instance_id: str | None) -> GroupConsumer:
+        name = f"{READERS}/{len(self.members)}"
+        return GroupConsumer(self._world, name, self._derived(), self._read, instance_id)
+
+    def _add(self, member: Copier | GroupConsumer) -> None:
+        self.members.append(member)
+        member.begin()
+
+    def replace_one(self) -> None:
+        """Another process with the transactional id, and the instance id, of one that goes on."""
+        alive = [each for each in self.members if not each.is_over and not each.is_replaced]
+        if not alive:
+            return
+        old = self._random.choice(alive)
+        instance_id = old.membership.identity.group_instance_id
+        if isinstance(old, Copier):
+            old.is_replaced = True
+            self._add(self._copier(old.transactional_id, instance_id))
+        elif instance_id is not None:
+            old.is_replaced = True
+            self._add(self._consumer(instance_id))
+
+    def positions(self) -> Iterator[tuple[str, TopicPartition, int]]:
+        """Of each group, how far one of its members has read a partition."""
+        for group_id, topics in ((COPIERS, [self._topics["a"]]), (READERS, self._read)):
+            members = [each for each in self.members if each.membership.identity.group_id == group_id]
+            if members:
+                for topic in topics:
+                    for number in range(topic.partitions):
+                        partition = TopicPartition(topic.name, number)
+                        at = max(each.reader.positions.get(partition, -1) for each in members)
+                        yield group_id, partition, at

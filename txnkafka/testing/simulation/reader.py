@@ -1,0 +1,155 @@
+"""``Reader``: the positions of a consumer in its partitions, and what it understands of the answers to its
+fetches: it leaves out what was aborted, as Kafka's consumer does.
+
+Source: ``CompletedFetch.nextFetchedRecord``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txnkafka.broker.requests import FetchPartition, FetchRequest
+from txnkafka.model import IsolationLevel
+from txnkafka.testing.simulation import batches
+from txnkafka.testing.simulation.history import Poll, Progress
+from txnkafka.testing.simulation.network import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from txnkafka.env import Random
+    from txnkafka.error_codes import ErrorCode
+    from txnkafka.model import TopicPartition
+    from txnkafka.testing.simulation.client import World
+
+__all__ = ["Fetched", "Reader", "fetch", "visible"]
+
+
+class Fetched(NamedTuple):
+    """The answer for one partition, as it has come through the network. ``aborted`` has pairs of first offset
+    and producer id."""
+
+    partition: TopicPartition
+    error: ErrorCode
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted: list[tuple[int, int]]
+    data: memoryview
+
+
+_NOTHING = memoryview(b"")
+
+
+def fetch(
+    broker: Any, request: FetchRequest, reply: Callable[[list[Fetched] | None], None], now_ms: int
+) -> Callable[[], None]:
+    """Fetch. An answer whose bytes cannot be read is None: a server closes the connection there."""
+
+    def answered(answer: Sequence[tuple[TopicPartition, Any]]) -> None:
+        try:
+            found = _fetched(answer)
+        except OSError:
+            found = None
+        reply(found)
+
+    withdraw: Callable[[], None] = broker.fetch(request, answered, now_ms=now_ms)
+    return withdraw
+
+
+def _fetched(answer: Sequence[tuple[TopicPartition, Any]]) -> list[Fetched]:
+    """Read the slices of an answer, and release them. Raises OSError."""
+    try:
+        return [
+            Fetched(
+                partition, each.error, each.high_watermark, each.last_stable_offset, each.log_start_offset,
+                [(entry.first_offset, entry.producer_id) for entry in each.aborted_transactions or ()],
+                _NOTHING if each.records is None or not each.records.size else each.records.read(),
+            )
+            for partition, each in answer
+        ]  # fmt: skip
+    finally:
+        for _, each in answer:
+            if each.records is not None:
+                each.records.release()
+
+
+def visible(answer: Fetched, position: int = 0) -> tuple[list[tuple[int, int]], int]:
+    """The records from ``position`` on that are not of aborted transactions, and where to read on."""
+    found: list[tuple[int, int]] = []
+    waiting = sorted(answer.aborted, reverse=True)
+    hidden: set[int] = set()
+    for batch in batches.parse(answer.data, *answer.partition):
+        while waiting and waiting[-1][0] <= batch.last_offset:
+            hidden.add(waiting.pop()[1])
+        if batch.control is not None:
+            if batch.control == 0:
+                hidden.discard(batch.producer_id)
+        elif not (batch.is_transactional and batch.producer_id in hidden):
+            if batch.base_offset >= position:
+                found += batch.values
+            else:
+                found += [value for value in batch.values if value[0] >= position]
+        position = max(position, batch.last_offset + 1)
+    return found, position
+
+
+class Reader:
+    """``positions`` are where it reads on, ``process`` its name in the history."""
+
+    def __init__(self, world: World, process: str, random: Random, isolation_level: IsolationLevel) -> None:
+        self.process = process
+        self.isolation_level = isolation_level
+        self.positions: dict[TopicPartition, int] = {}
+        self._world = world
+        self._random = random
+        self._new: set[TopicPartition] = set()  # whose position was set
+        self._seen: dict[TopicPartition, tuple[int, int, int]] = {}
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read on somewhere else."""
+        self.positions[partition] = offset
+        self._new.add(partition)
+
+    def forget(self) -> None:
+        """Read nothing any more."""
+        self.positions.clear()
+        self._new.clear()
+
+    def request(self, partitions: list[TopicPartition]) -> Request:
+        """A fetch of what comes next."""
+        random = self._random
+        most = 16_384 if self._world.is_calm else random.choice((200, 4_096))
+        request = FetchRequest(
+            [FetchPartition(each, self.positions[each], most) for each in partitions],
+            self.isolation_level, random.choice((0, 1, 1, 300)), 16_384, random.choice((0, 10, 100)),
+        )  # fmt: skip
+
+        def perform(broker: Any, reply: Any, now_ms: int) -> Any:
+            return fetch(broker, request, reply, now_ms)
+
+        return Request("Fetch", perform)
+
+    def take(self, answer: Fetched) -> tuple[list[tuple[int, int]], int]:
+        """Take what is new of an answer: the records, and where to read on."""
+        partition, at_us = answer.partition, self._world.scheduler.now_us
+        offsets = answer[2:5]
+        if self._seen.get(partition) != offsets:
+            self._seen[partition] = offsets
+            self._world.history.progress.append(Progress(self.process, partition, *offsets, at_us))
+        position = self.positions[partition]
+        if not answer.data:
+            return [], position
+        values, end = visible(answer, position)
+        if end > position:
+            self.positions[partition] = end
+            is_new = partition in self._new
+            self._new.discard(partition)
+            self._world.counts["records read"] += len(values)
+            self._world.history.polls.append(
+                Poll(
+                    self.process, partition, self.isolation_level is IsolationLevel.READ_COMMITTED,
+                    position, end, values, at_us, is_new,
+                )
+            )  # fmt: skip
+        return values, end
