@@ -21,6 +21,8 @@ bench: .setup
 .PHONY: .setup
 .setup:
 	@ci/setup
+	@# tests and benchmarks start hundreds of processes, which would compile it each where PYTHONDONTWRITEBYTECODE is set
+	@.venv/bin/python -m compileall -q txnkafka tests bench
 
 clean:
 	rm -rf build .venv txnkafka.egg-info txnkafka/_core/*.so

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from tests.conformance import transactional_clients
 from tests.conformance.both import SUMMARY
 from tests.conformance.broker import KafkaBroker
+from tests.conformance.card import card_clients
+from tests.conformance.card.tool_jobs import KCAT_LEFT_OUT
 from tests.conformance.clients import Clients
 from tests.conformance.maven import spark_kafka_jars
 from tests.conformance.options import LEFT_OUT
@@ -39,5 +41,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in SUMMARY:
         terminalreporter.write_line(line)
-    for name, reason in {**LEFT_OUT, **transactional_clients.LEFT_OUT}.items():
+    of_card = card_clients.LEFT_OUT | ({"kcat": KCAT_LEFT_OUT} if KCAT_LEFT_OUT else {})
+    for name, reason in {**LEFT_OUT, **transactional_clients.LEFT_OUT, **of_card}.items():
         terminalreporter.write_line(f"left out: {name}: {reason}")

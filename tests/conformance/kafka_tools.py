@@ -11,11 +11,22 @@ from tests.conformance.broker import java
 __all__ = ["Tools"]
 
 MAIN_CLASSES = {
+    "configs": "kafka.admin.ConfigCommand",
     "console-consumer": "consumer.ConsoleConsumer",
     "console-producer": "ConsoleProducer",
+    "consumer-groups": "consumer.group.ConsumerGroupCommand",
+    "consumer-performance": "ConsumerPerformance",
+    "delete-records": "DeleteRecordsCommand",
+    "features": "FeatureCommand",
     "get-offsets": "GetOffsetShell",
+    "leader-election": "LeaderElectionCommand",
+    "log-dirs": "LogDirsCommand",
+    "metadata-quorum": "MetadataQuorumCommand",
+    "producer-performance": "ProducerPerformance",
+    "reassign-partitions": "reassign.ReassignPartitionsCommand",
     "topics": "TopicCommand",
     "transactions": "TransactionsCommand",
+    "verifiable-consumer": "VerifiableConsumer",
     "verifiable-producer": "VerifiableProducer",
 }
 QUIET = ["-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
@@ -34,9 +45,12 @@ class Tools:
     def show(self, tool: str, line: str, said: str = "") -> tuple[str, list[str]]:
         """The command line, and what it prints in a form that is the same on every broker: exit status and
         sorted lines. ``said`` is its standard input."""
-        main = f"org.apache.kafka.tools.{MAIN_CLASSES[tool]}"
+        named = MAIN_CLASSES[tool]
+        main = named if named.startswith("kafka.") else f"org.apache.kafka.tools.{named}"
         command = java("-Xmx256m", *QUIET, main, "--bootstrap-server", self._server, *line.split())
         done = subprocess.run(command, capture_output=True, text=True, input=said, timeout=SECONDS)
+        if done.returncode:
+            print(f"{tool} {line}: {done.stderr[-4000:]}")  # pytest shows it if the test fails
         rows = [re.split(r"\s*\t\s*|\s{2,}", row.strip()) for row in done.stdout.splitlines()]
         names = rows[0] if tool == "transactions" and rows else []
         found = [self._row(dict(zip(names, row, strict=False)), row) for row in sorted(rows)]

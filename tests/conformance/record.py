@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tests.conformance.both import both
-from tests.side_by_side import records, topics
+from tests.side_by_side import consumer_groups, records, topics
 from tests.side_by_side.brokers import Brokers
 from tests.side_by_side.matrix import cases
 from tests.side_by_side.messages import Request
@@ -18,21 +18,26 @@ from tests.side_by_side.transcripts import DIRECTORY, Transcript, transcript_of,
 __all__: list[str] = []
 
 SEEDS = range(40)
+CONSUMERS = {name: script for name, script in consumer_groups.SCRIPTS.items() if "classic" not in name}
 EVERY = 97  # of the cases of the matrix: a prime, so that all kinds of them are met
 
 
 def main() -> None:
     """Ask both, because what Kafka has to be asked again is known from our answer."""
-    with tempfile.TemporaryDirectory() as directory, both(Path(directory)) as brokers:
-        write(DIRECTORY / "tools.jsonl", _tools(brokers))
+    with tempfile.TemporaryDirectory() as directory, both(Path(directory)) as running:
+        brokers = running.brokers
+        write(DIRECTORY / "tools.jsonl", _tools(brokers, {**topics.SCRIPTS, **records.SCRIPTS}))
+        write(DIRECTORY / "consumers.jsonl", _tools(brokers, CONSUMERS))
         write(DIRECTORY / "states.jsonl", _states(brokers))
         write(DIRECTORY / "random.jsonl", _random(brokers))
     for path in sorted(DIRECTORY.glob("*.jsonl")):
         print(f"{path.name}: {path.stat().st_size} bytes")
 
 
-def _tools(brokers: Brokers) -> Iterator[Transcript]:
-    for name, requests in {**topics.SCRIPTS, **records.SCRIPTS}.items():
+def _tools(
+    brokers: Brokers, scripts: Mapping[str, Callable[[], Iterator[Request]]]
+) -> Iterator[Transcript]:
+    for name, requests in scripts.items():
         (pair,) = brokers.pairs(1)
         compared = [brokers.ask(pair, request) for request in _few(requests())]
         yield _checked(name, pair.ours.naming.prefix, compared)
@@ -42,6 +47,7 @@ def _few(requests: Iterable[Request]) -> Iterator[Request]:
     """Without those that make long lines, and what asks for the topics of all conversations."""
     for request in requests:
         asks_for_all = request.api == "Metadata" and not request.fields["topics"]
+        asks_for_all = asks_for_all or request.api == "ListGroups"
         if len(str(request)) < 1000 and not asks_for_all:
             yield request
 

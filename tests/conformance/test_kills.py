@@ -1,10 +1,12 @@
-"""`txnkafka serve` is killed again and again under three transactional clients. What is left is the same to
-`LogDir`, to Spark and to Apache Kafka. TXNKAFKA_KILLS says how often, TXNKAFKA_SEED when."""
+"""`txnkafka serve` is killed again and again under three transactional clients and two consumers. What is
+left is the same to `LogDir`, to Spark and to Apache Kafka. TXNKAFKA_KILLS says how often it is killed, and
+TXNKAFKA_SEED when."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -13,12 +15,12 @@ from confluent_kafka import TopicPartition as Where
 from pyspark.sql import SparkSession
 
 from tests.conformance.broker import KafkaBroker
-from tests.conformance.transactional_clients import started
+from tests.conformance.transactional_clients import JavaReader, started
 from tests.conftest import LONG
 from tests.unit.server.client_commands import ConfluentClient
 from tests.unit.server.client_process import kafka_python
 from tests.unit.server.kills import IMPATIENT, PARTITIONS, TOPIC, kill_under_load, records
-from tests.unit.server.transaction_load import Writing
+from tests.unit.server.transaction_load import Reader, Writing
 
 KILLS = int(os.environ.get("TXNKAFKA_KILLS", "200" if LONG else "60"))
 SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))
@@ -42,7 +44,8 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
         "java-4.3": Writing(started("java-4.3", kafka.log_dir.parent / "java.log"), IMPATIENT),
         "kafka-python": Writing(kafka_python(kafka.log_dir.parent / "python.log"), IMPATIENT),
     }
-    report = kill_under_load(clients, kafka.log_dir, kills=KILLS, seed=SEED)
+    readers = {"librdkafka": Reader, "java-4.3": partial(JavaReader, kafka.log_dir.parent)}
+    report = kill_under_load(clients, kafka.log_dir, kills=KILLS, seed=SEED, readers=readers)
     yield Left(kafka, report, records(kafka.log_dir))
     kafka.stop()
 

@@ -36,6 +36,8 @@ OTHER = {
     "int16": 5,
     "int32": 5,
     "int64": 5,
+    "uint16": 5,
+    "float64": 5.5,
     "uuid": "AAAAAAAAAAEAAAAAAAAAAg",
     "string": "text",
     "bytes": b"bytes",

@@ -9,18 +9,20 @@ there that explains nothing fails the run. A random sequence that fails is short
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import pytest
 
-from tests.conformance.both import SUMMARY, both
-from tests.side_by_side import records, topics
-from tests.side_by_side.brokers import Brokers
-from tests.side_by_side.differences import ALLOWED
+from tests.conformance.both import SUMMARY, Both, both
+from tests.side_by_side import admin, configs, consumer_groups, groups, records, topics
+from tests.side_by_side.brokers import CONFIG, ORDERED, Brokers
+from tests.side_by_side.differences import AFTER_RESTART, ALLOWED
 from tests.side_by_side.frames import FRAMES
 from tests.side_by_side.matrix import EXHAUSTED, STATES, cases, slow_cases
+from tests.side_by_side.member_turns import STORIES, random_turns
 from tests.side_by_side.messages import BY_NAME
 from tests.side_by_side.pair import Compared
 from tests.side_by_side.random_steps import random_steps
@@ -29,16 +31,37 @@ from txnkafka.server.handlers import SERVED
 
 FIRST_SEED = int(os.environ.get("SIDE_BY_SIDE_SEED", "0"))
 SEQUENCES = int(os.environ.get("SIDE_BY_SIDE_SEQUENCES", "5000"))
-SCRIPTS = {**topics.SCRIPTS, **records.SCRIPTS}
+RESTARTED = 240  # sequences
+PLAYS = SEQUENCES // 20  # of members of a group
+SCRIPTS = {
+    **topics.SCRIPTS, **admin.SCRIPTS, **configs.SCRIPTS, **records.SCRIPTS, **groups.SCRIPTS,
+    **consumer_groups.SCRIPTS,
+}  # fmt: skip
 AT_ONCE = 60  # conversations whose topics are created by one request
+NEWS_SECONDS = 2.0
 MOST_SHOWN = 5  # failures; what is behind them is often the same
 
 
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
     """Both, on directories of their own."""
-    with both(tmp_path_factory.mktemp("side-by-side")) as found:
-        yield found
+    with both(tmp_path_factory.mktemp("side-by-side")) as running:
+        yield running.brokers
+
+
+@pytest.fixture(scope="module")
+def restarting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    """Both, where no transactional id expires while they start again."""
+    config = {name: value for name, value in CONFIG.items() if name != "transactional.id.expiration.ms"}
+    with both(tmp_path_factory.mktemp("restarts"), config) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    """Both, for members on connections of their own."""
+    with both(tmp_path_factory.mktemp("members"), ORDERED) as running:
+        yield running.brokers
 
 
 def told(compared: Compared, steps: Sequence[object]) -> str:
@@ -51,6 +74,8 @@ def told(compared: Compared, steps: Sequence[object]) -> str:
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_tools(brokers: Brokers, name: str) -> None:
     (pair,) = brokers.pairs(1)
+    if name in consumer_groups.SCRIPTS:  # Kafka's group coordinator hears of topics behind everybody else
+        time.sleep(NEWS_SECONDS)
     compared = [brokers.ask(pair, request) for request in SCRIPTS[name]()]
     brokers.used += pair.used
     failures = [each for each in compared if each.differences]
@@ -102,6 +127,27 @@ def test_exhausted_epochs(brokers: Brokers, name: str) -> None:
     assert not failures, "\n".join(failures[:MOST_SHOWN])
 
 
+@pytest.mark.parametrize("name", STORIES)
+def test_members_of_a_group(ordered: Brokers, brokers: Brokers, name: str) -> None:
+    """Each on a connection of its own; JoinGroup and SyncGroup wait for the others."""
+    turns = list(STORIES[name]())
+    failures = [told(each, turns) for each in ordered.play(turns) if each.differences]
+    brokers.used += ordered.used
+    ordered.used.clear()
+    assert not failures, "\n".join(failures[:MOST_SHOWN])
+
+
+def test_random_turns_of_members(ordered: Brokers) -> None:
+    failures: list[str] = []
+    for seed in range(FIRST_SEED, FIRST_SEED + PLAYS):
+        turns = random_turns(seed)
+        if len(failures) < MOST_SHOWN and any(each.differences for each in ordered.play(turns)):
+            left, compared = ordered.shortened_play(turns)
+            failures += [f"seed {seed}:\n{told(each, left)}" for each in compared if each.differences]
+    SUMMARY.append(f"side by side: {PLAYS} random plays of members from seed {FIRST_SEED} on")
+    assert not failures, "\n".join(failures[:MOST_SHOWN])
+
+
 def test_random_sequences(brokers: Brokers) -> None:
     failures, before = [], brokers.conversations
     for seeds in parts(range(FIRST_SEED, FIRST_SEED + SEQUENCES)):
@@ -115,6 +161,43 @@ def test_random_sequences(brokers: Brokers) -> None:
     SUMMARY.append(f"side by side: {count} random sequences from seed {FIRST_SEED} on")
     assert not failures, "\n".join(failures)
     assert count >= 5000 or "SIDE_BY_SIDE_SEQUENCES" in os.environ
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_random_sequences_with_a_restart_between_their_steps(
+    restarting: Both, brokers: Brokers, how: str
+) -> None:
+    """The second half of each finds what the first has left: open transactions, producers, logs. It does not
+    name epochs of leaders and coordinators: a restart raises only Kafka's."""
+    both_of, seeds = restarting.brokers, range(FIRST_SEED, FIRST_SEED + RESTARTED)
+    pairs, stories = both_of.pairs(len(seeds)), [Story() for _ in seeds]
+    for pair in pairs:
+        pair.rules += AFTER_RESTART
+    failures = []
+    for pair, story, seed in zip(pairs, stories, seeds, strict=True):
+        compared = both_of.run(pair, halves(seed)[0], story=story)[-1]
+        pair.settle()
+        if compared.differences:
+            failures.append(f"seed {seed}, before:\n{told(compared, halves(seed)[0])}")
+    restarting.restart(how)
+    both_of.wait_for_topics(pairs)
+    for pair, story, seed in zip(pairs, stories, seeds, strict=True):
+        first, second = halves(seed)
+        compared = both_of.run(pair, second, story=story)[-1]
+        if compared.differences:
+            failures.append(f"seed {seed}:\n{told(compared, [*first, how, *second])}")
+    both_of.forget(pairs)
+    brokers.used += both_of.used
+    assert not failures, "\n".join(failures[:MOST_SHOWN])
+
+
+def halves(seed: int) -> tuple[list[Step], list[Step]]:
+    """The steps of a seed before a restart, and those behind it, without those that name epochs; around it a
+    producer sends three batches, and the first of them again."""
+    steps = [step for step in random_steps(seed) if step.kind not in ("marker", "epochs")]
+    sent = [Step("init", 5, "q"), *[Step("produce", 9, "q")] * 3]
+    again = Step("produce", 9, "q", options={"sequence": "old"})
+    return [*steps[: len(steps) // 2], *sent], [again, *steps[len(steps) // 2 :]]
 
 
 def shortened(brokers: Brokers, seed: int, steps: Sequence[Step]) -> str:
@@ -141,4 +224,4 @@ def test_everything_was_asked_and_every_rule_was_needed(brokers: Brokers) -> Non
     rules = ", ".join(f"{name} {count}" for name, count in brokers.used.most_common())
     SUMMARY.append(f"side by side: {sum(brokers.asked.values())} requests; rules used: {rules}")
     assert wanted <= brokers.asked.keys()
-    assert {rule.name for rule in ALLOWED} == brokers.used.keys()
+    assert {rule.name for rule in ALLOWED + AFTER_RESTART} == brokers.used.keys()

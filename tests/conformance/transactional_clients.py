@@ -12,7 +12,9 @@ from tests.conformance.maven import BUILD, kafka_3_9_clients, kafka_jars
 from tests.unit.server.client_commands import Client, ConfluentClient
 from tests.unit.server.client_process import ClientProcess
 
-__all__ = ["CLIENTS", "LEFT_OUT", "see", "started", "values"]
+__all__ = [
+    "CLIENTS", "LEFT_OUT", "JavaMember", "JavaReader", "copy", "java_program", "see", "started", "values",
+]  # fmt: skip
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = BUILD / "conformance" / "clients"
@@ -35,14 +37,96 @@ def see(client: Client, server: str, topic: str, *expected: str) -> None:
     assert found == wanted
 
 
-def _java(name: str, jars: Path) -> list[str]:
-    """The program, compiled against the jars unless it was."""
-    source, classes = HERE / "java" / "clients" / "ClientProcess.java", PROGRAMS / name
-    stamp = classes / "ClientProcess.class"
-    if not stamp.exists() or stamp.stat().st_mtime < source.stat().st_mtime:
+def java_program(name: str, jars: Path, program: str = "ClientProcess") -> list[str]:
+    """A program of ``java/clients``, compiled against the jars with what it uses, unless it was."""
+    sources, classes = HERE / "java" / "clients", PROGRAMS / name
+    stamp = classes / f"{program}.compiled"
+    newest = max(source.stat().st_mtime for source in sources.glob("*.java"))
+    if not stamp.exists() or stamp.stat().st_mtime < newest:
         classes.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["javac", "-cp", f"{jars}/*", "-d", str(classes), str(source)], check=True)
-    return ["java", *JVM, "-cp", f"{classes}:{jars}/*", "ClientProcess"]
+        javac = ["javac", "-Xlint:none", "-cp", f"{jars}/*", "-sourcepath", str(sources), "-d", str(classes)]
+        subprocess.run([*javac, str(sources / f"{program}.java")], check=True)
+        stamp.touch()
+    return ["java", *JVM, "-cp", f"{classes}:{jars}/*", program]
+
+
+def copy(version: str, server: str, topic: str, target: str, group: str, records: int) -> None:
+    """Copy so many records with a Java client of a version, in transactions with the group's offsets."""
+    jars = {"4.3": kafka_jars, "3.9": kafka_3_9_clients}[version]()
+    program = java_program(f"java-{version}", jars, "CopyProcess")
+    command = [*program, server, topic, target, group, str(records)]
+    subprocess.run(command, check=True, timeout=2 * SECONDS)
+
+
+class JavaReader:
+    """Apache Kafka's consumer, as a process that follows a topic; see ``Reader``."""
+
+    def __init__(self, directory: Path, server: str, topic: str, partitions: int) -> None:
+        self.records: dict[int, list[tuple[int, str]]] = {number: [] for number in range(partitions)}
+        self.failures: list[str] = []
+        program = java_program("java-4.3", kafka_jars(), "FollowProcess")
+        self._command = [*program, server, topic, str(partitions)]
+        self._seen, self._said = directory / "java-reader.out", directory / "java-reader.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Begin to read."""
+        with self._seen.open("wb") as seen, self._said.open("wb") as said:
+            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=seen, stderr=said)
+
+    def end(self) -> None:
+        """Read what is there, and stop. The server is there again, and no transaction is open."""
+        assert self._process is not None
+        self._process.communicate(b"\n", SECONDS)
+        if self._process.returncode:
+            self.failures.append(self._said.read_text()[-2000:])
+        for line in self._seen.read_text().splitlines():
+            partition, offset, value = line.split(" ")
+            self.records[int(partition)].append((int(offset), value.rstrip(".")))
+
+    def close(self) -> None:
+        """End the process, if it has not ended."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+
+class JavaMember:
+    """A member of a group as a process, by Java's consumer; ``topic`` is a pattern behind a slash."""
+
+    def __init__(self, log: Path, server: str, group: str, protocol: str, topic: str, *settings: str) -> None:
+        command = java_program("java-4.3", kafka_jars(), "MemberProcess")
+        self._seen, self._said = log.with_suffix(".out"), log
+        with self._seen.open("wb") as seen, self._said.open("wb") as said:
+            self._process = subprocess.Popen(
+                [*command, server, group, protocol, topic, *settings],
+                stdin=subprocess.PIPE, stdout=seen, stderr=said,
+            )  # fmt: skip
+
+    def _lines(self, kind: str) -> list[str]:
+        lines = self._seen.read_text().splitlines()
+        return [line.removeprefix(kind).strip() for line in lines if line.startswith(kind)]
+
+    @property
+    def has(self) -> set[int]:
+        """Its partitions."""
+        shown = self._lines("has")
+        return set(map(int, shown[-1].split())) if shown else set()
+
+    @property
+    def read(self) -> list[str]:
+        """The values that it has read, and committed."""
+        return self._lines("read")
+
+    def end(self) -> None:
+        """Leave the group."""
+        self._process.communicate(b"\n", SECONDS)
+        assert self._process.returncode == 0, self._said.read_text()[-2000:]
+
+    def kill(self) -> None:
+        """Go without a word."""
+        self._process.kill()
+        self._process.communicate()
 
 
 def _go() -> list[str]:
@@ -53,8 +137,8 @@ def _go() -> list[str]:
 
 
 PROCESSES: dict[str, Callable[[], list[str]]] = {
-    "java-4.3": lambda: _java("java-4.3", kafka_jars()),
-    "java-3.9": lambda: _java("java-3.9", kafka_3_9_clients()),
+    "java-4.3": lambda: java_program("java-4.3", kafka_jars()),
+    "java-3.9": lambda: java_program("java-3.9", kafka_3_9_clients()),
     "franz-go": _go,
 }
 LEFT_OUT = (

@@ -7,21 +7,32 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from tests.side_by_side.cast import Cast, Turn
+from tests.side_by_side.member_turns import NAMES
 from tests.side_by_side.messages import Request
 from tests.side_by_side.pair import Compared, Pair
-from tests.side_by_side.sides import Conversation, Side
+from tests.side_by_side.sides import Conversation, Side, TcpSide
 from tests.side_by_side.story import Step, Story
 
-__all__ = ["CONFIG", "Brokers", "create_topics", "warm_up"]
+__all__ = ["CONFIG", "ORDERED", "Brokers", "create_topics", "warm_up"]
 
 CONFIG: Final = {
     "transaction.state.log.num.partitions": "2",
     "offsets.topic.num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     "transactional.id.expiration.ms": "20000",
     "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
 }
 """Settings of both brokers."""
+ORDERED: Final = {
+    **CONFIG,
+    "group.min.session.timeout.ms": "100",
+    "num.network.threads": "1",
+    "num.io.threads": "1",
+}
+"""Those with which the requests of several connections are served in the order in which they come."""
 SECONDS: Final = 60
 PARTITIONS: Final = 2
 
@@ -53,9 +64,30 @@ class Brokers:
                 conversation.naming.topic(topic_id)
         return pairs
 
+    def play(self, turns: Iterable[Turn]) -> list[Compared]:
+        """The turns of the members of a group in a conversation of its own, up to the first difference."""
+        (pair,) = self.pairs(1)
+        ours, kafka = self._sides
+        assert isinstance(ours, TcpSide)
+        assert isinstance(kafka, TcpSide)
+        cast = Cast(ours, kafka, pair.ours.naming.prefix, NAMES)
+        try:
+            compared = cast.play(turns)
+        finally:
+            cast.close()
+        self.used += cast.used
+        self.asked.update((each.request.api, each.request.version) for each in compared)
+        self.forget([pair])
+        return compared
+
+    def wait_for_topics(self, pairs: Iterable[Pair]) -> None:
+        """Wait until their topics can be written to."""
+        for side in self._sides:
+            wait_for_topics(Conversation(side, ""), _topics(pairs))
+
     def forget(self, pairs: Iterable[Pair]) -> None:
         """Delete their topics."""
-        names = [f"{pair.ours.naming.prefix}t" for pair in pairs]
+        names = _topics(pairs)
         for side in self._sides:
             Conversation(side, "").ask(
                 Request("DeleteTopics", 5, {"topic_names": names, "timeout_ms": 60_000})
@@ -103,11 +135,25 @@ class Brokers:
                 left, compared = fewer[: len(found)], found
         return left, compared
 
+    def shortened_play(self, turns: Sequence[Turn]) -> tuple[list[Turn], list[Compared]]:
+        """The same for turns, of which several may be answered by one, and none by others."""
+        left, compared = list(turns), self.play(turns)
+        for i in range(len(left) - 1, -1, -1):
+            fewer = left[:i] + left[i + 1 :]
+            found = self.play(fewer)
+            if any(each.differences for each in found):
+                left, compared = fewer, found
+        return left, compared
+
     def _alone(self, steps: Sequence[Step]) -> list[Compared]:
         (pair,) = self.pairs(1)
         found = self.run(pair, steps)
         self.forget([pair])
         return found
+
+
+def _topics(pairs: Iterable[Pair]) -> list[str]:
+    return [f"{pair.ours.naming.prefix}t" for pair in pairs]
 
 
 def warm_up(side: Side) -> None:

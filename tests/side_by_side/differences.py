@@ -1,4 +1,5 @@
-"""What two answers differ in, and which differences are meant (``ALLOWED``, each with its reason).
+"""Which differences of two answers are meant (``ALLOWED``, and ``AFTER_RESTART`` of both brokers, each with
+its reason).
 
 A rule that explains nothing in a whole run is itself a failure: what it says is not true any more.
 """
@@ -7,46 +8,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
+from tests.side_by_side.comparison import MISSING, NOTHING_YET, Difference, differences
 from tests.side_by_side.messages import Request
+from tests.side_by_side.naming import NOW
 from txnkafka.wire.schema import ZERO_UUID
 
-__all__ = ["ALLOWED", "MISSING", "Difference", "Rule", "differences", "unexplained"]
+__all__ = ["AFTER_RESTART", "ALLOWED", "Rule", "unexplained"]
 
-MISSING: Final = "<missing>"
-# Lists that are compared by what their elements are called, because their order means nothing.
-_KEYS: Final = {
-    "api_keys": ("api_key",),
-    "configs": ("name",),
-    "active_producers": ("producer_id",),
-    "transaction_states": ("transactional_id",),
-    "supported_features": ("name",),
-    "finalized_features": ("name",),
-    "responses": ("name", "topic", "topic_id"),
-    "topics": ("name", "topic", "topic_id"),
-    "topic_results": ("name",),
-    "results_by_topic_v3_and_below": ("name",),
-    "partitions": ("partition_index", "partition"),
-    "partition_responses": ("index",),
-    "results_by_partition": ("partition_index",),
-    "markers": ("producer_id",),
-}
+_REBALANCE_IN_PROGRESS: Final = 27
+_UNKNOWN_SERVER_ERROR: Final = -1
 _REMOVED: Final = {"message.format.version", "message.downconversion.enable"}  # by Kafka 4
-_WHOLE: Final = "aborted_transactions"
-_SETS: Final = {"unknown_state_filters", "partitions"}
-
-
-class Difference(NamedTuple):
-    """One field; ``path`` as ``responses.0.partitions.1.error_code``."""
-
-    path: str
-    ours: Any
-    kafka: Any
-
-    def __str__(self) -> str:
-        return f"{self.path}: ours {self.ours!r}, Kafka {self.kafka!r}"
+_EPOCHS_AFTER_RESTARTS: Final = (2, 4)  # of Kafka: the end and the start of a leader are an epoch each
+_OUT_OF_ORDER: Final = 45
 
 
 class Rule(NamedTuple):
@@ -66,26 +42,16 @@ class Rule(NamedTuple):
         )
 
 
-def differences(ours: Any, kafka: Any, path: str = "", name: str = "") -> Iterator[Difference]:
-    """All fields that differ."""
-    if isinstance(ours, list) and isinstance(kafka, list) and name != _WHOLE:
-        ours, kafka = _by_key(name, ours), _by_key(name, kafka)
-    if isinstance(ours, dict) and isinstance(kafka, dict):
-        for key in [*ours, *(key for key in kafka if key not in ours)]:
-            below = f"{path}.{key}" if path else str(key)
-            pair = ours.get(key, MISSING), kafka.get(key, MISSING)
-            yield from differences(*pair, below, str(key) if isinstance(key, str) else name)
-    elif ours != kafka:
-        yield Difference(path, ours, kafka)
-
-
 def _is_superset(ours: Any, kafka: Any) -> bool:
     ours = [] if ours == MISSING else ours
     return ours is not None and isinstance(kafka, list) and all(each in kafka for each in ours)
 
 
 def _has_nameless_topic(request: Request) -> bool:
-    return any(topic == {"topic_id": ZERO_UUID, "name": None} for topic in request.fields["topics"] or ())
+    nameless = [{"topic_id": ZERO_UUID, "name": None}]
+    if request.api == "DescribeTopicPartitions":
+        nameless.append({"name": ""})
+    return any(topic in nameless for topic in request.fields["topics"] or ())
 
 
 def _has_twice(request: Request) -> bool:
@@ -104,26 +70,23 @@ def _has_topic_twice(holder: dict[str, Any]) -> bool:
     return len(found) > len(set(found))
 
 
+def _is_marker_with_later_epoch(ours: Any, kafka: Any) -> bool:
+    """Whether both are the one record of an end marker, and differ in its coordinator epoch only."""
+    if not isinstance(ours, str) or not isinstance(kafka, str) or ours[:-10] != kafka[:-10]:
+        return False
+    epochs = [int.from_bytes(bytes.fromhex(each)[-5:-1]) for each in (ours, kafka)]
+    return ours.startswith("20") and epochs[0] == 0 and epochs[1] in _EPOCHS_AFTER_RESTARTS
+
+
 def _configs(request: Request) -> dict[str, Any]:
     """The configs of topics that are to be created."""
     topics = request.fields["topics"]
     return {config["name"]: config["value"] for topic in topics for config in topic.get("configs", ())}
 
 
-def _by_key(name: str, elements: list[Any]) -> dict[Any, Any]:
-    """The elements by their keys, or by their numbers where two have the same."""
-    if all(isinstance(each, dict) for each in elements):
-        keyed = {_key(each, _KEYS.get(name, ())): each for each in elements}
-        if len(keyed) == len(elements):
-            return keyed
-    elif name in _SETS:
-        elements = sorted(elements)
-    return dict(enumerate(elements))
-
-
-def _key(element: dict[str, Any], names: tuple[str, ...]) -> Any:
-    """What an element is called; a number that is 0 is not in it."""
-    return next((element[name] for name in names if element.get(name) is not None), 0)
+def _altered(request: Request) -> list[str]:
+    """The names of the configs that are to be changed."""
+    return [config["name"] for resource in request.fields["resources"] for config in resource["configs"]]
 
 
 ALLOWED: Final = (
@@ -132,20 +95,13 @@ ALLOWED: Final = (
         "an error is explained where Kafka has a code only",
         ".*",
         r"(.*\.)?error_message",
-        lambda request, ours, kafka: ours == "words" and kafka == MISSING,
+        lambda request, ours, kafka: ours == "words" and kafka in (MISSING, None),
     ),
     Rule(
         "not served",
-        "consumer groups, and what administers several brokers, are not served",
+        "share and streams groups, authentication and several voters are not served",
         "ApiVersions",
         r"api_keys\.\d+",
-        lambda request, ours, kafka: ours == MISSING,
-    ),
-    Rule(
-        "offsets",
-        "__consumer_offsets is not created, because groups are not served",
-        "Metadata",
-        r"topics\.__consumer_offsets",
         lambda request, ours, kafka: ours == MISSING,
     ),
     Rule(
@@ -162,11 +118,51 @@ ALLOWED: Final = (
         lambda request, ours, kafka: ours == MISSING,
     ),
     Rule(
-        "small segments",
-        "segments may be smaller than 1 MiB",
-        "CreateTopics",
-        ".*",
-        lambda request, ours, kafka: "segment.bytes" in _configs(request),
+        "voters",
+        "the voter is not in the log, and stays out of it; Kafka has this level of kraft.version",
+        "UpdateFeatures",
+        r"error_code|results",
+        lambda request, ours, kafka: "'kraft.version', 'max_version_level': 1" in str(request),
+    ),
+    Rule(
+        "directory of the voter",
+        "a voter that is not in the log has no directory",
+        "DescribeQuorum",
+        r".*\.replica_directory_id",
+        lambda request, ours, kafka: ours == MISSING,
+    ),
+    Rule(
+        "offsets of the metadata log",
+        "it has fewer records here",
+        "DescribeQuorum",
+        r".*\.(high_watermark|log_end_offset)",
+    ),
+    Rule(
+        "controllers",
+        "there is no listener of controllers",
+        "DescribeQuorum",
+        r"nodes\.0\.listeners",
+        lambda request, ours, kafka: ours == MISSING,
+    ),
+    Rule(
+        "room",
+        "both directories are on one file system, which has other bytes left at another moment",
+        "DescribeLogDirs",
+        r"results\..*\.usable_bytes",
+    ),
+    Rule(
+        "loggers",
+        "there are no loggers whose levels could be changed",
+        "ListConfigResources",
+        "config_resources",
+        lambda request, ours, kafka: ours == MISSING and request.fields["resource_types"] == [8],
+    ),
+    Rule(
+        "quotas",
+        "quotas are not enforced, and not taken",
+        "AlterClientQuotas",
+        r"entries\.0\.error_code",
+        lambda request, ours, kafka: (ours, kafka) == (42, MISSING),
     ),
     Rule(
         "retention",
@@ -174,6 +170,35 @@ ALLOWED: Final = (
         "CreateTopics",
         ".*",
         lambda request, ours, kafka: _configs(request).get("retention.bytes") == "-2",
+    ),
+    Rule(
+        "many partitions",
+        "more than 10,000 new partitions are refused as by CreateTopics; Kafka fails",
+        "CreatePartitions",
+        r"results\..*\.error_code",
+        lambda request, ours, kafka: (ours, kafka) == (44, -1),
+    ),
+    Rule(
+        "partitions of coordinators",
+        "ids are found by the number of partitions of a coordinator's topic, so that it is not changed",
+        "CreatePartitions",
+        r"results\.__transaction_state\.error_code",
+        lambda request, ours, kafka: (ours, kafka) == (17, MISSING),
+    ),
+    Rule(
+        "operations",
+        "an operation on a config that there is not is refused as such; Kafka fails for a topic",
+        "IncrementalAlterConfigs",
+        r"responses\..*\.error_code",
+        lambda request, ours, kafka: (ours, kafka) == (42, -1) and "'config_operation': 9" in str(request),
+    ),
+    Rule(
+        "settings without effect",
+        "settings of the broker that are not known, or have no effect on one node, are refused by name",
+        "IncrementalAlterConfigs",
+        r"responses\.1\.error_code",
+        lambda request, ours, kafka: (ours, kafka) == (42, MISSING)
+        and bool({"no.such", "num.io.threads"} & set(_altered(request))),
     ),
     Rule(
         "removed settings",
@@ -194,19 +219,18 @@ ALLOWED: Final = (
         "settings that mean something on several brokers or to tiered storage only are taken and not shown",
         "CreateTopics|DescribeConfigs",
         r".*\.configs\.[a-z.]+",
-        lambda request, ours, kafka: ours == MISSING,
+        lambda request, ours, kafka: ours == MISSING and isinstance(kafka, dict),
     ),
     Rule(
-        "settings of the broker",
-        "settings of the broker are those of its command line",
+        "settings of groups",
+        "this setting is that of the start",
         "DescribeConfigs",
-        r".*\.read_only",
-        lambda request, ours, kafka: ours is True and request.fields["resources"][0]["resource_type"] == 4,
+        r".*\.configs\.group\.consumer\.assignment\.interval\.ms\.read_only",
     ),
     Rule(
         "nameless topic",
         "a topic without name and id is refused as such, Kafka fails with UNKNOWN_SERVER_ERROR",
-        "Metadata",
+        "Metadata|DescribeTopicPartitions",
         ".*",
         lambda request, ours, kafka: _has_nameless_topic(request),
     ),
@@ -239,6 +263,31 @@ ALLOWED: Final = (
         lambda request, ours, kafka: _has_twice(request),
     ),
     Rule(
+        "vote",
+        "of protocols with as many votes, that of the earliest member; Kafka's hash table has its own order",
+        "JoinGroup",
+        "protocol_name",
+        lambda request, ours, kafka: {ours, kafka} == {"range", "sticky"},
+    ),
+    Rule(
+        "instance",
+        "an instance id with an id that was given to a dynamic member is no member; Kafka fails",
+        "JoinGroup",
+        "error_code|member_id",
+        lambda request, ours, kafka: (
+            kafka in (_UNKNOWN_SERVER_ERROR, MISSING) and bool(request.fields["group_instance_id"])
+        ),
+    ),
+    Rule(
+        "superseded",
+        "of two requests of a member that wait, the first one is told to join again; Kafka never answers it",
+        "JoinGroup|SyncGroup",
+        "answer",
+        lambda request, ours, kafka: (
+            kafka == NOTHING_YET and ours.get("error_code") == _REBALANCE_IN_PROGRESS
+        ),
+    ),
+    Rule(
         "aborted",
         "the list of aborted transactions has those with data in the answer, Kafka's may have later ones",
         "Fetch",
@@ -247,12 +296,38 @@ ALLOWED: Final = (
     ),
 )
 
+AFTER_RESTART: Final = (
+    Rule(
+        "leader epoch",
+        "a restart raises no epochs of leaders, since there is no other leader, nor those of coordinators",
+        ".*",
+        r".*\.(leader_epoch|current_leader_epoch|coordinator_epoch)",
+        lambda request, ours, kafka: ours in (0, MISSING) and kafka in _EPOCHS_AFTER_RESTARTS,
+    ),
+    Rule(
+        "coordinator epoch of a marker",
+        "as with the epochs of leaders",
+        "Fetch",
+        r".*\.records",
+        lambda request, ours, kafka: _is_marker_with_later_epoch(ours, kafka),
+    ),
+    Rule(
+        "duplicate",
+        "a batch sent again is recognised after a restart, too; Kafka has the last, and its last timestamp",
+        "Produce",
+        r"responses\..*\.(error_code|base_offset|log_append_time_ms)",
+        lambda request, ours, kafka: (ours, kafka) == (MISSING, _OUT_OF_ORDER) or kafka in (-1, MISSING, NOW),
+    ),
+)
 
-def unexplained(request: Request, ours: Any, kafka: Any, used: Counter[str]) -> list[Difference]:
+
+def unexplained(
+    request: Request, ours: Any, kafka: Any, used: Counter[str], rules: Iterable[Rule] = ALLOWED
+) -> list[Difference]:
     """The differences that no rule explains; ``used`` counts the rules."""
     left = []
     for found in differences(ours, kafka):
-        rule = next((rule for rule in ALLOWED if rule.explains(request, found)), None)
+        rule = next((rule for rule in rules if rule.explains(request, found)), None)
         if rule is None:
             left.append(found)
         else:

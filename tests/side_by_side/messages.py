@@ -15,9 +15,13 @@ __all__ = ["BY_NAME", "Request", "answer_of", "frame_of"]
 BY_NAME: Final = {api.name: api for api in APIS.values()}
 CLIENT_ID: Final = "side by side"
 _PRODUCER_IDS: Final = {"producer_id", "v3_and_below_producer_id", "producer_id_filters"}
-_TIMES: Final = {"log_append_time_ms", "last_timestamp", "transaction_start_time_ms", "timestamp"}
+_TIMES: Final = {
+    "log_append_time_ms", "last_timestamp", "transaction_start_time_ms", "timestamp", "last_fetch_timestamp",
+    "last_caught_up_timestamp",
+}  # fmt: skip
 _WORDS: Final = {"error_message", "batch_index_error_message", "documentation"}
-_OWN: Final = {"host": "host", "cluster_id": "cluster"}
+_OWN: Final = {"host": "host", "cluster_id": "cluster", "log_dir": "directory"}
+_MEMBERS: Final = {"member_id", "leader"}
 _LEFT_OUT: Final = {"throttle_time_ms"}
 
 
@@ -67,7 +71,7 @@ def _to_value(name: str, kind: Any, value: Any, naming: Naming) -> Any:
     if kind.name == "uuid":
         return naming.actual_topic(value)
     if kind.name == "string":
-        return naming.actual_text(value)
+        return naming.actual_member(value) if name == "member_id" else naming.actual_text(value)
     if name in _PRODUCER_IDS:
         return naming.actual_producer(value)
     if name == "timestamp":
@@ -103,6 +107,8 @@ def _from_value(name: str, kind: Any, value: Any, naming: Naming) -> Any:
 def _text(name: str, value: str, naming: Naming) -> str:
     if name in _WORDS:
         return "words" if value not in ("", "NONE") else value
+    if name in _MEMBERS:
+        return naming.member(value)
     return _OWN.get(name, naming.text(value)) if value else value
 
 

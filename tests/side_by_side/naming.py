@@ -1,4 +1,5 @@
-"""Names for what two brokers choose differently: producer ids, topic ids, fetch sessions, prefixes of names.
+"""Names for what two brokers choose differently: ids of producers, topics and members, fetch sessions,
+prefixes of names.
 
 The names are numbers in the order of appearance, so that two brokers that behave alike give equal answers
 whatever ids they choose. A text that begins with ``~`` begins with the prefix of the conversation on the
@@ -7,6 +8,7 @@ wire: every conversation has its own topics and transactional ids.
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64encode
 from typing import Final
 
@@ -30,6 +32,13 @@ def topic_uuid(number: int) -> str:
 
 
 _ANY_TOPIC: Final = topic_uuid(0)[:10]
+_GIVEN_MEMBER: Final = ("side by side-", "instance-")
+"""What member ids begin with: the id of the client, or that of the instance."""
+_UUID: Final = re.compile(r"[\w-]{22}|[0-9a-f]{32}")  # other member ids are nothing else
+
+
+def _member(number: int) -> str:
+    return f"member {number}"
 
 
 class Naming:
@@ -41,6 +50,7 @@ class Naming:
         self._producers = _Numbers()
         self._topics = _Numbers()
         self._sessions = _Numbers()
+        self._members = _Numbers()
 
     # What the wire has, from the data
 
@@ -49,6 +59,10 @@ class Naming:
 
     def actual_producer(self, name: int) -> int:
         return self._producers.actual(name - _FIRST_PRODUCER, name)
+
+    def actual_member(self, name: str) -> str:
+        names = {_member(number): actual for number, actual in enumerate(self._members.all)}
+        return str(names.get(name, name))
 
     def actual_topic(self, name: str) -> str:
         names = {topic_uuid(number): actual for number, actual in enumerate(self._topics.all)}
@@ -70,6 +84,10 @@ class Naming:
     def producer(self, actual: int) -> int:
         is_given = 0 < actual < FOREIGN
         return _FIRST_PRODUCER + self._producers.of(actual) if is_given else actual
+
+    def member(self, actual: str) -> str:
+        is_given = actual.startswith(_GIVEN_MEMBER) or _UUID.fullmatch(actual)
+        return _member(self._members.of(actual)) if is_given else actual
 
     def topic(self, actual: str) -> str:
         is_given = actual != ZERO_UUID and not actual.startswith(_ANY_TOPIC)

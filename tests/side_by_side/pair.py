@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.side_by_side.differences import Difference, unexplained
+from tests.side_by_side.comparison import Difference
+from tests.side_by_side.differences import ALLOWED, Rule, unexplained
 from tests.side_by_side.messages import Request
 from tests.side_by_side.sides import Conversation, Side
 
@@ -32,6 +33,13 @@ READING: Final = frozenset(
         "DescribeProducers",
         "DescribeTransactions",
         "ListTransactions",
+        "OffsetFetch",
+        "DescribeGroups",
+        "ConsumerGroupDescribe",
+        "ListGroups",
+        "DescribeTopicPartitions",
+        "DescribeLogDirs",
+        "ListConfigResources",
     }
 )
 """What changes nothing and may be asked again: a broker completes transactions, creates and deletes topics
@@ -52,13 +60,14 @@ class Compared:
 
 @dataclass
 class Pair:
-    """One conversation with both brokers. ``used`` counts the rules that explained a difference."""
+    """One conversation with both brokers. ``used`` counts the ``rules`` that explained a difference."""
 
     ours: Conversation
     kafka: Conversation
     used: Counter[str] = field(default_factory=Counter)
     ids: set[str] = field(default_factory=set)
     is_settled: bool = True
+    rules: tuple[Rule, ...] = ALLOWED
 
     @classmethod
     def of(cls, ours: Side, kafka: Side, prefix: str) -> Pair:
@@ -78,12 +87,12 @@ class Pair:
             if request.api in READING:
                 ours = self.ours.ask(request)
             kafka = self.kafka.ask(request)
-        return Compared(request, ours, kafka, unexplained(request, ours, kafka, self.used))
+        return Compared(request, ours, kafka, unexplained(request, ours, kafka, self.used, self.rules))
 
     def _may_change(self, request: Request, ours: Any, kafka: Any) -> bool:
         if request.api in READING:
             is_session = request.fields.get("session_epoch", -1) not in (0, -1)
-            return not is_session and bool(unexplained(request, ours, kafka, Counter()))
+            return not is_session and bool(unexplained(request, ours, kafka, Counter(), self.rules))
         busy = _BUSY | {_NOT_ENOUGH_REPLICAS} if request.api == "Produce" else _BUSY
         return bool(busy & set(_codes(kafka))) and set(_codes(kafka)) != set(_codes(ours))
 
@@ -143,5 +152,3 @@ def _codes(answer: Any) -> list[int]:
         else:
             found += _codes(value)
     return found
-
-

@@ -319,7 +319,35 @@ def _topic_resource(name: str, keys: list[str]) -> dict[str, Any]:
     return {"resource_type": 2, "resource_name": name, "configuration_keys": keys}
 
 
+def _deleted_records() -> Iterator[Request]:
+    """The start of a log moves, into the middle of a batch and of an open transaction, too."""
+    yield create(7, [{"name": "~c", "configs": [{"name": "cleanup.policy", "value": "compact"}]}])
+    for version in versions("DeleteRecords"):
+        yield produce(9, {0: [{"values": ["a", "b", "c"]}]})
+        names = (("~t", 0), ("~t", 7), ("~missing", 0), ("~c", 0), ("__consumer_offsets", 0))
+        for offset in (-2, 1000, 3 * version + 1, 3 * version, -1):
+            topics = [
+                {"name": name, "partitions": [{"partition_index": number, "offset": offset}]}
+                for name, number in names
+            ]
+            yield Request("DeleteRecords", version, {"topics": topics, "timeout_ms": 30_000})
+            yield fetch(12, [{"partition": 0, "fetch_offset": 3 * version}])
+            yield Request("ListOffsets", 6, {"replica_id": -1, "topics": [
+                {"name": "~t", "partitions": [{"partition_index": 0, "timestamp": time} for time in (-2,)]}
+            ]})  # fmt: skip
+        yield Request("DeleteRecords", version, {"topics": [], "timeout_ms": 30_000})
+    yield Request("InitProducerId", 4, {"transactional_id": "~a", "transaction_timeout_ms": 60_000})
+    batch = {"producer_id": 10**12, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    yield produce(12, {0: [{**batch, "values": ["d", "e"]}]}, transactional_id="~a")
+    topics = [{"name": "~t", "partitions": [{"partition_index": 0, "offset": 10}]}]
+    yield Request("DeleteRecords", 2, {"topics": topics, "timeout_ms": 30_000})
+    for isolation in (0, 1):
+        yield fetch(12, [{"partition": 0, "fetch_offset": 10}], isolation_level=isolation)
+    yield Request("DescribeProducers", 0, {"topics": [{"name": "~t", "partition_indexes": [0]}]})
+
+
 SCRIPTS: Final = {
+    "deleted records": _deleted_records,
     "topics that are not there": _missing,
     "records that are refused": _bad_records,
     "records of all codecs": _codecs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import time
@@ -36,6 +37,7 @@ class TcpSide:
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
+        self.address = address
         self._address = host, int(port)
         self._socket = self._connected()
 
@@ -52,8 +54,7 @@ class TcpSide:
         size = self._read(4)
         frame = None if size is None else self._read(struct.unpack(">i", size)[0])
         if frame is None:
-            self._socket.close()
-            self._socket = self._connected()
+            self.connect()
         return frame
 
     def _read(self, size: int) -> bytes | None:
@@ -68,8 +69,21 @@ class TcpSide:
             found += part
         return bytes(found)
 
+    def has_answer(self) -> bool:
+        """Whether something has come that was not received yet, or the connection was closed."""
+        return bool(select.select([self._socket], [], [], 0)[0])
+
+    def another(self) -> TcpSide:
+        """Another connection to the same broker."""
+        return TcpSide(self.address)
+
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def connect(self) -> None:
+        """Connect again: the broker was restarted."""
+        self._socket.close()
+        self._socket = self._connected()
 
     def close(self) -> None:
         self._socket.close()

@@ -137,6 +137,35 @@ class Story:
     def _offsets(self, step: Step, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return "AddOffsetsToTxn", {**self._of(step), "group_id": options.get("group", "~g")}
 
+    def _send(self, step: Step, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        parts = [
+            {"partition_index": number, "committed_offset": options.get("offset", 0)}
+            for number in options.get("partitions", [0])
+        ]
+        return "TxnOffsetCommit", {
+            **self._of(step),
+            "group_id": options.get("group", "~g"),
+            "topics": [{"name": options.get("topic", TOPIC), "partitions": parts}],
+        }
+
+    def _commit(self, step: Step, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        parts = [
+            {"partition_index": number, "committed_offset": options.get("offset", 0)}
+            for number in options.get("partitions", [0])
+        ]
+        topic = {"topic_id": TOPIC_ID} if step.version >= 10 else {"name": TOPIC}
+        topics = [{**topic, "partitions": parts}]
+        return "OffsetCommit", {"group_id": options.get("group", "~g"), "topics": topics}
+
+    def _committed(self, step: Step, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        topic = {"topic_id": TOPIC_ID} if step.version >= 10 else {"name": TOPIC}
+        group = {
+            "group_id": options.get("group", "~g"),
+            "topics": None if options.get("all") else [{**topic, "partition_indexes": [0, 1]}],
+        }
+        stable = {"require_stable": options.get("stable", False)}
+        return "OffsetFetch", {"groups": [group], **stable} if step.version >= 8 else {**group, **stable}
+
     def _end(self, step: Step, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return "EndTxn", {**self._of(step), "committed": options.get("commit", True)}
 

@@ -234,6 +234,37 @@ def _deletions() -> Iterator[Request]:
         yield create(4, [{"name": names[0]}])
 
 
+def _more(version: int, *topics: Any, **options: Any) -> Request:
+    """CreatePartitions for names with counts, and with replicas where they are given."""
+    rows = []
+    for name, count, *replicas in topics:
+        assignments = [{"broker_ids": ids} for ids in replicas[0]] if replicas else None
+        rows.append({"name": name, "count": count, "assignments": assignments})
+    return Request("CreatePartitions", version, {"topics": rows, "timeout_ms": 30_000, **options})
+
+
+def _partitions() -> Iterator[Request]:
+    for version in versions("CreatePartitions"):
+        name = f"~more{version}"
+        yield create(7, [{"name": name}])
+        for count in (0, -1, 1):
+            yield _more(version, (name, count))
+        yield _more(version, (name, 3), validate_only=True)
+        yield _more(version, (name, 2))
+        yield _more(version, (name, 2))
+        yield _more(version, (name, 4, [[1], [1]]))
+        for replicas in ([], [[1], [1]], [[2]], [[]], [[1, 1]], [[1, 2]], [[-1]]):
+            yield _more(version, (name, 5, replicas))
+        yield _more(version, (name, 4, [[1]]))
+        yield _more(version, (name, 5), (name, 6))
+        yield _more(version, (name, 5), ("~missing", 2), ("a b", 2), ("", 2))
+        yield _more(version)
+        yield Request("Metadata", 12, {"topics": [{"name": name}], "allow_auto_topic_creation": False})
+    yield _more(3, ("~t", 10_100), validate_only=True)
+    yield _more(3, ("__transaction_state", 3), validate_only=True)
+    yield _more(3, ("__cluster_metadata", 3))
+
+
 SCRIPTS: Final = {
     "the broker": _broker,
     "coordinators": _coordinators,
@@ -242,6 +273,7 @@ SCRIPTS: Final = {
     "topics are refused": _bad_topics,
     "configs of topics": _topic_configs,
     "topics are described": _described,
+    "topics get more partitions": _partitions,
     "topics are deleted": _deletions,
 }
 """Requests of one conversation each; names that begin with ``~`` are its own."""

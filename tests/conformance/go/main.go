@@ -56,6 +56,9 @@ func nameOf(err error) string {
 	if errors.As(err, &known) {
 		return known.Message
 	}
+	if errors.As(err, new(noSuchCommand)) {
+		return "NoSuchCommandError"
+	}
 	return fmt.Sprintf("%T", err)
 }
 
@@ -72,8 +75,22 @@ func run(words []string) ([]string, error) {
 		return consume(ctx, given)
 	case "open":
 		return nil, open(given)
+	case "send-offsets":
+		if sessions[given["producer"]] == nil {
+			return nil, noSuchCommand(words[0])
+		}
+		return nil, nil // the session sends the offsets of what it has given, when the transaction ends
+	}
+	if given["consumer"] != "" {
+		return ofMember(ctx, words[0], given)
+	}
+	if given["producer"] == "" {
+		return administer(ctx, words[0], given)
 	}
 	name := given["producer"]
+	if session := sessions[name]; session != nil {
+		return nil, ofSession(ctx, session, words[0], given)
+	}
 	producer := producers[name]
 	switch words[0] {
 	case "init":
@@ -92,7 +109,7 @@ func run(words []string) ([]string, error) {
 		producer.Close()
 		return nil, nil
 	}
-	return nil, fmt.Errorf("no such command: %s", words[0])
+	return nil, noSuchCommand(words[0])
 }
 
 func open(given options) error {
@@ -124,6 +141,8 @@ func settingOf(name, value string) (kgo.Opt, error) {
 		return kgo.TransactionalID(value), nil
 	case "config.transaction.timeout.ms":
 		return kgo.TransactionTimeout(time.Duration(number) * time.Millisecond), notNumber
+	case "config.enable.idempotence":
+		return nil, nil // it is, unless one asks for something else
 	case "config.linger.ms":
 		return kgo.ProducerLinger(time.Duration(number) * time.Millisecond), notNumber
 	case "config.batch.size":

@@ -29,8 +29,11 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * open producer=NAME server=HOST:PORT config.NAME=…
  * init | begin | commit | abort | close   producer=NAME
  * send producer=NAME topic=… records=PARTITION:VALUE,… size=… wait=yes|no    values are padded with dots
+ * send-offsets producer=NAME consumer=NAME topic=… partition=… offset=…
  * consume server=HOST:PORT topic=… partition=… level=…    from the beginning to the end
  * </pre>
+ *
+ * and those of GroupCommands and AdminCommands.
  *
  * The answer has "values" of a consume; of a command that failed, "error" with the name of Kafka's error, or
  * of the exception if it is none of a broker, and "detail".
@@ -39,6 +42,8 @@ public final class ClientProcess {
     private static final Duration POLL = Duration.ofMillis(200);
     private static final long CONSUME_NANOS = 60_000_000_000L;
     private final Map<String, KafkaProducer<String, String>> producers = new HashMap<>();
+    private final GroupCommands groups = new GroupCommands();
+    private final AdminCommands admins = new AdminCommands();
 
     public static void main(String[] arguments) throws IOException {
         ClientProcess process = new ClientProcess();
@@ -81,14 +86,23 @@ public final class ClientProcess {
             String[] pair = words[i].split("=", 2);
             options.put(pair[0], pair[1]);
         }
+        List<String> found = List.of();
         if (words[0].equals("consume"))
-            return "\"values\":[" + consume(options).stream().map(ClientProcess::quoted)
-                .collect(Collectors.joining(",")) + "]";
-        if (words[0].equals("open"))
+            found = consume(options);
+        else if (words[0].equals("open"))
             producers.put(options.get("producer"), open(options));
-        else
+        else if (words[0].equals("send-offsets"))
+            groups.sendOffsets(producers.get(options.get("producer")), options);
+        else if (options.containsKey("consumer"))
+            found = groups.answer(words[0], options);
+        else if (options.containsKey("producer"))
             run(words[0], producers.get(options.get("producer")), options);
-        return "\"error\":null";
+        else
+            found = admins.answer(words[0], options);
+        if (found == null)
+            throw new IllegalArgumentException("no such command: " + words[0]);
+        String values = found.stream().map(ClientProcess::quoted).collect(Collectors.joining(","));
+        return "\"error\":null,\"values\":[" + values + "]";
     }
 
     private static void run(

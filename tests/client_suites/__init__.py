@@ -1,0 +1,1 @@
+"""The integration tests that client libraries ship, run on `txnkafka serve` and on Apache Kafka."""

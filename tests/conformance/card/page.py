@@ -1,0 +1,118 @@
+"""docs/compatibility.md: what the runs of the card found, as two tables, and the page as it is checked in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tests.conformance.card.explained import DIFFERENT, DIFFERENT_TOOLS, MISSING, SAME
+from tests.conformance.card.jobs import Job
+from tests.conformance.card.run import Found
+from tests.conformance.card.tool_jobs import ToolJob
+
+__all__ = ["GREEN", "Page", "Verdict", "cells_of", "rendered", "tool_verdict", "unused", "verdict"]
+
+GREEN = "✓"
+HEAD = """\
+# Compatibility
+
+What each client does with `txnkafka serve`, made by `make conformance`: every client runs the same jobs
+([the programmes](../tests/conformance/card/jobs.py)) on txnkafka and on Apache Kafka 4.3.1. A cell is
+green when both runs gave what is meant, and the same errors by name where an error is meant. Every other
+cell says why. A run that finds anything else than this page fails, and `TXNKAFKA_REWRITE=1` writes it
+anew.
+"""
+ABOUT_TOOLS = """\
+Apache Kafka's own command line tools, of version 4.3.1, and kcat: a row is green when they print the
+same on both brokers, times and ids aside.
+"""
+
+
+class Verdict(NamedTuple):
+    """A cell; ``problem`` is set when nothing explains it."""
+
+    cell: str
+    problem: str = ""
+
+
+class Page(NamedTuple):
+    """What is on the page: by row and column its cells, and the version of each column."""
+
+    versions: Mapping[str, str]
+    cells: Mapping[str, Mapping[str, str]]
+    tools: Mapping[str, str]
+
+
+def verdict(client: str, job: Job, found: Found) -> Verdict:
+    """What a job's results come to."""
+    ours, theirs = found.lines
+    where = client, job.name
+    if found.is_lacking:
+        reason = MISSING.get(client, {}).get(job.name)
+        return Verdict(
+            f"no: {reason}", "" if reason else f"{where} has no call, and no reason: {found.detail}"
+        )
+    if ours != theirs:
+        reason = DIFFERENT.get(job.name)
+        return Verdict(
+            f"not yet: {reason}", "" if reason else f"{where}: {ours}, on Kafka {theirs}: {found.detail}"
+        )
+    if [line.partition(":")[0] if line.startswith("refused") else line for line in ours] != job.meant:
+        reason = SAME.get(where)
+        told = f"{where}: both brokers gave {ours}, meant is {job.meant}: {found.detail}"
+        return Verdict(f"as on Kafka: {reason}", "" if reason else told)
+    is_explained = where in SAME or job.name in MISSING.get(client, {})
+    return Verdict(GREEN, f"{where} is green now: take its explanation away" if is_explained else "")
+
+
+def unused(found: Mapping[str, Mapping[str, Found]]) -> Iterator[str]:
+    """Jobs whose difference is explained, and which is not there any more."""
+    for job in DIFFERENT:
+        if all(each.lines[0] == each.lines[1] for each in found[job].values()):
+            yield job
+
+
+def tool_verdict(job: ToolJob, printed: tuple[list[str], ...]) -> Verdict:
+    """What comes of a tool."""
+    ours, theirs = printed
+    reason = DIFFERENT_TOOLS.get(job.name)
+    if not any(job.holds in line for line in theirs):
+        return Verdict("", f"{job.name}: Kafka prints nothing like {job.holds!r}: {theirs}")
+    if ours != theirs:
+        return Verdict(f"not yet: {reason}", "" if reason else f"{job.name}: {ours}, on Kafka {theirs}")
+    return Verdict(GREEN, f"{job.name} is green now: take its explanation away" if reason else "")
+
+
+def rendered(page: Page) -> str:
+    """The page as Markdown."""
+    names = list(page.versions)
+    head = ["job", *(f"{name}" for name in names)]
+    rows = [[job, *(cells[name] for name in names)] for job, cells in page.cells.items()]
+    versions = [[name, version] for name, version in page.versions.items()]
+    tools = [list(row) for row in page.tools.items()]
+    lines = [HEAD, *_table(["client", "version"], versions), "", "## Jobs", "", *_table(head, rows)]
+    return "\n".join([*lines, "", "## Tools", "", ABOUT_TOOLS, *_table(["what", "same"], tools), ""])
+
+
+def cells_of(text: str) -> Page:
+    """The page that a text is."""
+    versions, jobs, tools = (_rows(part) for part in _parts(text))
+    names = jobs[0][1:]
+    cells = {row[0]: dict(zip(names, row[1:], strict=True)) for row in jobs[1:]}
+    return Page({row[0]: row[1] for row in versions[1:]}, cells, {row[0]: row[1] for row in tools[1:]})
+
+
+def _parts(text: str) -> list[str]:
+    before, _, behind = text.partition("\n## Jobs\n")
+    jobs, _, tools = behind.partition("\n## Tools\n")
+    return [before, jobs, tools]
+
+
+def _rows(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("|--")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    return [lines[0], "|---" * len(head) + "|", *lines[1:]]
