@@ -3,6 +3,7 @@ reload."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,12 +100,16 @@ class Both:
         states = [state.metadata for state in self.world.coordinator.partitions.values()]
         metadata = {name: each for state in states for name, each in state.items()}
         assert {name: modelled(each) for name, each in metadata.items()} == self.model.ids
-        markers: dict[tuple[int, int, bool, int], set[str]] = {}
-        for marker in self.world.host.written:
-            key = (marker.producer_id, marker.producer_epoch, marker.committed, marker.transaction_version)
-            markers.setdefault(key, set()).add(str(marker.partition))
-        found = [(*key[:3], frozenset(names), key[3]) for key, names in markers.items()]
-        assert sorted(map(repr, found)) == sorted(map(repr, self.model.markers))
+        found = Counter(
+            (it.producer_id, it.producer_epoch, it.committed, str(it.partition), it.transaction_version)
+            for it in self.world.host.written
+        )
+        modelled_markers = Counter(
+            (*identity, partition, version)
+            for *identity, partitions, version in self.model.markers
+            for partition in partitions
+        )
+        assert found == modelled_markers
 
 
 def shown(answer: Answer, what: str) -> Any:

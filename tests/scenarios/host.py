@@ -21,6 +21,12 @@ __all__ = ["NOW", "Host"]
 
 NOW = 1_700_000_000_000
 PATH = "/data"
+FEW = {
+    "transaction.state.log.num.partitions": "1",
+    "offsets.topic.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""Settings that a scenario need not say."""
 BIT_AT = 65  # behind the header of the batch
 
 
@@ -55,7 +61,7 @@ class Host:
     def open(self) -> None:
         """Start the broker, and let it do what it has to do at its start."""
         durability: Any = self.config.get("durability", "fsync")
-        settings = {"transaction.state.log.num.partitions": "1", **self.config}
+        settings = {**FEW, **self.config}
         settings.pop("durability", None)
         self.held.clear()
         self.flush = None

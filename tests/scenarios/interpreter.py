@@ -17,6 +17,11 @@ Commands, beside those of a producer (``A init``, ``A send``, … see ``Producer
     log T-0, dump __transaction_state, describe X, list [state=…] [producer=…] [pattern=…] [longer=1s]
     producers T-0, fetch T-0 [read_committed] [from=0] [wait=500ms] [bytes=1] [as=NAME]
     latest T-0 [read_committed], marker T-0 producer=0 epoch=0 commit|abort [coordinator=0] [version=0]
+    join M g [instance=I] [session=30s] [rebalance=60s] [protocols=range,sticky] [version=3] [id=N] [new]
+    sync M [M=a N=b], heartbeat M [generation=N], leave M N, leave-instance g I
+    commit g t-0=5 [as=M] [metadata=TEXT], send-offsets A g t-0=5 [as=M] [version=5], offsets g [t-0] [stable]
+    delete-offsets g t-0, delete-group g, describe-group g, dump __consumer_offsets
+    delete-records t-0 before=5
     later NAME: A send …    make a request now, and ``deliver NAME`` later, once or more often
     A again                 send the last request of A once more, byte for byte
     A is                    show the identity of A
@@ -32,8 +37,10 @@ from dataclasses import replace
 from typing import Any
 
 from tests.scenarios.arguments import Arguments, milliseconds, partition_of
+from tests.scenarios.group_commands import GroupCommands, group_lines
 from tests.scenarios.host import NOW as STARTED
 from tests.scenarios.host import Host
+from tests.scenarios.member import Members
 from tests.scenarios.producer import Producer, Request
 from tests.scenarios.views import (
     described_lines,
@@ -60,6 +67,8 @@ class Interpreter:
     def __init__(self) -> None:
         self.host: Host | None = None
         self.producers: dict[str, Producer] = {}
+        self.members = Members()
+        self.groups = GroupCommands(self.members, self.producers)
         self.sent: dict[str, tuple[str, Request]] = {}  # the last request of each producer
         self.later: dict[str, tuple[str, Request]] = {}
         self.waiting: list[object] = []
@@ -72,15 +81,29 @@ class Interpreter:
         first, _, rest = command.partition(" ")
         if first == "later":
             name, _, request = rest.partition(": ")
-            self.later[name] = self._request(request)
+            self.later[name] = self._later(request)
         elif first[:1].isupper():
             self._producer(command)
         else:
-            method = getattr(self, f"do_{first.replace('-', '_')}", None)
-            if method is None:
-                raise ValueError(f"there is no command {command!r}")
-            method(Arguments.of(rest))
+            self._command(first, Arguments.of(rest))
         return self.printed
+
+    def _command(self, verb: str, given: Arguments) -> None:
+        method = getattr(self, f"do_{verb}", None)
+        request = self._of_groups(verb, given) if method is None else None
+        if method is not None:
+            method(given)
+        elif request is not None:
+            self.ask(*request)
+        else:
+            raise ValueError(f"there is no command {verb!r}")
+
+    def _of_groups(self, verb: str, given: Arguments) -> tuple[str, Request] | None:
+        """The request of a command that is about groups, behind FindCoordinator."""
+        if verb in ("join", "commit", "send-offsets"):
+            self._find(self.on.broker.groups.find, "g")
+        request = self.groups.request(verb, given)
+        return None if request is None else (f"{given.words[0]} {verb}", request)
 
     @property
     def on(self) -> Host:
@@ -107,6 +130,10 @@ class Interpreter:
         if entry in self.waiting:
             self.printed.append(f"{label}: waits")
 
+    def _later(self, command: str) -> tuple[str, Request]:
+        verb, _, rest = command.partition(" ")
+        return self._of_groups(verb, Arguments.of(rest)) or self._request(command)
+
     def _request(self, command: str) -> tuple[str, Request]:
         name, _, rest = command.partition(" ")
         given = Arguments.of(rest)
@@ -114,7 +141,7 @@ class Interpreter:
         producer = self.producers.setdefault(name, Producer())
         producer.now_ms = self.on.now_ms
         if verb == "init" and given.text("id", "none") != "none":
-            self._find(given.text("id", ""))
+            self._find(self.on.broker.transactions.find, given.text("id", ""))
         requests: dict[str, Callable[[], Request]] = {
             "init": lambda: producer.init(given),
             "add": lambda: producer.add(given),
@@ -140,10 +167,10 @@ class Interpreter:
         self.sent[name] = self._request(command)
         self.ask(*self.sent[name])
 
-    def _find(self, transactional_id: str) -> None:
+    def _find(self, find: Callable[[str], ErrorCode], key: str) -> None:
         """FindCoordinator, until the coordinator's topic is there; a client does the same."""
         for _ in range(2):
-            if self.on.broker.transactions.find(transactional_id) != ErrorCode.NONE:
+            if find(key) != ErrorCode.NONE:
                 self.on.settle()
 
     def do_deliver(self, given: Arguments) -> None:
@@ -269,9 +296,10 @@ class Interpreter:
         self.printed += log_lines(self.on.broker.logs[partition_of(given.words[0])])
 
     def do_dump(self, given: Arguments) -> None:
-        log = self.on.broker.logs[TopicPartition(STATE_TOPIC, 0)]
+        log = self.on.broker.logs[TopicPartition(given.words[0], 0)]
         begin = given.number("from", 0)
-        lines = list(state_lines(log, STARTED))
+        is_state = given.words[0] == STATE_TOPIC
+        lines = list(state_lines(log, STARTED) if is_state else group_lines(log, self.members))
         self.printed += [line for line in lines if int(line.split(" ")[0]) >= begin]
 
     def do_describe(self, given: Arguments) -> None:

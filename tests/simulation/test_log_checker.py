@@ -10,8 +10,15 @@ import pytest
 
 from tests.models.record_batch import decode_batch, read_header
 from tests.unit.broker.node import Node, Producer, batch_of
+from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.testing.memory_files import MemoryFiles
-from txnkafka.testing.simulation.log_checker import check_directory, committed_records, last_decisions
+from txnkafka.testing.simulation.log_checker import (
+    check_directory,
+    committed_offsets,
+    committed_records,
+    last_decisions,
+)
 from txnkafka.testing.simulation.log_files import batches_of, segments_of
 
 Directory = dict[str, dict[str, bytes]]
@@ -161,6 +168,35 @@ def test_what_read_committed_readers_get() -> None:
     values = [value for _, value in committed_records(DIRECTORY["t-0"])]
     joined = b" ".join(value or b"" for value in values)
     assert joined == b"y0 plain x1 plain x2 y2 plain plain x4 y4 plain x5 plain"
+
+
+def offsets_in_files(*, committed: bool = True) -> dict[tuple[str, str, int], int]:
+    """1 is committed in both partitions, 2 in both by a transaction, 3 in the second before that ends."""
+    node = Node(transaction_state_log_num_partitions=1, offsets_topic_num_partitions=1)
+    node.create("t", 2)
+    node.broker.groups.find("g")
+    node.settle()
+    producer, identity = Producer(node), Identity("g")
+
+    def offsets(offset: int, *partitions: int) -> dict[TopicPartition, OffsetToCommit]:
+        return {TopicPartition("t", number): OffsetToCommit(offset) for number in partitions}
+
+    node.call(node.broker.groups.commit, identity, offsets(1, 0, 1), version=9)
+    in_transaction = node.broker.groups.commit_in_transaction
+    of = ProducerIdAndEpoch(producer.identity.producer_id, producer.identity.producer_epoch)
+    node.call(in_transaction, identity, "x", of, offsets(2, 0, 1), version=5)
+    node.call(node.broker.groups.commit, identity, offsets(3, 1), version=9)
+    producer.end(commit=committed)
+    node.call(node.broker.groups.commit, Identity("gone"), offsets(4, 0), version=9)
+    node.broker.groups.delete("gone", lambda error: None)
+    node.close()
+    assert isinstance(node.files, MemoryFiles)
+    return committed_offsets(directory_of(node.files))
+
+
+def test_what_groups_have_committed() -> None:
+    assert offsets_in_files() == {("g", "t", 0): 2, ("g", "t", 1): 3}
+    assert offsets_in_files(committed=False) == {("g", "t", 0): 1, ("g", "t", 1): 3}
 
 
 def test_it_reads_batches_as_the_model_does() -> None:

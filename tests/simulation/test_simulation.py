@@ -28,7 +28,8 @@ ORDINARY = replace(
     latency_us=400, longest_hold_us=20_000, sync_us=500, fault_every=300, think_us=5_000, producers=3,
     plain_producers=1, start_epoch=None, start_sequence=0, durability="fsync", segment_bytes=4_000,
     retention_bytes=-1, transaction_timeout_ms=300, transactional_id_expiration_ms=604_800_000,
-    forgets_producers=False,
+    forgets_producers=False, copiers=0, group_consumers=0, offset_keepers=0, session_timeout_ms=300,
+    rebalance_timeout_ms=100, initial_rebalance_delay_ms=0, forgets_offsets=False,
 )  # fmt: skip
 
 

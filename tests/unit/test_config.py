@@ -62,6 +62,7 @@ def test_settings_come_as_text_under_kafkas_names() -> None:
         ("message.timestamp.type", "logappendtime", "must be one of"),
         ("min.cleanable.dirty.ratio", "1.5", "must be 0 to 1"),
         ("compression.gzip.level", "10", "must be -1 to 9"),
+        ("producer.id.expiration.ms", "2147483648", "must be 1 to 2147483647"),
     ],
 )
 def test_what_kafka_would_refuse(name: str, text: str, says: str) -> None:
@@ -73,3 +74,7 @@ def test_a_compacted_log_does_not_hold_records_back() -> None:
     times = {"segment_ms": 1000, "max_compaction_lag_ms": 300}
     assert LogConfig(**times).roll_ms == 1000
     assert LogConfig(cleanup_policy="compact", **times).roll_ms == 300
+
+
+def test_a_repair_may_forget_no_producer() -> None:
+    assert LogConfig(producer_id_expiration_ms=2**63 - 1).producer_id_expiration_ms == 2**63 - 1

@@ -122,8 +122,10 @@ DERIVED = ["lso-offset", "producers", "transactions", "offset-for-timestamp", "l
 def test_a_segment_of_very_many_batches(door: str, tmp_path: Path) -> None:
     directory = tmp_path / "log"
     directory.mkdir()
-    inputs.write_log(directory, inputs.many_batches((64 if LONG else 32) * MIB))
-    assert peak_of(door, directory) < 220 * MIB
+    size = 64 if LONG else 32
+    inputs.write_log(directory, inputs.many_batches(size * MIB))
+    # commands map the file, and what was read of a mapped file counts as memory of the process
+    assert peak_of(door, directory) < (200 + size) * MIB
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from tests.unit.broker.node import NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka import LogDir
 from txnkafka.broker.requests import NewTopic, ProduceRequest
 from txnkafka.config import LogConfig
-from txnkafka.coordinator import metadata_records
-from txnkafka.env import LocalDataFiles
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, metadata_records
+from txnkafka.env import LocalDataFiles, remove_tree
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import FlushUnderWayError, KafkaError
 from txnkafka.logdir.verify.report import verify
@@ -174,6 +174,18 @@ def test_partitions_that_were_written_without_a_broker_become_topics() -> None:
     node = Node(files)
     assert list(node.broker.image.topics) == ["t"]
     assert len(node.values(isolation_level=UNCOMMITTED)) == 2
+
+
+def test_the_coordinators_topics_of_a_directory_without_a_metadata_log_are_compacted() -> None:
+    """With the policy of other topics, retention would delete offsets and transactional ids."""
+    node = Node()
+    node.broker.groups.find("g")
+    node.settle()
+    node.close()
+    remove_tree(node.files, "/data/__cluster_metadata-0")
+    again = Node(node.files)
+    assert again.broker.image.topic_configs(CONSUMER_OFFSETS_TOPIC)["cleanup.policy"] == "compact"
+    assert again.broker.logs[TopicPartition(CONSUMER_OFFSETS_TOPIC, 0)].config.compact
 
 
 # Produce

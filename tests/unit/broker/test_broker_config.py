@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import txnkafka
-from txnkafka.broker.broker_config import BrokerConfig, check_new_topic
+from txnkafka.broker.broker_config import BrokerConfig, check_topic
 from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
+from txnkafka.broker.group_settings import group_config
+from txnkafka.coordinator.consumer_config import MigrationPolicy
 
 
 def test_nothing_is_the_default() -> None:
@@ -50,9 +52,9 @@ def test_settings_that_topics_have_too(settings: dict[str, str], milliseconds: i
 def test_topic_settings_without_effect_are_checked(name: str, good: str, bad: str) -> None:
     config = BrokerConfig()
     assert config.log_config({name: good}) == config.log_config({})
-    check_new_topic(config, {name: good})
+    check_topic(config, {name: good})
     with pytest.raises(ValueError, match=f"{name} cannot be '{bad}'"):
-        check_new_topic(config, {name: bad})
+        check_topic(config, {name: bad})
     # a topic that has it is served
     assert config.log_config({name: bad}) == config.log_config({})
 
@@ -130,3 +132,34 @@ def test_names_that_are_refused(name: str, reason: str) -> None:
 def test_values_that_are_refused(name: str, text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         BrokerConfig.of({name: text})
+
+
+@pytest.mark.parametrize(
+    ("configs", "told"),
+    [
+        ({"group.consumer.heartbeat.interval.ms": "4000"}, "must be between"),
+        ({"group.consumer.session.timeout.ms": "70000"}, "must be between"),
+        ({"group.consumer.assignment.interval.ms": "20000"}, "must be between"),
+        ({"group.consumer.assignors": "uniform,uniform"}, "group.consumer.assignors"),
+        ({"group.consumer.assignors": "org.example.Own"}, "group.consumer.assignors"),
+        ({"group.consumer.migration.policy": "sometimes"}, "group.consumer.migration.policy"),
+        (
+            {
+                "group.consumer.session.timeout.ms": "5000",
+                "group.consumer.min.session.timeout.ms": "5000",
+            },
+            "less than the session timeout",
+        ),
+    ],
+)
+def test_settings_of_groups_that_contradict_each_other(configs: dict[str, str], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        BrokerConfig.of(configs)
+
+
+def test_settings_of_groups_that_are_texts() -> None:
+    config = BrokerConfig.of(
+        {"group.consumer.assignors": "range, uniform", "group.consumer.migration.policy": "UPGRADE"}
+    )
+    found = group_config(config).consumer
+    assert (found.assignors, found.migration_policy) == (("range", "uniform"), MigrationPolicy.UPGRADE)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.broker.node import NOW, Node, Producer
 from txnkafka._core.encode import empty_batch
 from txnkafka.broker.broker import Broker
+from txnkafka.broker.groups import Identity, OffsetToCommit
 from txnkafka.coordinator.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
@@ -54,6 +57,41 @@ def test_a_damaged_partition_is_not_coordinated_and_holds_up_no_other() -> None:
     assert {row.transactional_id for row in listing.transactions} >= set(sound)
     node.wait(8 * 86_400_000)
     assert node.broker.transactions.list(Filters(), node.now_ms).transactions == ()
+
+
+@pytest.mark.parametrize("topic", [STATE_TOPIC, "__consumer_offsets"])
+def test_a_damaged_closed_segment_keeps_only_its_partition_from_being_coordinated(
+    topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a clean stop only the end of a log is checked: the damage is met when the log is loaded."""
+    configs = {
+        "transaction_state_log_num_partitions": 1, "transaction_state_log_segment_bytes": 300,
+        "offsets_topic_num_partitions": 1, "offsets_topic_segment_bytes": 300,
+    }  # fmt: skip
+    node = Node(**configs)
+    node.create()
+    node.broker.groups.find("g")
+    node.settle()
+    for number in range(12):
+        Producer(node, f"x{number}")
+        wanted = {TopicPartition("t", 0): OffsetToCommit(number)}
+        node.broker.groups.commit(Identity("g"), wanted, lambda _: None, version=9, now_ms=node.now_ms)
+        node.settle()
+    assert len(node.broker.logs[TopicPartition(topic, 0)].segments) > 3
+    node.close()
+    file = node.files.open_to_write(f"/data/{topic}-0/{0:020}.log")
+    file.write(80, [b"\xff\xff\xff"])
+    file.close()
+    node = Node(node.files, **configs)
+    transactions = list(node.broker.transactions.coordinator.partitions)
+    groups = list(node.broker.groups.coordinator.partitions.loaded)
+    assert (transactions, groups) == (([], [0]) if topic == STATE_TOPIC else ([0], []))
+    assert f"{topic}-0 is not coordinated" in caplog.text
+    assert f"/data/{topic}-0/{0:020}.log" in caplog.text
+    expected = ErrorCode.NOT_COORDINATOR if topic == STATE_TOPIC else ErrorCode.NONE
+    assert init(node, "x1").error == expected
+    expected = ErrorCode.NONE if topic == STATE_TOPIC else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert node.broker.groups.find("g") == expected
 
 
 def test_a_log_that_ends_with_an_empty_batch_is_loaded() -> None:

@@ -13,6 +13,7 @@ from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator.txn_events import Answer
 from txnkafka.coordinator.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -197,6 +198,26 @@ def test_a_directory_that_is_created_late_loads_no_other_partition_again() -> No
     assert [answer.error for answer in ended] == [NONE]
     assert node.values() == [b"a"]
     assert transactions.describe("x").state == "CompleteCommit"
+
+
+def test_a_file_of_the_coordinator_that_cannot_be_read_is_told_as_an_error_that_clients_retry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node()
+    node.create()
+    producer = Producer(node)
+
+    def unreadable(*_: object, **__: object) -> None:
+        raise LogDirError("cannot read")
+
+    number = node.broker.transactions.coordinator.partition_of("x")
+    monkeypatch.setattr(
+        node.broker.logs[TopicPartition("__transaction_state", number)], "append", unreadable
+    )
+    assert producer.send(b"a") == [ErrorCode.NOT_ENOUGH_REPLICAS]
+    monkeypatch.undo()
+    producer.sequences.clear()
+    assert producer.send(b"a") == [NONE]
 
 
 def test_an_administrator_ends_a_transaction_in_one_partition() -> None:

@@ -24,7 +24,9 @@ def test_every_command() -> None:
     assert [name for name in COMMANDS if f"`{name}`" not in TEXT] == []
 
 
-NAMES = ["ls", "cat", "dump", "verify", "lso", "stats", "export", "serve", "simulate", "spark-bundle"]
+NAMES = [
+    "ls", "cat", "dump", "verify", "handover", "lso", "stats", "export", "serve", "simulate", "spark-bundle",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

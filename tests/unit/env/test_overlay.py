@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from txnkafka.env import LocalDataFiles, LocalFileSystem
+from txnkafka.env import LocalDataFiles, LocalFileSystem, remove_tree
 from txnkafka.env.overlay import OverlayFiles
 
 
@@ -98,3 +98,15 @@ def test_a_file_is_what_a_file_would_be(tmp_path: Path, seed: int) -> None:
         assert buffer[: ours.read_into(memoryview(buffer), start)] == content[start : start + 40]
         assert overlay.list(str(tmp_path))[0].size == len(content)
     assert path.read_bytes() == bytes(range(100))
+
+
+def test_a_link_is_removed_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    """A link to the directory that it is in has no end."""
+    (tmp_path / "kept").write_text("x")
+    (tmp_path / "link").symlink_to(".")
+    files = OverlayFiles(LocalFileSystem())
+    remove_tree(files, str(tmp_path / "link"))
+    assert [entry.name for entry in files.list(str(tmp_path))] == ["kept"]
+    assert not files.exists(str(tmp_path / "link"))
+    assert not files.is_directory(str(tmp_path / "link"))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["kept", "link"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import select
+import signal
 import socket
 import subprocess
 import time
@@ -41,17 +42,37 @@ class KilledServer:
         """Kill it so many times: so long after it serves, or, one time in four, while it starts. It serves
         before and afterwards."""
         for _ in range(kills):
-            self._kill()
+            self.kill()
             while self._rng.random() < 0.25 and self.kills < kills:
-                self._launch()
-                time.sleep(self._rng.random() * self.start_seconds * 0.8)
-                self.kills_of_starts += not self._is_listening(0)
-                self._kill()
+                self.kill_a_start()
             if self.kills == kills:
                 break
             self.start()
             time.sleep(self._rng.uniform(*seconds))
         self.start()
+
+    def kill_a_start(self) -> None:
+        """Start it, and kill it before it serves, or nearly so."""
+        self._launch()
+        time.sleep(self._rng.random() * self.start_seconds * 0.8)
+        self.kills_of_starts += not self._is_listening(0)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise RuntimeError(f"the server ended by itself:\n{self.log()[-4000:]}")
+        self._process.kill()
+        self._ended()
+        self.kills += 1
+
+    def pause(self, seconds: float) -> None:
+        """Let it stand still so long, as a machine does that is suspended."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """Exit status after SIGTERM."""
@@ -86,14 +107,6 @@ class KilledServer:
         assert self._process.stdout is not None
         if not self._is_listening(SECONDS) or not self._process.stdout.readline().startswith(b"listening"):
             raise RuntimeError(f"the server did not start:\n{self.log()[-4000:]}")
-
-    def _kill(self) -> None:
-        assert self._process is not None
-        if self._process.poll() is not None:
-            raise RuntimeError(f"the server ended by itself:\n{self.log()[-4000:]}")
-        self._process.kill()
-        self._ended()
-        self.kills += 1
 
     def _ended(self) -> int:
         assert self._process is not None

@@ -24,7 +24,12 @@ class MemorySide:
 
     def __init__(self) -> None:
         config = BrokerConfig.of(CONFIG)
-        names = ("transaction_state_log_num_partitions", "offsets_topic_num_partitions")
+        names = (
+            "transaction_state_log_num_partitions",
+            "offsets_topic_num_partitions",
+            "group_consumer_assignment_interval_ms",
+            "group_initial_rebalance_delay_ms",
+        )
         self._node = Node(**{name: getattr(config, name) for name in names})
         self._address = Address("localhost", 9092, FetchSessions())
         self._session: Session | None = self._connected()
@@ -66,9 +71,10 @@ class MemorySide:
             else:
                 session.respond(request, response)
 
-        context = Context(self._address, self._node.now_ms, header.client_id)
+        context = Context(self._address, self._node.now_ms, header.client_id, "127.0.0.1")
         handler_of(header.api)(self._node.broker, request.message, header.api_version, context, reply)
         self._node.settle()
+        self._node.wait(0)  # what is due behind a request
         if self._session is not None and not request.is_answered:
             self._node.wait(LONGEST_MS)
 

@@ -44,6 +44,10 @@ class Serving:
     def port(self) -> int:
         return int(self.address.partition(":")[2])
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def log(self) -> str:
         """What it has printed on stderr."""
         self._log.seek(0)
@@ -59,7 +63,7 @@ class Serving:
         return self._ended()
 
     def _ended(self) -> int:
-        status = self._process.wait(20)
+        status = self._process.wait(90)  # syncs all logs, perhaps on a busy disk
         assert self._process.stdout is not None
         self._process.stdout.close()
         return status
@@ -70,6 +74,10 @@ class Serving:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill it unless it has ended."""
         if self._process.poll() is None:
             self.kill()
         self._log.close()

@@ -11,10 +11,12 @@ import pytest
 from tests.unit.broker.node import NOW, batch_of
 from tests.unit.server.wire_node import WireNode, node, topic_id, transactional, versions
 from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import SERVED
 from txnkafka.wire.messages import (
     APIS,
     create_topics,
+    delete_records,
     delete_topics,
     describe_configs,
     list_offsets,
@@ -274,6 +276,41 @@ def test_describe_some_configs() -> None:
     (answer,) = node().ask("DescribeConfigs", 4, resources=(resource,)).results
     ((name, value),) = ((each.name, each.value) for each in answer.configs)
     assert (name, value) == ("retention.ms", "604800000")
+
+
+@versions("DeleteRecords")
+def test_delete_records(version: int) -> None:
+    of = node()
+    of.append(batch_of(b"a", b"b", b"c"))
+
+    def deleted(name: str, number: int, offset: int) -> tuple[int, int]:
+        wanted = delete_records.DeleteRecordsPartition(partition_index=number, offset=offset)
+        topics = (delete_records.DeleteRecordsTopic(name=name, partitions=(wanted,)),)
+        (topic,) = of.ask("DeleteRecords", version, topics=topics, timeout_ms=1000).topics
+        ((low_watermark, error),) = ((each.low_watermark, each.error_code) for each in topic.partitions)
+        return low_watermark, error
+
+    assert deleted("t", 0, 2) == (2, ErrorCode.NONE)
+    of.restart()
+    assert of.broker.logs[TopicPartition("t", 0)].log_start_offset == 2
+    assert deleted("t", 7, 2) == (-1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert deleted("t", 0, 9) == (-1, ErrorCode.OFFSET_OUT_OF_RANGE)
+    assert deleted("__transaction_state", 0, 0) == (-1, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    assert deleted("t", 0, -1) == (3, ErrorCode.NONE)
+    assert of.ask("DeleteRecords", version).topics == ()
+
+
+def test_records_of_a_topic_that_is_deleted_meanwhile() -> None:
+    of = node()
+    of.append(batch_of(b"a"))
+    wanted = delete_records.DeleteRecordsPartition(partition_index=0, offset=1)
+    topic = delete_records.DeleteRecordsTopic(name="t", partitions=(wanted,))
+    topics, answer = of.ask_all(
+        ("DeleteTopics", 5, {"topic_names": ("t",)}), ("DeleteRecords", 2, {"topics": (topic,)})
+    )
+    assert topics.responses[0].error_code == ErrorCode.NONE
+    (result,) = answer.topics[0].partitions
+    assert result.error_code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 @versions("DescribeCluster")

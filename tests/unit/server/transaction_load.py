@@ -140,18 +140,22 @@ class Writer(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """One read_committed consumer of librdkafka from the first record to the last: ``records`` are offsets
-    and values by partition. A consumer that is put back, or has lost its place, is a failure."""
+    """One consumer of librdkafka from the first record to the last: ``records`` are offsets and values by
+    partition, ``times`` when it got them, in seconds of the monotonic clock. A consumer that is put back, or
+    has lost its place, is a failure."""
 
-    def __init__(self, server: str, topic: str, partitions: int) -> None:
+    def __init__(
+        self, server: str, topic: str, partitions: int, isolation_level: str = "read_committed"
+    ) -> None:
         super().__init__(name="reader", daemon=True)
         self.records: dict[int, list[tuple[int, str]]] = {number: [] for number in range(partitions)}
+        self.times: dict[int, list[float]] = {number: [] for number in range(partitions)}
         self.failures: list[str] = []
         self._assigned = [TopicPartition(topic, number, 0) for number in range(partitions)]
         self._ends: dict[int, int] = {}
         self._is_ending = threading.Event()
         self._settings: dict[str, Any] = {
-            "bootstrap.servers": server, "group.id": "none", "isolation.level": "read_committed",
+            "bootstrap.servers": server, "group.id": "none", "isolation.level": isolation_level,
             "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "error",
             "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "log_level": 0,
             "error_cb": lambda _: None,
@@ -169,6 +173,7 @@ class Reader(threading.Thread):
             if error is None:
                 value = (message.value() or b"").decode().rstrip(".")
                 self.records[partition].append((message.offset(), value))
+                self.times[partition].append(time.monotonic())
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._ends[partition] = message.offset()
             else:
@@ -186,5 +191,9 @@ class Reader(threading.Thread):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the consumer is at {self._ends}, the log ends at {wanted}")
             time.sleep(0.02)
+        self.close()
+
+    def close(self) -> None:
+        """Stop, wherever it is."""
         self._is_ending.set()
         self.join(SECONDS)

@@ -63,7 +63,7 @@ class WireNode(Node):
             assert correlation_id == 7
             call(message)
 
-        context = Context(Address("localhost", 9092, self.sessions), self.now_ms, "test")
+        context = Context(Address("localhost", 9092, self.sessions), self.now_ms, "test", "localhost")
         return handler_of(api)(self.broker, read_request(read, frame, position), version, context, reply)
 
 

@@ -165,6 +165,45 @@ def test_a_partition_whose_topic_id_is_damaged_is_refused() -> None:
     assert list(again.logs) == [SECOND]
 
 
+def test_a_refused_partition_is_left_unchanged_by_every_start() -> None:
+    """Recovery would truncate this log to nothing, and then it looks like a creation that a crash has
+    interrupted, whose damaged topic id does not count."""
+    files = MemoryFiles()
+    directory = opened(files)
+    created(directory).plain()
+    directory.data.abandon()
+    files.open_to_write("/data/t-0/partition.metadata").truncate(15)
+    log = files.open_to_write("/data/t-0/00000000000000000000.log")
+    log.write(20, [b"\xff\xff\xff"])
+    size = log.size()
+    for _ in range(3):
+        again = opened(files)
+        assert list(again.data.refused) == [FIRST]
+        assert log.size() == size
+        again.data.abandon()
+
+
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_a_damaged_topic_id_of_a_partition_that_was_never_written_to_is_removed(is_clean: bool) -> None:
+    """Else the second start, which is unclean because the first has refused a partition, would open it."""
+    files = MemoryFiles()
+    directory = opened(files)
+    created(directory)
+    if is_clean:
+        directory.close()
+    else:
+        directory.data.abandon()
+    files.open_to_write("/data/t-0/partition.metadata").truncate(15)
+    again = opened(files)
+    assert again.data.repairs == [
+        "t-0: partition.metadata is removed: the partition is empty, and the file damaged"
+    ]
+    assert not again.data.refused
+    created(again).plain()
+    again.data.abandon()
+    assert opened(files).data.topic_ids == {FIRST: TOPIC_ID}
+
+
 @pytest.mark.parametrize("position", [61, 300])
 def test_damage_below_the_recovery_point_refuses_one_partition(position: int) -> None:
     """The partition keeps its checkpoints, and no shutdown is clean while it is refused."""

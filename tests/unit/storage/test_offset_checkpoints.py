@@ -30,9 +30,13 @@ CHECKPOINTS = (
 )
 
 
-def opened(files: DataFiles, **configs: object) -> LogManager:
+def opened(files: DataFiles, *, holds_recovery_points: bool = False, **configs: object) -> LogManager:
     config = LogConfig(**configs)  # type: ignore[arg-type]
-    return LogManager(DataDirectory(files, "/data", lambda _: config, now_ms=NOW))
+    return LogManager(
+        DataDirectory(
+            files, "/data", lambda _: config, now_ms=NOW, holds_recovery_points=holds_recovery_points
+        )
+    )
 
 
 def said_of(files: MemoryFiles, partition: TopicPartition) -> list[int | None]:
@@ -186,3 +190,77 @@ def test_a_partition_that_is_there_is_not_created() -> None:
         directory.create(SOUND, TOPIC_ID, now_ms=NOW)
     assert directory.logs[SOUND].log_end_offset == 2
     assert files.exists("/data/t-1/partition.metadata")
+
+
+def durable_partitions() -> MemoryFiles:
+    """Two partitions that end at 4, of which a checkpoint was written at 2, by an owner that has died."""
+    files = MemoryFiles()
+    directory = opened(files)
+    logs = [Log(directory.create(partition, TOPIC_ID, now_ms=NOW)) for partition in (SOUND, OTHER)]
+    for _ in range(2):
+        for log in logs:
+            log.plain()
+        directory.flush()
+        if logs[0].log.log_end_offset == 2:
+            directory.data.checkpoint()
+    directory.data.abandon()
+    return files
+
+
+def recovery_points(files: MemoryFiles, *partitions: TopicPartition) -> list[int | None]:
+    points = parse_offset_checkpoint(files.read("/data/recovery-point-offset-checkpoint", 1000))
+    return [points.get(partition) for partition in partitions or (SOUND, OTHER)]
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_recovery_points_that_are_held_stay_on_the_disk_until_they_are_released(holds: bool) -> None:
+    files = durable_partitions()
+    directory = opened(files, holds_recovery_points=holds)
+    assert [directory.logs[each].recovery_point for each in (SOUND, OTHER)] == [4, 4]
+    assert recovery_points(files) == ([2, 2] if holds else [4, 4])
+    Log(directory.logs[SOUND]).plain()
+    directory.flush()
+    directory.data.checkpoint()
+    assert recovery_points(files) == ([2, 2] if holds else [6, 4])
+    directory.data.checkpoints.release()
+    directory.data.checkpoint()
+    assert recovery_points(files) == [6, 4]
+
+
+def test_the_next_owner_holds_the_same_recovery_points_again() -> None:
+    files = durable_partitions()
+    for _ in range(3):
+        directory = opened(files, holds_recovery_points=True)
+        assert directory.data.recovered_from == {SOUND: 2, OTHER: 2}
+        Log(directory.logs[SOUND]).plain()
+        directory.flush()
+        directory.data.checkpoint()
+        directory.data.abandon()
+    assert directory.logs[SOUND].log_end_offset == 10
+
+
+def test_a_truncation_below_a_held_recovery_point_lowers_it() -> None:
+    files = durable_partitions()
+    directory = opened(files, holds_recovery_points=True)
+    directory.truncate(SOUND, 0, now_ms=NOW)
+    directory.data.checkpoint()
+    assert recovery_points(files) == [0, 2]
+
+
+def test_a_new_partition_has_its_own_recovery_point_while_others_are_held() -> None:
+    files = durable_partitions()
+    directory = opened(files, holds_recovery_points=True)
+    Log(directory.create(DAMAGED, TOPIC_ID, now_ms=NOW)).plain()
+    directory.flush()
+    directory.data.checkpoint()
+    assert recovery_points(files, DAMAGED, SOUND, OTHER) == [2, 2, 2]
+
+
+def test_after_a_clean_stop_no_recovery_point_is_held() -> None:
+    files = durable_partitions()
+    opened(files).close()
+    directory = opened(files, holds_recovery_points=True)
+    Log(directory.logs[SOUND]).plain()
+    directory.flush()
+    directory.data.checkpoint()
+    assert recovery_points(files) == [6, 4]

@@ -50,8 +50,8 @@ def directory(tmp_path: Path) -> LogDirectory:
 
 
 def words_of_the_sources() -> set[str]:
-    package = Path(txnkafka.__file__).parent  # the simulation has codes of its own
-    paths = [path for path in package.rglob("*.py") if "testing" not in path.parts]
+    package = Path(txnkafka.__file__).parent  # the simulation and the hand-over have codes of their own
+    paths = [path for path in package.rglob("*.py") if not {"testing", "handover"} & set(path.parts)]
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
     texts = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return {text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z]+([-_][a-z]+)+", text)}

@@ -92,7 +92,7 @@ def _default(field: dict[str, Any]) -> object:
     if default == "zero" and (kind.startswith("[") or kind == "struct"):
         return "zero"
     if default == "zero":
-        return {"bool": False, "string": "", "bytes": b"", "uuid": "A" * 22}.get(kind, 0)
+        return {"bool": False, "string": "", "bytes": b"", "uuid": "A" * 22, "float64": 0.0}.get(kind, 0)
     if default == "null":
         return None
     if kind == "bool":

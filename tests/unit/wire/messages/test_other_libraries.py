@@ -26,7 +26,10 @@ from txnkafka.wire.codegen.fields import MessageField, fields_of
 from txnkafka.wire.schema import ZERO_UUID, Scalar
 
 SAMPLES = 5
-NOT_IN_KAFKA_PYTHON = {"ConsumerGroupHeartbeat", "ConsumerGroupDescribe"}
+NOT_IN_KAFKA_PYTHON = {
+    "ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "CreateDelegationToken", "RenewDelegationToken",
+    "ExpireDelegationToken", "DescribeDelegationToken", "UnregisterBroker",
+}  # fmt: skip
 EACH_MESSAGE = pytest.mark.parametrize("message", MESSAGES, ids=str)
 
 

@@ -20,7 +20,7 @@ from txnkafka.wire.messages import APIS, Api
 from txnkafka.wire.schema import Scalar
 
 BY_API = pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-PYTHON_TYPES = {"bool": bool, "string": str, "uuid": str, "bytes": bytes, "records": Buffer}
+PYTHON_TYPES = {"float64": float, "bool": bool, "string": str, "uuid": str, "bytes": bytes, "records": Buffer}
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=str)

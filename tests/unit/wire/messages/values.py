@@ -21,6 +21,8 @@ OTHERS = {
     "bytes": st.binary(max_size=200),
     "records": st.binary(max_size=200).map(memoryview),
     "uuid": st.binary(min_size=16, max_size=16).map(lambda data: uuid_text(data)),
+    "uint16": st.integers(0, (1 << 16) - 1),
+    "float64": st.floats(allow_nan=False),
 }
 TEXTS = ("", "t", "orders", "\u00fcn\u00efcode-\u2603-\U0001f600", "x" * 130)
 
@@ -91,6 +93,10 @@ class Chooser:
             return self.random.random() < 0.5
         if kind.name == "uuid":
             return uuid_text(self.random.randbytes(16))
+        if kind.name == "uint16":
+            return self.random.getrandbits(16)
+        if kind.name == "float64":
+            return self.random.choice((0.0, -1.5, 1e300))
         if kind.name == "string":
             return self.random.choice(TEXTS)
         return self.random.randbytes(self.random.choice((0, 5, 200)))

@@ -1,0 +1,231 @@
+"""Configs change: in the registry, in the open logs at once, and in those that are opened later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.broker.node import NOW, Node, batch_of
+from txnkafka._core.encode import encode_batch
+from txnkafka.broker.config_alteration import Alteration, ConfigChange, ConfigOp, alter_configs
+from txnkafka.broker.requests import NewTopic
+from txnkafka.coordinator import metadata_records
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = ConfigOp
+Change = tuple[str, ConfigOp, str | None]
+
+
+def send(node: Node, kind: int, name: str, *changes: ConfigChange, **options: Any) -> list[ErrorCode]:
+    """The answer, which comes later."""
+    answers: list[ErrorCode] = []
+    is_whole = options.pop("is_whole", False)
+    alter_configs(
+        node.broker, Alteration(kind, name, changes, is_whole), lambda error, _: answers.append(error),
+        now_ms=node.now_ms, **options,
+    )  # fmt: skip
+    return answers
+
+
+def alter(node: Node, kind: int, name: str, *changes: Change, **options: Any) -> str:
+    answers = send(node, kind, name, *(ConfigChange(*change) for change in changes), **options)
+    node.settle()
+    (error,) = answers
+    return error.name
+
+
+def config(node: Node, topic: str = "t") -> Any:
+    return node.broker.logs[TopicPartition(topic, 0)].config
+
+
+def made(**configs: Any) -> Node:
+    node = Node(**configs)
+    node.create("t")
+    return node
+
+
+def test_an_open_log_has_its_new_config_at_once_and_after_a_restart() -> None:
+    node = made()
+    node.create("u")
+    assert alter(node, TOPIC, "t", ("max.message.bytes", SET, "80")) == "NONE"
+    large = batch_of(b"x" * 100)
+    assert node.append(large).error == ErrorCode.MESSAGE_TOO_LARGE
+    assert config(node, "u").max_message_bytes == 1_048_588
+    node.restart()
+    assert node.append(large).error == ErrorCode.MESSAGE_TOO_LARGE
+    assert alter(node, TOPIC, "t", ("max.message.bytes", DELETE, None)) == "NONE"
+    assert node.append(large).error == ErrorCode.NONE
+    node.restart()
+    assert config(node).max_message_bytes == 1_048_588
+
+
+def test_the_new_config_is_not_in_effect_before_it_is_durable() -> None:
+    node = made()
+    answers = send(node, TOPIC, "t", ConfigChange("retention.ms", SET, "5"))
+    assert (answers, config(node).retention_ms) == ([], 604_800_000)
+    node.settle()
+    assert (answers, config(node).retention_ms) == ([ErrorCode.NONE], 5)
+
+
+def test_segments_roll_and_are_deleted_by_the_new_config() -> None:
+    node = made()
+    for text in (b"a", b"b"):
+        node.append(batch_of(text * 50))
+    log = node.broker.logs[TopicPartition("t", 0)]
+    assert len(log.segments) == 1
+    changes = ("internal.segment.bytes", SET, "200"), ("retention.ms", SET, "1000")
+    assert alter(node, TOPIC, "t", *changes) == "NONE"
+    for text in (b"c", b"d"):
+        node.append(batch_of(text * 50))
+    assert len(log.segments) == 3
+    node.wait(300_000)  # log.retention.check.interval.ms
+    assert log.log_start_offset == 3
+
+
+def test_changes_of_lists_follow_each_other() -> None:
+    """The second is decided by what the first has left, although both come before anything is durable."""
+    node = made()
+    policy = "cleanup.policy"
+    answers = [
+        send(node, TOPIC, "t", ConfigChange(policy, op, value))
+        for op, value in ((APPEND, "compact"), (SUBTRACT, "delete"), (APPEND, "compact"))
+    ]
+    node.settle()
+    assert answers == [[ErrorCode.NONE]] * 3
+    assert node.broker.image.topic_configs("t") == {policy: "compact"}
+    assert config(node).compact
+    assert alter(node, TOPIC, "t", (policy, SUBTRACT, "compact,delete")) == "NONE"
+    assert node.broker.image.topic_configs("t") == {policy: ""}
+
+
+def test_all_changes_of_a_request_or_none() -> None:
+    node = made()
+    for bad in (("flush.ms", SET, "-1"), ("no.such", SET, "1"), ("flush.ms", APPEND, "1")):
+        assert alter(node, TOPIC, "t", ("retention.ms", SET, "5"), bad) == "INVALID_CONFIG"
+    assert alter(node, TOPIC, "t", ("retention.ms", SET, "5"), validate_only=True) == "NONE"
+    assert node.broker.image.topic_configs("t") == {}
+    lags = ("min.compaction.lag.ms", SET, "9"), ("max.compaction.lag.ms", SET, "8")
+    assert alter(node, TOPIC, "t", *lags) == "INVALID_CONFIG"
+    assert alter(node, TOPIC, "t", ("cleanup.policy", APPEND, "x" * 40_000)) == "INVALID_CONFIG"
+
+
+def test_what_is_not_named_gets_its_default_where_all_configs_are_given() -> None:
+    node = made()
+    alter(node, TOPIC, "t", ("retention.ms", SET, "5"), ("flush.ms", SET, "6"))
+    assert alter(node, TOPIC, "t", ("flush.ms", SET, "7"), is_whole=True) == "NONE"
+    assert node.broker.image.topic_configs("t") == {"flush.ms": "7"}
+    assert config(node).retention_ms == 604_800_000
+    assert alter(node, TOPIC, "t", is_whole=True) == "NONE"
+    assert node.broker.image.topic_configs("t") == {}
+
+
+def test_a_topic_that_is_being_deleted_gets_no_configs() -> None:
+    """A later topic of this name would have them."""
+    node = made()
+    node.broker.topics.delete(["t"], [], lambda _: None, now_ms=node.now_ms)
+    answers = send(node, TOPIC, "t", ConfigChange("retention.ms", SET, "5"))
+    node.settle()
+    assert answers == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    node.create("t")
+    assert config(node).retention_ms == 604_800_000
+
+
+def test_the_levels_of_a_setting() -> None:
+    """Topic, this broker, all brokers, the start, the default."""
+    node = made(topic_defaults={"retention.ms": "4"})
+    seen = [config(node).retention_ms]
+    for kind, name, key, value in (
+        (BROKER, "", "log.retention.ms", "3"),
+        (BROKER, "1", "log.retention.ms", "2"),
+        (TOPIC, "t", "retention.ms", "1"),
+    ):
+        assert alter(node, kind, name, (key, SET, value)) == "NONE"
+        seen.append(config(node).retention_ms)
+    assert seen == [4, 3, 2, 1]
+    node.restart()
+    assert config(node).retention_ms == 1
+    for kind, name, key in (
+        (TOPIC, "t", "retention.ms"), (BROKER, "1", "log.retention.ms"), (BROKER, "", "log.retention.ms"),
+    ):  # fmt: skip
+        assert alter(node, kind, name, (key, DELETE, None)) == "NONE"
+        seen.append(config(node).retention_ms)
+    assert seen[4:] == [2, 3, 4]
+
+
+def test_settings_of_the_broker_take_effect_on_all_topics_and_new_ones() -> None:
+    node = made(given={"log.retention.hours": "1"}, topic_defaults={"retention.ms": "3600000"})
+    assert alter(node, BROKER, "", ("log.retention.ms", SET, "7"), ("message.max.bytes", SET, "80")) == "NONE"
+    node.create("u")
+    assert {config(node, name).retention_ms for name in "tu"} == {7}
+    assert node.append(batch_of(b"x" * 100)).error == ErrorCode.MESSAGE_TOO_LARGE
+    assert alter(node, BROKER, "1", ("log.cleaner.backoff.ms", SET, "9")) == "NONE"
+    assert node.broker.config.log_cleaner_backoff_ms == 9
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "expected"),
+    [
+        ("1", ("num.partitions", SET, "2"), "INVALID_REQUEST"),
+        ("1", ("log.retention.hours", SET, "2"), "INVALID_REQUEST"),
+        ("1", ("no.such", SET, "2"), "INVALID_REQUEST"),
+        ("1", ("no.such", DELETE, None), "NONE"),
+        ("1", ("num.io.threads", SET, "2"), "INVALID_REQUEST"),
+        ("1", ("log.retention.ms", SET, "x"), "INVALID_REQUEST"),
+        ("2", ("log.retention.ms", SET, "2"), "INVALID_REQUEST"),
+        ("1", ("log.retention.ms", APPEND, "2"), "INVALID_CONFIG"),
+        ("1", ("min.insync.replicas", SET, "1"), "INVALID_CONFIG"),
+        ("", ("min.insync.replicas", DELETE, None), "INVALID_CONFIG"),
+        ("", ("min.insync.replicas", SET, "0"), "INVALID_REQUEST"),
+        ("", ("min.insync.replicas", SET, "2"), "NONE"),
+    ],
+)
+def test_what_a_broker_takes(where: str, change: Change, expected: str) -> None:
+    node = made()
+    before = node.broker.config
+    assert alter(node, BROKER, where, change) == expected
+    assert node.broker.config == before
+
+
+def test_configs_of_another_broker_that_are_not_understood_do_not_count() -> None:
+    """Apache Kafka has written them; the broker starts, and the others count."""
+    node = made()
+    configs = {"log.retention.ms": "7", "log.flush.interval.ms": "x", "num.io.threads": "16"}
+    records = [metadata_records.config(BROKER, "1", *item) for item in configs.items()]
+    node.broker.metadata.append(records, node.now_ms)
+    node.restart()
+    assert (config(node).retention_ms, config(node).flush_ms) == (7, (1 << 63) - 1)
+    assert alter(node, BROKER, "1", ("num.io.threads", DELETE, None)) == "NONE"
+
+
+def test_a_log_that_is_not_compacted_any_more_is_left_alone() -> None:
+    node = made(log_cleaner_backoff_ms=10)
+    changes = ("cleanup.policy", SET, "compact"), ("internal.segment.bytes", SET, "80")
+    assert alter(node, TOPIC, "t", *changes, ("min.cleanable.dirty.ratio", SET, "0")) == "NONE"
+    for number in range(20):
+        node.append(keyed(number))
+    log = node.broker.logs[TopicPartition("t", 0)]
+    count = len(log.segments)
+    node.now_ms += 20
+    node.broker.advance(node.now_ms)
+    assert node.broker._cleaner._pass is not None  # it has begun, and no piece was run
+    log.update_config(config(node).of({"cleanup.policy": "delete"}))
+    node.settle()
+    assert node.broker._cleaner._pass is None
+    assert len(log.segments) == count
+
+
+def keyed(number: int) -> memoryview:
+    return memoryview(encode_batch([(b"key", b"%d" % number, NOW)]))
+
+
+def test_segments_that_apache_kafka_refuses_are_refused() -> None:
+    """It does not start on a directory with a topic of segments below 1 MiB (KIP-1030)."""
+    node = made()
+    assert alter(node, TOPIC, "t", ("segment.bytes", SET, "1048575")) == "INVALID_CONFIG"
+    assert alter(node, TOPIC, "t", ("segment.bytes", SET, "1048576")) == "NONE"
+    small = NewTopic("small", 1, configs={"segment.bytes": "1048575"})
+    (result,) = node.call(node.broker.topics.create, [small])
+    assert (result.error, "at least 1048576" in result.message) == (ErrorCode.INVALID_CONFIG, True)

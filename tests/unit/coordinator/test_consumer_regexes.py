@@ -1,0 +1,101 @@
+"""Subscriptions with patterns (KIP-848): which topics they are, when they are looked for again."""
+
+from __future__ import annotations
+
+from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config
+from txnkafka.error_codes import ErrorCode as E
+
+
+def joined(node: ConsumerNode, name: str, regex: str) -> Consumer:
+    consumer = Consumer(node, name, topics=None, regex=regex).join()
+    node.wait(0)
+    return consumer
+
+
+def test_what_a_pattern_matches_comes_behind_the_heartbeat() -> None:
+    node = ConsumerNode({"orders-eu": 1, "orders-us": 1, "other": 1})
+    one = joined(node, "a", "orders-.*")
+    assert (one.error, one.epoch, one.has) == (E.NONE, 1, [])
+    assert one.follow().has == [(1, 0), (2, 0)]
+    assert node.consumers().regexes["orders-.*"].topics == ("orders-eu", "orders-us")
+
+
+def test_a_pattern_is_for_the_whole_name() -> None:
+    node = ConsumerNode({"orders": 1, "orders-us": 1})
+    assert joined(node, "a", "orders").follow().has == [(1, 0)]
+
+
+def test_a_bad_pattern_is_refused() -> None:
+    node = ConsumerNode({"t": 1})
+    one = Consumer(node, "a", topics=None, regex="(").join()
+    assert one.error == E.INVALID_REGULAR_EXPRESSION
+    told = "SubscribedTopicRegex `(` is not a valid regular expression: "
+    assert str(one.answers[-1].message).startswith(told)
+    assert node.coordinator.partitions.find("g") == E.GROUP_ID_NOT_FOUND
+
+
+def test_a_known_pattern_counts_at_once() -> None:
+    node = ConsumerNode({"t": 2})
+    one = joined(node, "a", "t")
+    one.follow()
+    two = Consumer(node, "b", topics=None, regex="t").join()
+    assert two.epoch == 3
+    one.follow().follow()
+    assert (one.has, two.follow().has) == ([(1, 0)], [(1, 1)])
+
+
+def test_new_topics_are_looked_for_after_ten_seconds() -> None:
+    node = ConsumerNode({"t1": 1})
+    one = joined(node, "a", "t.").follow()
+    node.create("t2", 1)
+    node.wait(10_000)
+    assert one.follow().has == [(1, 0)]
+    node.wait(0)
+    assert one.follow().has == [(1, 0)]
+    node.wait(1)
+    one.follow()
+    node.wait(0)
+    assert one.follow().has == [(1, 0), (2, 0)]
+
+
+def test_patterns_are_looked_for_again_when_that_is_long_ago() -> None:
+    node = ConsumerNode({"t1": 1}, consumer=config(regex_refresh_interval_ms=30_000))
+    one = joined(node, "a", "t.").follow()
+    before = node.consumers().regexes["t."]
+    for _ in range(2):
+        node.wait(15_001)
+        one.follow()
+    node.wait(0)
+    assert node.consumers().regexes["t."] == before._replace(timestamp=before.timestamp + 30_002)
+    assert one.follow().epoch == 2
+
+
+def test_names_and_a_pattern_are_added() -> None:
+    node = ConsumerNode({"t": 1, "u": 1})
+    one = Consumer(node, "a", topics=("u",), regex="t").join()
+    node.wait(0)
+    assert one.follow().has == [(1, 0), (2, 0)]
+    assert one.beat(regex="").has == [(2, 0)]
+    assert node.consumers().regexes == {}
+
+
+def test_the_last_subscriber_takes_the_pattern_with_it() -> None:
+    node = ConsumerNode({"t": 1})
+    one, two = joined(node, "a", "t"), Consumer(node, "b", topics=None, regex="t").join()
+    one.leave()
+    assert list(node.consumers().regexes) == ["t"]
+    two.leave()
+    assert node.consumers().regexes == {}
+    assert node.consumers().metadata_hash == 0
+
+
+def test_patterns_are_resolved_anew_after_a_restart() -> None:
+    node = ConsumerNode({"t1": 1})
+    one = joined(node, "a", "t.").follow()
+    node.create("t2", 1)
+    node.start()
+    assert node.consumers().regexes["t."].topics == ("t1",)
+    node.wait(10_001)
+    one.follow()
+    node.wait(0)
+    assert one.follow().has == [(1, 0), (2, 0)]
