@@ -20,8 +20,14 @@ PER_UNIT = {
     "batches": ("ns a batch", 1e9),
     "lookups": ("µs a lookup", 1e6),
     "transactions": ("CPU-ms a transaction", 1e3),
+    "rebalances": ("CPU-ms a rebalance", 1e3),
 }
-THOUSANDS = {"appends": "k appends a CPU-s", "requests": "k requests a CPU-s", "ids": "k ids a CPU-s"}
+THOUSANDS = {
+    "appends": "k appends a CPU-s",
+    "heartbeats": "k heartbeats a CPU-s",
+    "ids": "k ids a CPU-s",
+    "requests": "k requests a CPU-s",
+}
 
 
 def _rate(outcome: Outcome, cpu: float) -> float:

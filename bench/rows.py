@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from bench import (
     appending,
     fetching,
+    grouping,
     many_partitions,
     planning,
     processes,
@@ -63,6 +64,7 @@ class Plan:
     rounds: int
     process_rounds: int
     server: serving.Sizes
+    groups: grouping.Sizes
     hot_repeat: int
     hot_shapes: tuple[str, ...]
     compressed_shapes: tuple[str, ...]
@@ -89,6 +91,7 @@ FULL = Plan(
     rounds=9,
     process_rounds=9,
     server=serving.FULL,
+    groups=grouping.FULL,
     hot_repeat=64,
     hot_shapes=("10", "100", "1024"),
     compressed_shapes=("100", "1024"),
@@ -114,6 +117,7 @@ QUICK = Plan(
     rounds=5,
     process_rounds=3,
     server=serving.QUICK,
+    groups=grouping.QUICK,
     hot_repeat=32,
     hot_shapes=("100", "1024"),
     compressed_shapes=("100",),
@@ -134,7 +138,7 @@ def contests(plan: Plan) -> list[Contest]:
     found += appending.contests(plan)
     found += many_partitions.contests(plan.partitions, plan.commits, 2 * plan.start_rounds - 1)
     found += [*recovering.contests(plan), *producers.contests(plan)]
-    found += serving.contests(plan.server)
+    found += [*serving.contests(plan.server), *grouping.contests(plan.groups)]
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 

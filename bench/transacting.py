@@ -61,11 +61,13 @@ class ConfluentClients:
 
     def __init__(self, load: Load) -> None:
         self._load = load
+        self.bootstrap_servers = ""
         self._producers: list[Producer] = []
         self._threads = ThreadPoolExecutor(load.producers)
 
     def open(self, server: Server) -> None:
         """Connect, and initialize the transactions."""
+        self.bootstrap_servers = server.bootstrap_servers
         for number in range(self._load.producers):
             settings = {
                 "bootstrap.servers": server.bootstrap_servers,
@@ -102,11 +104,15 @@ class ConfluentClients:
         for record in range(load.records):
             value = b"%s%099d" % (prefix.encode(), transaction * load.records + record)
             producer.produce(TOPIC, value, partition=transaction % load.partitions)
+        self._finish(producer, transaction)
         if commit:
             producer.commit_transaction(SECONDS)
         else:
             producer.abort_transaction(SECONDS)
         return time.perf_counter() - begin
+
+    def _finish(self, producer: Producer, transaction: int) -> None:
+        """Do what belongs to a transaction beside its records."""
 
     def close(self) -> None:
         """Disconnect."""
@@ -115,9 +121,11 @@ class ConfluentClients:
 
 
 class JavaClient:
-    """The producer of Kafka's own client, in a JVM of its own."""
+    """The producer of Kafka's own client, in a JVM of its own; with ``group``, each transaction has an offset
+    of that group."""
 
-    def __init__(self) -> None:
+    def __init__(self, group: str = "") -> None:
+        self._group = group
         self._process = JavaProcess()
 
     def open(self, server: Server) -> None:
@@ -127,6 +135,7 @@ class JavaClient:
     def transact(self, prefix: str, first: int, count: int, *, commit: bool = True) -> Measured:
         """Run the transactions."""
         options = {"prefix": prefix, "first": first, "count": count, "commit": str(commit).lower()}
+        options |= {"group": self._group} if self._group else {}
         answer = self._process.ask("transact", **options)
         return Measured(answer["wall_ns"] / 1e9, [took / 1e9 for took in answer["took_ns"]])
 

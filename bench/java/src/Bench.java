@@ -110,7 +110,8 @@ public final class Bench {
             case "transact":
                 return transactions.run(
                     options.get("prefix"), Integer.parseInt(options.get("first")),
-                    Integer.parseInt(options.get("count")), Boolean.parseBoolean(options.get("commit")));
+                    Integer.parseInt(options.get("count")), Boolean.parseBoolean(options.get("commit")),
+                    options.get("group"));
             default:
                 throw new IllegalArgumentException("no such command: " + words[0]);
         }

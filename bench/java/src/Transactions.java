@@ -1,7 +1,10 @@
 import java.util.Arrays;
 import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** A transactional producer of Kafka's own client; every transaction has one record of 100 bytes. */
@@ -21,8 +24,9 @@ final class Transactions {
         producer.initTransactions();
     }
 
-    /** Transactions whose values are PREFIX and their numbers; the seconds of each. */
-    String run(String prefix, int first, int count, boolean commit) {
+    /** Transactions whose values are PREFIX and their numbers, each with an offset of a group that has no
+     * members, unless it is null; the nanoseconds of each. */
+    String run(String prefix, int first, int count, boolean commit, String group) {
         long[] took = new long[count];
         long begin = System.nanoTime();
         for (int i = 0; i < count; i++) {
@@ -30,6 +34,10 @@ final class Transactions {
             byte[] value = String.format("%s%099d", prefix, first + i).getBytes();
             producer.beginTransaction();
             producer.send(new ProducerRecord<>(topic, 0, null, value));
+            if (group != null)
+                producer.sendOffsetsToTransaction(
+                    Map.of(new TopicPartition(topic, 0), new OffsetAndMetadata(first + i + 1)),
+                    new ConsumerGroupMetadata(group));
             if (commit)
                 producer.commitTransaction();
             else
