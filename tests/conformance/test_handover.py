@@ -29,6 +29,7 @@ from tests.unit.handover.stories import (
     without_transactions,
 )
 from txnkafka import LogDir
+from txnkafka.coordinator.metadata_records import config
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.error_codes import ErrorCode
 from txnkafka.handover.hand_over import check, hand_over
@@ -173,9 +174,10 @@ def test_a_directory_that_was_only_formatted(tmp_path: Path) -> None:
 
 
 def test_what_keeps_kafka_from_starting(kafka: KafkaBroker) -> None:
-    """A topic that txnkafka has created with small segments."""
+    """A topic with small segments, as brokers before Kafka 4 took them."""
     node = Node(FILES, str(kafka.log_dir), now_ms=SystemClock().now_ms())
-    assert node.create("t", 1, segment_bytes="1000") == ErrorCode.NONE
+    assert node.create("t", 1) == ErrorCode.NONE
+    node.broker.metadata.append([config(2, "t", "segment.bytes", "1000")], node.now_ms)
     node.close()
     report = check(FILES, str(kafka.log_dir), Owner.KAFKA, now_ms=SystemClock().now_ms())
     assert [finding.code for finding in report.findings] == ["setting-refused"]
