@@ -1,23 +1,30 @@
-"""What all commands share: options given twice are refused, and options come in groups.
-
-Of an option that takes one value and is given twice, click silently keeps the last.
+"""What all commands share: -v and -q, examples below the options, options that come in groups. An option that
+is given twice is refused: of one that takes one value, click silently keeps the last.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
-__all__ = ["Command", "add_options"]
+from txnkafka.cli.examples import AFTER_INTERRUPTION, EXAMPLES
+
+__all__ = ["QUIET", "VERBOSE", "Command", "add_options"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
+QUIET, VERBOSE = -1, 1  # of ``Messages``
 
 
 class Command(click.Command):
-    """A command whose options are given once, unless they take several values or none."""
+    """A command whose options are given once, unless they take several values or none. ``EXAMPLES`` has its
+    examples."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params += [_verbosity("-v", "--verbose", VERBOSE), _verbosity("-q", "--quiet", QUIET)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Raises UsageError for an option that takes one value and is given twice."""
@@ -28,6 +35,30 @@ class Command(click.Command):
                 if count > 1 and not (option.multiple or option.is_flag or option.count):
                     ctx.fail(f"{option.opts[-1]} is given {count} times, but takes one value")
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command. Raises Abort, which says how to go on, when the user interrupts it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort(AFTER_INTERRUPTION.get(self.name or "", "nothing was changed")) from None
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        with formatter.section("Examples"):
+            for example in EXAMPLES[self.name or ""]:
+                formatter.write(f"  {example.command}\n      {example.purpose}\n")
+
+
+def _verbosity(short: str, long: str, level: int) -> click.Option:
+    """-v or -q, which mean the same behind the command as before it."""
+
+    def set_level(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
+        if is_given and ctx.obj is not None:
+            ctx.obj.verbosity = level
+
+    words = "Errors only on stderr." if level == QUIET else "Say more on stderr."
+    return click.Option([short, long], is_flag=True, expose_value=False, callback=set_level, help=words)
 
 
 def add_options(function: Function, *options: Callable[[Function], Function]) -> Function:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from txnkafka.cli.command import Command
+from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.output import json_text, printable, write_json, write_text
 from txnkafka.cli.target import storage_option
@@ -25,7 +26,7 @@ TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
 
 
 @click.command(cls=Command, short_help="Print the contents of a log directory's files.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=PathOrAddress(), metavar="FILE...")
 @click.option("--records", is_flag=True, help="Print the records of each batch too.")
 @click.option(
     "--decoder",

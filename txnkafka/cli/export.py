@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from txnkafka.cli.command import Command
+from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.read_options import pop_request, read_options
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
@@ -41,7 +42,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     required=True,
     help="What to write.",
 )
-@click.option("--output", metavar="DIR", required=True, help="Directory to write into.")
+@click.option("--output", type=PathOrAddress(), metavar="DIR", required=True, help="Directory to write into.")
 @click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from txnkafka.cli.command import Command
+from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.handover_text import write_report
 from txnkafka.cli.output import FORMATS, write_json
 
@@ -21,7 +22,7 @@ FINDINGS = 1
 
 
 @click.command(cls=Command, short_help="Hand a stopped data directory to Apache Kafka, or to txnkafka.")
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", type=PathOrAddress(), metavar="DIR")
 @click.option(
     "--to",
     type=click.Choice(["kafka", "txnkafka"]),

@@ -1,6 +1,6 @@
 """The ``txnkafka`` command: loads only the module of the given command, and turns errors into one line.
 
-Exit status: 0 no findings, 1 findings, 2 failure. A command returns its status.
+Exit status: 0 no findings, 1 findings, 2 failure, 130 interrupted. A command returns its status.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from txnkafka.cli.output import Messages
 
 __all__ = ["cli", "main"]
 
-COULD_NOT = 2
+COULD_NOT, INTERRUPTED = 2, 130
 COMMANDS = (
     "ls", "cat", "dump", "verify", "repair", "handover", "lso", "stats", "export", "serve", "simulate",
     "spark-bundle",
@@ -74,7 +74,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
     """Read the log directories of Kafka brokers: exact, fast, without a broker.
 
-    Exit status: 0 no findings, 1 findings, 2 failure. """
+    Exit status: 0 no findings, 1 findings, 2 failure, 130 interrupted. """
     ctx.obj = Messages(-1 if quiet else int(verbose))
 
 
@@ -104,10 +104,13 @@ def _run(arguments: list[str] | None) -> int:
     try:
         return cli.main(arguments, prog_name="txnkafka", standalone_mode=False) or 0
     except click.ClickException as error:
-        error.show()
+        messages.error(error.format_message())
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            messages.note(f"'{error.ctx.command_path} --help' explains its arguments and options")
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        messages.error("interrupted")
+    except (KeyboardInterrupt, click.Abort) as interruption:
+        messages.error("; ".join(["interrupted", *map(str, interruption.args)]))
+        return INTERRUPTED
     except KafkaError as error:
         messages.error(str(error))
     except OSError as error:

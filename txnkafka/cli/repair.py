@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from txnkafka.cli.command import Command
+from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.output import printable, write_json, write_text
 from txnkafka.cli.target import chosen_partitions, partition_options
 
@@ -31,7 +32,7 @@ IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also find
 
 
 @click.command(cls=Command, short_help="Recover a stopped broker's log directory.")
-@click.argument("logdir", metavar="LOGDIR")
+@click.argument("logdir", type=PathOrAddress(), metavar="LOGDIR")
 @partition_options
 @click.option("--dry-run", is_flag=True, help="Change nothing, say what would be done.")
 @click.option(

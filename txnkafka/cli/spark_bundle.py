@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from txnkafka.cli.command import Command
+from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.output import write_text
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ COULD_NOT = 2
 
 
 @click.command("spark-bundle", cls=Command, short_help="Pack txnkafka for the executors of a Spark cluster.")
-@click.option("-o", "--output", metavar="FILE", help="Where to write; default: in the current directory.")
+@click.option(
+    "-o", "--output", type=PathOrAddress(), metavar="FILE",
+    help="Where to write; default: in the current directory.",
+)  # fmt: skip
 @click.pass_obj
 def spark_bundle(messages: Messages, /, *, output: str | None) -> int:
     """Write the installed package to an archive, and print the options with which spark-submit sends it to

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from txnkafka.cli.command import Function, add_options
+from txnkafka.cli.completion import PathOrAddress, TopicName, complete_partition
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from txnkafka.cli.output import Messages
     from txnkafka.logdir import LogDir
 
@@ -45,6 +48,12 @@ class Partition(click.ParamType):  # type: ignore[type-arg]  # generic from clic
         if not topic or not number.isdecimal():
             self.fail(f"{text!r} is neither a number nor a topic and a number, as in orders-3", param, ctx)
         return TopicPartition(topic, int(number))
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Complete whole names."""
+        return complete_partition(ctx, incomplete)
 
 
 class StorageOption(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
@@ -82,6 +91,7 @@ def partition_options(function: Function) -> Function:
         function,
         click.option(
             "--topic",
+            type=TopicName(),
             multiple=True,
             metavar="T",
             help="Only this topic, or those that a pattern such as 'orders*' matches. Repeatable.",
@@ -100,7 +110,7 @@ def target_options(function: Function) -> Function:
     """Add LOGDIR..., --topic, --partition, --io and --storage-option to a command."""
     return add_options(
         function,
-        click.argument("logdir", nargs=-1, required=True, metavar="LOGDIR..."),
+        click.argument("logdir", nargs=-1, required=True, type=PathOrAddress(), metavar="LOGDIR..."),
         partition_options,
         click.option(
             "--io",

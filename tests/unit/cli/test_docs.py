@@ -16,7 +16,7 @@ TEXT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8
 
 
 def section(name: str) -> str:
-    common = TEXT.split("\n## LOGDIR", 1)[1].split("\n## ", 1)[0]
+    common = TEXT.split("\n## ls\n", 1)[0]
     return common + TEXT.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
 
 

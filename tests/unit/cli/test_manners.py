@@ -1,0 +1,131 @@
+"""What users expect of every command: -q and -v on both sides, examples, completion, 130 after Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.unit.cli.conftest import Run
+from txnkafka.cli.examples import AFTER_INTERRUPTION, EXAMPLES
+from txnkafka.cli.main import COMMANDS, cli
+
+COMMAND = [sys.executable, "-m", "txnkafka.cli.main"]
+
+
+def completed(*words: str) -> list[str]:
+    """What bash offers for the last word."""
+    environment = {
+        **os.environ,
+        "_TXNKAFKA_COMPLETE": "bash_complete",
+        "COMP_WORDS": shlex.join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    program = "import sys; sys.argv = ['txnkafka']; from txnkafka.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_quiet_and_verbose_stand_on_either_side(run: Run, log_dir: Path) -> None:
+    before, behind = run("-q", "cat", log_dir), run("cat", log_dir, "-q")
+    assert before == behind
+    assert behind.stderr == ""
+    assert run("cat", log_dir).stderr != ""
+    assert run("-v", "cat", log_dir) == run("cat", log_dir, "--verbose")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_of_a_command_are_taken(run: Run, name: str) -> None:
+    """Their options are there, and have values that are allowed."""
+    help_text = run(name, "--help").stdout
+    for example in EXAMPLES[name]:
+        program, command, *arguments = shlex.split(example.command)
+        assert (program, command) == ("txnkafka", name)
+        assert f"  {example.command}\n      {example.purpose}\n" in help_text
+        found = cli.get_command(click.Context(cli), name)
+        assert found is not None
+        found.make_context(name, arguments)
+
+
+def test_nothing_else_has_examples() -> None:
+    assert sorted(EXAMPLES) == sorted(COMMANDS)
+    assert set(AFTER_INTERRUPTION) <= set(COMMANDS)
+
+
+def test_commands_options_and_values_are_completed() -> None:
+    assert completed("txnkafka", "ver") == ["plain,verify"]
+    assert completed("txnkafka", "ls", "/data", "--fo") == ["plain,--format"]
+    assert completed("txnkafka", "ls", "/data", "--format", "js") == ["plain,json", "plain,jsonl"]
+
+
+@pytest.mark.parametrize("words", [("ls",), ("dump",), ("repair",), ("handover",), ("export", "--output")])
+def test_paths_are_left_to_the_shell(words: tuple[str, ...]) -> None:
+    assert completed("txnkafka", *words, "/va") == ["file,/va"]
+
+
+def test_topics_and_partitions_are_completed(log_dir: Path) -> None:
+    place = str(log_dir)
+    assert completed("txnkafka", "ls", place, "--topic", "or") == ["plain,orders"]
+    assert completed("txnkafka", "cat", place, "-n", "5", "--partition", "orders-") == [
+        "plain,orders-0", "plain,orders-1",
+    ]  # fmt: skip
+    assert completed("txnkafka", "ls", "--topic", "or") == []
+    assert completed("txnkafka", "ls", place + "/gone", "--topic", "or") == []
+    assert completed("txnkafka", "ls", "s3://bucket/logs", "--topic", "or") == []
+
+
+@pytest.mark.parametrize(("name", "words"), [("ls", "nothing was changed"), *AFTER_INTERRUPTION.items()])
+def test_an_interrupted_command_says_how_to_go_on(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    command = cli.get_command(click.Context(cli), name)
+    monkeypatch.setattr(command, "callback", interrupted)
+    arguments = {
+        "export": ["/data", "--to", "parquet", "--output", "o"],
+        "handover": ["/data", "--to", "kafka"],
+        "spark-bundle": [],
+    }
+    answer = run(name, *arguments.get(name, ["/data"]))
+    assert answer == (130, "", f"txnkafka: error: interrupted; {words}\n")
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """In a process of its own, while it is at work."""
+    segment = tmp_path / "orders-0" / "00000000000000000000.log"
+    segment.parent.mkdir()
+    segment.write_bytes(bytes(0))
+    program = (
+        "import time; from txnkafka.cli import ls, main; "
+        "ls.chosen_partitions = lambda *_: print('ready', flush=True) or time.sleep(60); main.main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "ls", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.1)  # until it sleeps
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (130, b"txnkafka: error: interrupted; nothing was changed\n")
+
+
+def test_usage_errors_look_like_all_others(run: Run) -> None:
+    answer = run("ls")
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.stderr == (
+        "txnkafka: error: Missing argument 'LOGDIR...'.\n"
+        "txnkafka: note: 'txnkafka ls --help' explains its arguments and options\n"
+    )

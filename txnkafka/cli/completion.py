@@ -1,0 +1,66 @@
+"""What a shell completes: paths, and the topics and partitions of the directories that are given already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["PathOrAddress", "TopicName", "complete_partition"]
+
+
+class PathOrAddress(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
+    """A path, or an address such as s3://bucket/kafka-logs. Whether it is there is found out later."""
+
+    name = "path"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Leave it to the shell, which knows paths."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+class TopicName(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
+    """The name of a topic, or a pattern."""
+
+    name = "topic"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Complete the topics of the directories that stand before."""
+        return _beginning_with(incomplete, _topics_of(ctx))
+
+
+def _topics_of(ctx: click.Context) -> Iterable[str]:
+    """The topics in the given LOGDIR, none where it cannot be read. Nothing is asked over a network."""
+    return dict.fromkeys(name.rpartition("-")[0] for name in _partitions_of(ctx))
+
+
+def _partitions_of(ctx: click.Context) -> Iterable[str]:
+    """The partitions in the given LOGDIR, by their whole names."""
+    from txnkafka.errors import KafkaError
+    from txnkafka.logdir import LogDir
+
+    # click has sorted the arguments only when the option before the cursor has its value
+    paths = tuple(ctx.params.get("logdir") or [each for each in ctx.args if not each.startswith("-")])
+    if not paths or any("://" in path for path in paths):
+        return ()
+    try:
+        return [str(partition) for partition in LogDir(paths).topic_partitions]
+    except (KafkaError, OSError):
+        return ()
+
+
+def complete_partition(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Complete whole names such as orders-3."""
+    return _beginning_with(incomplete, _partitions_of(ctx))
+
+
+def _beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -1,0 +1,88 @@
+"""What ``txnkafka COMMAND --help`` ends with, and what stands behind "interrupted"."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+__all__ = ["AFTER_INTERRUPTION", "EXAMPLES", "Example"]
+
+
+class Example(NamedTuple):
+    """A command line, and what it is for."""
+
+    command: str
+    purpose: str
+
+
+EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
+    "ls": (
+        Example("txnkafka ls /var/lib/kafka/data", "which partitions are here, where each begins and ends"),
+        Example("txnkafka ls orders-0 --segments", "the segments of one partition"),
+    ),
+    "cat": (
+        Example("txnkafka cat /var/lib/kafka/data --topic orders -n 10", "the first ten committed records"),
+        Example(
+            "txnkafka cat orders-0 --isolation-level read_uncommitted --start-offset 1000",
+            "everything from offset 1000 on, aborted and open transactions too",
+        ),
+    ),
+    "dump": (
+        Example("txnkafka dump orders-0/00000000000000000000.log", "the batches of a segment"),
+        Example(
+            "txnkafka dump __transaction_state-7/*.log --records --format jsonl",
+            "what the transaction coordinator wrote",
+        ),
+    ),
+    "verify": (
+        Example("txnkafka verify /backup/kafka", "is this copy sound"),
+        Example("txnkafka verify /backup/kafka --topic 'orders*' --format jsonl", "findings for a program"),
+    ),
+    "repair": (
+        Example("txnkafka repair /var/lib/kafka/data --dry-run", "what would be done"),
+        Example("txnkafka repair /var/lib/kafka/data", "finish what a crash left half done"),
+    ),
+    "handover": (
+        Example("txnkafka handover data --to kafka --check", "may Apache Kafka start on this directory"),
+        Example("txnkafka handover data --to kafka", "make it ready, and say how to start Kafka on it"),
+    ),
+    "lso": (
+        Example("txnkafka lso /var/lib/kafka/data --topic orders", "why consumers of orders do not advance"),
+        Example("txnkafka lso /backup/kafka --now 2026-01-31T12:00:00Z", "judged at the time of the copy"),
+    ),
+    "stats": (
+        Example("txnkafka stats /var/lib/kafka/data", "sizes, codecs and abort rates of each partition"),
+        Example("txnkafka stats /var/lib/kafka/data --topic orders --by producer", "the same by producer"),
+    ),
+    "export": (
+        Example(
+            "txnkafka export /backup/kafka --topic orders --to parquet --output orders.parquet",
+            "the committed records as Parquet",
+        ),
+        Example(
+            "txnkafka export /backup/kafka --topic orders --to delta --output lake/orders --incremental",
+            "add what was appended since the last run",
+        ),
+    ),
+    "serve": (
+        Example("txnkafka serve --data data --listen 127.0.0.1:9092 --create-topic orders:3", "a broker"),
+        Example(
+            "txnkafka serve --data data --config num.partitions=4 --metrics 127.0.0.1:9404",
+            "with a setting of Kafka's, and metrics for Prometheus",
+        ),
+    ),
+    "simulate": (
+        Example("txnkafka simulate --seed 1 --seeds 20 --processes 2", "twenty seeds, two at a time"),
+        Example("txnkafka simulate --seed 17 --events 100000", "one seed, for longer"),
+    ),
+    "spark-bundle": (
+        Example("txnkafka spark-bundle -o txnkafka.zip", "what spark-submit --py-files takes"),
+    ),
+}
+
+AFTER_INTERRUPTION: Final = {
+    "export": "the same command goes on where this one stopped",
+    "repair": "the same command goes on where this one stopped",
+    "handover": "run the same command again before another broker starts on the directory",
+    "spark-bundle": "no bundle was written",
+}
+"""For commands that write; the others change nothing."""
