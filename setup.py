@@ -10,7 +10,10 @@ Switches (environment variables, off when unset or "0"), each combination in its
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -22,6 +25,30 @@ if sys.platform == "win32":
 
 ROOT = Path(__file__).resolve().parent
 os.chdir(ROOT)
+
+
+def missing_tools() -> list[str]:
+    """Say what a compilation needs and does not find, before it takes half a minute to fail."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    missing = []
+    if shutil.which(compiler) is None:
+        missing.append(
+            f"a C compiler ({compiler}; CC names another one). Debian, Ubuntu: apt install build-essential; "
+            "Fedora: dnf install gcc; macOS: xcode-select --install"
+        )
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        missing.append(
+            f"the headers of Python {sys.version_info[0]}.{sys.version_info[1]} (Python.h). "
+            "Debian, Ubuntu: apt install python3-dev; Fedora: dnf install python3-devel"
+        )
+    return missing
+
+
+# an sdist and the metadata are made without a compiler
+if {"build_ext", "bdist_wheel", "editable_wheel", "install", "develop"} & set(sys.argv) and (
+    missing := missing_tools()
+):
+    raise SystemExit("".join(f"\ntxnkafka cannot be compiled without {each}" for each in missing))
 
 
 def switch(name: str) -> bool:

@@ -19,6 +19,7 @@ BATCH = struct.pack(">qiibI", 5, 9 + len(AFTER_CRC), 0, 2, crc32c(AFTER_CRC)) + 
 installed = {str(file) for file in distribution("txnkafka").files or ()}
 for needed in ("txnkafka/py.typed", "txnkafka/_core/crc32c.pyi", "pyspark_txnkafka.py"):
     assert needed in installed, f"the wheel lacks {needed}"
+assert any(file.endswith("share/doc/txnkafka/lso.md") for file in installed), "the wheel lacks its pages"
 for suffix in (".pyx", ".c"):
     assert not any(file.endswith(suffix) for file in installed), f"the wheel contains {suffix} files"
 

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["PathOrAddress", "TopicName", "complete_partition"]
+__all__ = ["PathOrAddress", "TopicName", "beginning_with", "complete_partition"]
 
 
 class PathOrAddress(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
@@ -34,7 +34,7 @@ class TopicName(click.ParamType):  # type: ignore[type-arg]  # generic from clic
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Complete the topics of the directories that stand before."""
-        return _beginning_with(incomplete, _topics_of(ctx))
+        return beginning_with(incomplete, _topics_of(ctx))
 
 
 def _topics_of(ctx: click.Context) -> Iterable[str]:
@@ -59,8 +59,9 @@ def _partitions_of(ctx: click.Context) -> Iterable[str]:
 
 def complete_partition(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Complete whole names such as orders-3."""
-    return _beginning_with(incomplete, _partitions_of(ctx))
+    return beginning_with(incomplete, _partitions_of(ctx))
 
 
-def _beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
+def beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
+    """Offer these names."""
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -75,7 +75,12 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         Example("txnkafka simulate --seed 17 --events 100000", "one seed, for longer"),
     ),
     "spark-bundle": (
-        Example("txnkafka spark-bundle -o txnkafka.zip", "what spark-submit --py-files takes"),
+        Example("spark-submit $(txnkafka spark-bundle) job.py", "a job whose executors have txnkafka"),
+        Example("txnkafka spark-bundle -o txnkafka.tar.gz", "only the archive"),
+    ),
+    "docs": (
+        Example("txnkafka docs", "the names of the pages"),
+        Example("txnkafka docs lso | less", "what the verdicts of lso mean"),
     ),
 }
 

@@ -19,7 +19,7 @@ __all__ = ["cli", "main"]
 COULD_NOT, INTERRUPTED = 2, 130
 COMMANDS = (
     "ls", "cat", "dump", "verify", "repair", "handover", "lso", "stats", "export", "serve", "simulate",
-    "spark-bundle",
+    "spark-bundle", "docs",
 )  # fmt: skip
 TRACEBACK = "TXNKAFKA_TRACEBACK"
 
