@@ -26,8 +26,10 @@ def test_examples(spark: SparkSession) -> None:
     names: dict[str, object] = {"spark": spark}
     for example in EXAMPLES:
         exec(example.replace("/var/lib/kafka/data", str(case("interleaved").logs)), names)
-    assert len(EXAMPLES) == 12
+    assert len(EXAMPLES) == 13
     assert names["records"] == paid_orders() > 0
+    of_orders_0 = case("interleaved").expected_records(TopicPartition("orders", 0), "read_committed")
+    assert names["committed"].count() == len(of_orders_0)  # type: ignore[attr-defined]
     spark.catalog.dropTempView("orders")
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from tests.golden.cases import Case, cases
@@ -20,10 +21,11 @@ from tests.models.builder import legacy_entry as entry
 from tests.spark.answers import Json, line
 from tests.unit.logdir.logs import batch, marker
 from txnkafka import TopicPartition
-from txnkafka.spark import arrow_functions, register
+from txnkafka.spark import arrow_functions, register, table
 from txnkafka.spark.functions import (
     control_type,
     crc_valid,
+    decode_committed_record_batches,
     decode_record_batches,
     try_decode_record_batches,
 )
@@ -182,6 +184,64 @@ def test_bytes_of_all_kinds(spark: SparkSession) -> None:
     with pytest.raises(PySparkException, match="a batch of 79 bytes begins here, but only 78 bytes follow"):
         values(spark, TORN).selectExpr("txnkafka_decode_record_batches(content)").collect()
     spark.catalog.dropTempView("contents")
+
+
+def of_path(part: int) -> Column:
+    """The topic (1) or the partition (2) of a segment."""
+    return sf.regexp_extract("path", r".*/(.+)-(\d+)/\d+\.log$", part)
+
+
+@pytest.mark.parametrize("name", ["interleaved", "hanging", "compacted", "deleted", "tv1_open"])
+def test_committed_records_are_those_of_the_consumer(spark: SparkSession, name: str) -> None:
+    """From bytes, and what the table of transactions says of their partition."""
+    (case,) = (each for each in SOUND if each.name == name)
+    transactions = table(spark, "transactions", str(case.answered)).groupBy("topic", "partition").agg(
+        sf.expr("collect_list(struct(producerId, firstOffset, lastOffset)) filter (where outcome = 'aborted')"),
+        sf.expr("min(firstOffset) filter (where outcome = 'open')"),
+    ).toDF("topic", "partition", "aborted", "lso")  # fmt: skip
+    contents = files(spark, case.answered).select(
+        "content", of_path(1).alias("topic"), of_path(2).cast("int").alias("partition")
+    )
+    decoded = contents.join(transactions, ["topic", "partition"], "left").select(
+        "topic", "partition", decode_committed_record_batches("content", "aborted", "lso").alias("records")
+    )
+    rows = decoded.selectExpr("topic", "partition", "explode(records) as record").selectExpr(
+        "topic", "partition", "record.*", "unix_millis(record.timestamp) as ms"
+    )
+    found = defaultdict(list)
+    for row in sorted(rows.collect(), key=lambda row: row.offset):
+        found[TopicPartition(row.topic, row.partition)].append(row)
+    hidden = 0
+    for partition in (each for each in case.partitions() if not each.topic.startswith("_")):
+        start = case.facts(partition)["log_start_offset"]
+        got = [as_line(row) for row in found[partition] if row.offset >= start]
+        assert got == case.expected_records(partition, "read_committed"), partition
+        hidden += len(case.expected_records(partition, "read_uncommitted")) - len(got)
+    assert hidden > 0
+
+
+def test_committed_records_from_sql(spark: SparkSession) -> None:
+    register(spark)
+    content = (
+        batch(0, transactional=True, producer_id=1, producer_epoch=0)
+        + batch(2, transactional=True, producer_id=2, producer_epoch=0)
+        + marker(4, "abort", 1)
+        + batch(5)
+    )
+    frame = values(spark, content, None)
+    decoded = "txnkafka_decode_committed_record_batches(content, {}, {}).offset as offsets"
+    one = "array(struct(0L as firstOffset, 1L as lastOffset, 1L as producerId, 'x' as more))"
+    answers = {
+        ("null", "null"): [0, 1, 2, 3, 5, 6],
+        (one, "null"): [2, 3, 5, 6],
+        (one, "5L"): [2, 3],
+        ("null", "0L"): [],
+    }
+    for (aborted, lso), wanted in answers.items():
+        rows = frame.selectExpr(decoded.format(aborted, lso)).collect()
+        assert [row.offsets for row in rows] == [wanted, None]
+    with pytest.raises(PySparkException, match="structs with producerId, firstOffset, lastOffset"):
+        frame.selectExpr(decoded.format("array(1L)", "null")).collect()
 
 
 def test_python_functions_take_columns_and_names(spark: SparkSession) -> None:

@@ -10,18 +10,52 @@ from typing import Any
 
 import pyarrow as pa
 
+from txnkafka._core.read_committed import HiddenRange
 from txnkafka.errors import CorruptRecordError
 from txnkafka.spark import record_batches
-from txnkafka.spark.record_batches import RecordBatchesDecoder
+from txnkafka.spark.record_batches import NO_END, RecordBatchesDecoder
 
-__all__ = ["control_type", "crc_valid", "decode_record_batches", "try_decode_record_batches"]
+__all__ = [
+    "control_type",
+    "crc_valid",
+    "decode_committed_record_batches",
+    "decode_record_batches",
+    "try_decode_record_batches",
+]
 
+ABORTED = ("producerId", "firstOffset", "lastOffset")
 OUTPUT_BYTES = 16 << 20  # approximate size of the pieces of output
 
 
 def decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
     """Return lists of records. Raises CorruptRecordError and ValueError like RecordBatchesDecoder."""
     return _decoded(columns, RecordBatchesDecoder().records)
+
+
+def decode_committed_record_batches(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+    """Return lists of the records that a read_committed reader gets. Raises like ``decode_record_batches``,
+    and TypeError for aborted transactions of another type."""
+    decoder = RecordBatchesDecoder()
+    rows = _Rows()
+    for contents, aborted, last_stable_offsets in columns:
+        for content, hidden, end in zip(contents, aborted, last_stable_offsets, strict=True):
+            rows.append(
+                decoder.records(_bytes_of(content), _ranges(hidden), end.as_py() if end.is_valid else NO_END)
+                if content.is_valid
+                else None
+            )
+            if rows.nbytes > OUTPUT_BYTES:
+                yield rows.take()
+        yield rows.take()
+
+
+def _ranges(aborted: pa.ListScalar) -> list[HiddenRange]:
+    try:
+        return [HiddenRange(*(each[name] for name in ABORTED)) for each in aborted.as_py() or ()]
+    except (KeyError, TypeError) as error:
+        raise TypeError(
+            f"aborted transactions are an array of structs with {', '.join(ABORTED)}, not {aborted.type}"
+        ) from error
 
 
 def try_decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
@@ -49,7 +83,11 @@ def control_type(column: pa.Array) -> pa.Array:
 
 def _each(function: Callable[[memoryview], Any], column: pa.Array) -> Iterator[Any]:
     for value in column:
-        yield function(memoryview(value.as_buffer()).cast("B")) if value.is_valid else None
+        yield function(_bytes_of(value)) if value.is_valid else None
+
+
+def _bytes_of(value: pa.BinaryScalar) -> memoryview:
+    return memoryview(value.as_buffer()).cast("B")
 
 
 def _decoded(

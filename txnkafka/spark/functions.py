@@ -16,6 +16,7 @@ __all__ = [
     "SQL_NAMES",
     "control_type",
     "crc_valid",
+    "decode_committed_record_batches",
     "decode_record_batches",
     "register_functions",
     "try_decode_record_batches",
@@ -28,6 +29,7 @@ RECORDS = (
 )
 TYPES = {
     "decode_record_batches": RECORDS,
+    "decode_committed_record_batches": RECORDS,
     "try_decode_record_batches": RECORDS,
     "crc_valid": "boolean",
     "control_type": "string",
@@ -43,6 +45,18 @@ def decode_record_batches(column: Column | str) -> Column:
     are no sound batches fail the query with their position and a remedy.
     """
     return _apply("decode_record_batches", column)
+
+
+def decode_committed_record_batches(
+    column: Column | str, aborted: Column | str, last_stable_offset: Column | str
+) -> Column:
+    """Return the records of batches that a read_committed reader gets, as ``decode_record_batches`` does.
+
+    ``aborted`` are the aborted transactions of the partition that the batches are of: an array of structs
+    with ``producerId``, ``firstOffset`` and ``lastOffset``, as in the table ``transactions``; null for none.
+    Records at and above ``last_stable_offset`` are left out, none when it is null.
+    """
+    return _apply("decode_committed_record_batches", column, aborted, last_stable_offset)
 
 
 def try_decode_record_batches(column: Column | str) -> Column:
@@ -68,10 +82,10 @@ def register_functions(spark: SparkSession) -> None:
             spark.udf.register(sql_name, _arrow_udf(name))
 
 
-def _apply(name: str, column: Column | str) -> Column:
+def _apply(name: str, *columns: Column | str) -> Column:
     if ARROW_UDF is None:
         raise NotImplementedError(f"{name} needs Spark 4.1 or newer, which has Arrow UDFs")
-    applied: Column = _arrow_udf(name)(column)
+    applied: Column = _arrow_udf(name)(*columns)
     return applied
 
 

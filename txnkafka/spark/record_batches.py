@@ -7,7 +7,7 @@ are those of the batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from txnkafka._core.columns import RecordColumns
-from txnkafka._core.read_committed import select
+from txnkafka._core.read_committed import HiddenRange, HiddenRanges, select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError
 from txnkafka.model import TopicPartition
@@ -26,7 +26,7 @@ from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 from txnkafka.record.crc import valid_crcs
 from txnkafka.spark.read import without_empty_headers
 
-__all__ = ["RECORD_TYPE", "RecordBatchesDecoder", "control_type", "has_valid_crcs"]
+__all__ = ["NO_END", "RECORD_TYPE", "RecordBatchesDecoder", "control_type", "has_valid_crcs"]
 
 SEQUENCE_MASK = (1 << 31) - 1  # sequences wrap to 0
 NOWHERE = TopicPartition("", 0)  # the columns contain neither topic nor partition
@@ -43,6 +43,7 @@ OF_BATCH = pa.schema(
     ]
 )
 RECORD_TYPE = pa.struct([*OF_RECORD, *OF_BATCH])
+NO_END = (1 << 63) - 1
 MAX_VALUE_BYTES = 1 << 30  # a row of Spark and a column of Arrow end at 2 GiB
 DONE = ("end", "zeros")
 
@@ -53,23 +54,27 @@ class RecordBatchesDecoder:
     def __init__(self) -> None:
         self._decoder = ChunkDecoder(headers=True)
 
-    def records(self, content: memoryview) -> list[pa.StructArray]:
-        """Return all records of ``content`` but control records, as arrays of ``RECORD_TYPE``.
+    def records(
+        self, content: memoryview, aborted: Iterable[HiddenRange] = (), end_offset: int = NO_END
+    ) -> list[pa.StructArray]:
+        """Return the records of ``content`` below ``end_offset`` as arrays of ``RECORD_TYPE``: all but control
+        records and those of ``aborted`` transactions.
 
         Raises CorruptRecordError with the position of the first fault, ValueError when the records do not fit
         into a row.
         """
         try:
-            return self._records(content)
+            return self._records(content, HiddenRanges(aborted), end_offset)
         except CorruptRecordError as error:
             error.remedy = "txnkafka_try_decode_record_batches gives null for such bytes"
             raise
 
-    def _records(self, content: memoryview) -> list[pa.StructArray]:
+    def _records(self, content: memoryview, aborted: HiddenRanges, end_offset: int) -> list[pa.StructArray]:
         index = scan(content)
         found, size = [], 0
         for first, end in _stretches(index):
-            for records in self._stretch(content, index, first, end):
+            selection = select(index, aborted, end_offset=end_offset, start=first, stop=end)
+            for records in self._chosen(content, index, selection):
                 found.append(records)
                 size += records.nbytes
                 if size > MAX_VALUE_BYTES:
@@ -81,13 +86,12 @@ class RecordBatchesDecoder:
             raise CorruptRecordError(index.stop_reason, position=index.end_position)
         return found
 
-    def _stretch(
-        self, content: memoryview, index: BatchIndex, first: int, end: int
+    def _chosen(
+        self, content: memoryview, index: BatchIndex, selection: bytearray
     ) -> Iterator[pa.StructArray]:
         def read(position: int, length: int) -> memoryview:
             return content[position : position + length]
 
-        selection = select(index, start=first, stop=end)
         batch_of_record = _batch_of_record(index, selection)
         done = 0
         for columns in self._decoder.chunks(SelectedBatches(read, index, selection)):
