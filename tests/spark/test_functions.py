@@ -196,7 +196,9 @@ def test_committed_records_are_those_of_the_consumer(spark: SparkSession, name: 
     """From bytes, and what the table of transactions says of their partition."""
     (case,) = (each for each in SOUND if each.name == name)
     transactions = table(spark, "transactions", str(case.answered)).groupBy("topic", "partition").agg(
-        sf.expr("collect_list(struct(producerId, firstOffset, lastOffset)) filter (where outcome = 'aborted')"),
+        sf.expr(
+            "collect_list(struct(producerId, firstOffset, lastOffset)) filter (where outcome = 'aborted')"
+        ),
         sf.expr("min(firstOffset) filter (where outcome = 'open')"),
     ).toDF("topic", "partition", "aborted", "lso")  # fmt: skip
     contents = files(spark, case.answered).select(
