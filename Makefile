@@ -3,7 +3,8 @@ STEPS = build lint types tidy simulation unit,crash,damage,wheel+golden,bugbank,
 
 .PHONY: demo test conformance long bench clean
 
-demo: .setup
+demo:
+	@ci/setup demo
 	@.venv/bin/python demo/run.py
 
 test: .setup
