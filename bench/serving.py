@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from bench.bare_calls import BareCallsSide
 from bench.broker_starting import BrokerStartSide
 from bench.consuming import KEPT, ConsumeSide
 from bench.handling import KINDS, HandlerSide
@@ -97,6 +98,10 @@ IN_PROCESS_NOTE = (
     "transactions in process: one producer, each transaction is waited for until a read_committed consumer "
     "gets it; beside it as many bytes to two files, data, PREPARE and marker synced one after the other."
 )
+BARE_CALLS_NOTE = (
+    "system calls: a server in C that reads three requests, writes as many bytes as a broker, makes four syncs "
+    "that follow one another, and answers. It parses and decides nothing; CPU time is that of the server."
+)
 PRODUCE_NOTE = (
     "produce: requests of one batch of 130 records from a generator in C, 4 connections with 8 under way "
     "each. Nobody syncs: txnkafka has --durability page_cache. The server in C checks nothing. CPU time is "
@@ -127,6 +132,7 @@ def contests(sizes: Sizes) -> list[Contest]:
         _one_record(sizes, "confluent-kafka", partial(ConfluentClients, Load()), sizes.confluent),
         _one_record(sizes, "java", JavaClient, sizes.java),
         _concurrent(sizes),
+        _bare_calls(sizes),
         _in_process(sizes),
         _produce(sizes),
         _fetch(sizes),
@@ -192,6 +198,18 @@ def _transacting(
     if isinstance(server, Missing):
         return server
     return TransactionsSide(server, client, load, count, warm_seconds=sizes.warm_seconds)
+
+
+def _bare_calls(sizes: Sizes) -> Contest:
+    return Contest(
+        "system calls of a durable transaction of one record",
+        "transactions",
+        lambda: sizes.confluent,
+        lambda: [BareCallsSide(sizes.confluent)],
+        [],
+        sizes.rounds,
+        BARE_CALLS_NOTE,
+    )
 
 
 def _in_process(sizes: Sizes) -> Contest:

@@ -2,18 +2,15 @@
 
 A shop's payments: two programs write transactions, some of which they abort; a third has lost track of a
 partition, so that its transaction there never ends, and everything behind it waits. Kafka runs without the
-verification of partitions (KIP-890), as brokers before 3.6 do, or this could not happen. What Kafka's own
-Java consumer then gets is kept beside the directory.
+verification of partitions (KIP-890), as brokers before 3.6 do, or this could not happen. ``payments`` is what
+it leaves of these topics and the coordinators, ``consumed.json`` what its own Java consumer got of them.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import lzma
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +23,7 @@ from tests.conformance.broker import KafkaBroker, java
 from tests.conformance.clients import Clients, Message, send
 from txnkafka import TopicPartition
 
-ARCHIVE = Path(__file__).with_name("payments.tar.xz")
+LOG_DIR, CONSUMED = Path(__file__).with_name("payments"), Path(__file__).with_name("consumed.json")
 TOPIC, PARTITIONS, GROUP = "payments", 3, "ledger"
 PROPERTIES = {
     "offsets.topic.num.partitions": "1",
@@ -35,7 +32,10 @@ PROPERTIES = {
 }
 ACCOUNTS = ("anna", "ben", "chloe", "dmitri", "emre", "fatima")
 SHOPS = ("books", "coffee", "bicycles", "records")
-KEPT = ("payments-*", "__transaction_state-*", "__consumer_offsets-*", "*-checkpoint", "meta.properties", ".kafka*")
+KEPT = (
+    "payments-*", "refunds-*", "__transaction_state-*", "__consumer_offsets-*", "*-checkpoint",
+    "meta.properties", ".kafka*",
+)  # fmt: skip
 
 
 def payments() -> Iterator[tuple[int, Message]]:
@@ -105,34 +105,21 @@ def consumed(kafka: KafkaBroker) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def packed(folder: Path) -> bytes:
-    """All files as one tar, without owners and times."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-            content = path.read_bytes()
-            member = tarfile.TarInfo(path.relative_to(folder).as_posix())
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return lzma.compress(buffer.getvalue(), preset=9 | lzma.PRESET_EXTREME)
-
-
 def main() -> None:
-    """Write the archive."""
+    """Write the directory anew."""
     with tempfile.TemporaryDirectory() as place:
         kafka = KafkaBroker(Path(place), PROPERTIES)
         with kafka:
             write(kafka)
             expected = consumed(kafka)
-        kept = Path(place, "kept")
+        shutil.rmtree(LOG_DIR, ignore_errors=True)
+        LOG_DIR.mkdir()
         for path in (found for pattern in KEPT for found in kafka.log_dir.glob(pattern)):
             if path.is_dir():
-                shutil.copytree(path, kept / "logs" / path.name)
+                shutil.copytree(path, LOG_DIR / path.name)
             else:
-                (kept / "logs").mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, kept / "logs")
-        (kept / "consumed.json").write_text(json.dumps(expected, indent=1) + "\n")
-        ARCHIVE.write_bytes(packed(kept))
+                shutil.copy(path, LOG_DIR)
+    CONSUMED.write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
