@@ -90,11 +90,12 @@ def commit_offsets(kafka: KafkaBroker) -> None:
 
 def consumed(kafka: KafkaBroker) -> dict[str, list[dict[str, Any]]]:
     """What Kafka's Java consumer gets, by partition."""
-    options = f"--topic {TOPIC} --bootstrap-server {kafka.bootstrap_servers} --from-beginning --timeout-ms 5000"
-    shown = "print.partition=true print.offset=true print.key=true key.separator=\t".split(" ")
+    options = f"--topic {TOPIC} --bootstrap-server {kafka.bootstrap_servers} --from-beginning"
+    shown = ["print.partition=true", "print.offset=true", "print.key=true", "key.separator=\t"]
     command = java(
         "-Xmx256m", "org.apache.kafka.tools.consumer.ConsoleConsumer", *options.split(),
-        "--isolation-level", "read_committed", *(word for name in shown for word in ("--formatter-property", name)),
+        "--isolation-level", "read_committed", "--timeout-ms", "5000",
+        *(word for name in shown for word in ("--formatter-property", name)),
     )  # fmt: skip
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found: dict[str, list[dict[str, Any]]] = {f"{TOPIC}-{number}": [] for number in range(PARTITIONS)}

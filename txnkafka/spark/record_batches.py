@@ -57,7 +57,7 @@ class RecordBatchesDecoder:
     def records(
         self, content: memoryview, aborted: Iterable[HiddenRange] = (), end_offset: int = NO_END
     ) -> list[pa.StructArray]:
-        """Return the records of the batches below ``end_offset`` as arrays of ``RECORD_TYPE``: all but control
+        """Return the records of batches below ``end_offset`` as arrays of ``RECORD_TYPE``: all but control
         records and those of ``aborted`` transactions.
 
         Raises CorruptRecordError with the position of the first fault, ValueError when the records do not fit
