@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tests.conformance.both import both
-from tests.side_by_side import consumer_groups, records, topics
+from tests.side_by_side import consumer_groups, records, resource_configs, topics
 from tests.side_by_side.brokers import Brokers
 from tests.side_by_side.matrix import cases
 from tests.side_by_side.messages import Request
@@ -27,6 +27,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, both(Path(directory)) as running:
         brokers = running.brokers
         write(DIRECTORY / "tools.jsonl", _tools(brokers, {**topics.SCRIPTS, **records.SCRIPTS}))
+        write(DIRECTORY / "configs.jsonl", _tools(brokers, resource_configs.SCRIPTS))
         write(DIRECTORY / "consumers.jsonl", _tools(brokers, CONSUMERS))
         write(DIRECTORY / "states.jsonl", _states(brokers))
         write(DIRECTORY / "random.jsonl", _random(brokers))

@@ -24,6 +24,7 @@ OWN: Final = (
     (re.compile(r"(ClusterId|LeaderEpoch|HighWatermark): *\S+"), r"\1: …"),
     (re.compile(r"^(\d+ \S{22}) \d+ "), r"\1 … "),  # the end of the metadata log
     (re.compile(r"Epoch: \d+"), "Epoch: …"),
+    (re.compile(r"PLAINTEXT://127\.0\.0\.1:\d+"), "PLAINTEXT://…"),
     (re.compile(r"\b\d{13}\b"), "…"),
 )
 """What every broker has of its own."""
@@ -76,6 +77,26 @@ def configs(tools: Tools, clients: Clients, files: Path) -> Step:
         yield tools.show("configs", f"--describe {where}")
 
 
+def other_configs(tools: Tools, clients: Clients, files: Path) -> Step:
+    """Of groups, of subscriptions to metrics of clients, and of loggers that there are not."""
+    group, metrics = "--entity-type groups --entity-name g", "--entity-type client-metrics --entity-name m"
+    several = "consumer.session.timeout.ms=50000,consumer.heartbeat.interval.ms=6000"
+    yield tools.show("configs", f"--alter {group} --add-config {several}")
+    yield tools.show("configs", f"--describe {group}")
+    yield tools.show("configs", f"--describe {group} --all")
+    yield tools.show("configs", f"--alter {group} --add-config consumer.session.timeout.ms=1")
+    yield tools.show("configs", "--describe --entity-type groups")
+    yield tools.show("configs", f"--alter {group} --delete-config consumer.session.timeout.ms")
+    yield f"{group} at the end", tools.show("configs", f"--describe {group}")[1]
+    yield tools.show("configs", f"--alter {metrics} --add-config interval.ms=1000,metrics=[a,b]")
+    yield tools.show("configs", f"--describe {metrics}")
+    yield tools.show("configs", "--describe --entity-type client-metrics")
+    yield tools.show("configs", f"--alter {metrics} --add-config interval.ms=1")
+    yield tools.show("configs", f"--alter {metrics} --delete-config interval.ms,metrics")
+    loggers = "--entity-type broker-loggers --entity-name 1"
+    yield tools.show("configs", f"--alter {loggers} --add-config no.such=DEBUG")
+
+
 def cluster(tools: Tools, clients: Clients, files: Path) -> Step:
     yield tools.show("features", "describe")
     yield tools.show("features", "upgrade --feature transaction.version=2 --dry-run")
@@ -109,7 +130,9 @@ def records(tools: Tools, clients: Clients, files: Path) -> Step:
     yield tools.show("get-offsets", "--topic kept --time -2")
 
 
-STEPS: tuple[Callable[[Tools, Clients, Path], Step], ...] = (partitions, configs, cluster, replicas, records)
+STEPS: tuple[Callable[[Tools, Clients, Path], Step], ...] = (
+    partitions, configs, other_configs, cluster, replicas, records
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +177,8 @@ def test_the_story_is_the_one_that_is_meant(shown: dict[str, list[tuple[str, Lin
     for part in (
         "PartitionCount: 4", "retention.ms=5000", "DYNAMIC_BROKER_CONFIG:log.retention.ms=6000",
         "DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.ms=6000", "Feature: transaction.version",
-        "CurrentVoters", "Leader", "low_watermark: 2", "kept:0:2", "moved-0",
+        "CurrentVoters", "Leader", "GROUP_CONFIG:consumer.session.timeout.ms=50000", "metrics=a,b",
+        "low_watermark: 2", "kept:0:2", "moved-0",
     ):  # fmt: skip
         assert part in text, part
     rows = next(rows for line, rows in shown[name] if line == ALL_OF_BROKER)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.both import SUMMARY, Both, both
-from tests.side_by_side import admin, configs, consumer_groups, groups, records, topics
+from tests.side_by_side import admin, configs, consumer_groups, groups, records, resource_configs, topics
 from tests.side_by_side.brokers import CONFIG, ORDERED, Brokers
 from tests.side_by_side.differences import AFTER_RESTART, ALLOWED
 from tests.side_by_side.frames import FRAMES
@@ -35,7 +35,7 @@ RESTARTED = 240  # sequences
 PLAYS = SEQUENCES // 20  # of members of a group
 SCRIPTS = {
     **topics.SCRIPTS, **admin.SCRIPTS, **configs.SCRIPTS, **records.SCRIPTS, **groups.SCRIPTS,
-    **consumer_groups.SCRIPTS,
+    **consumer_groups.SCRIPTS, **resource_configs.SCRIPTS,
 }  # fmt: skip
 AT_ONCE = 60  # conversations whose topics are created by one request
 NEWS_SECONDS = 2.0

@@ -225,12 +225,6 @@ ALLOWED: Final = (
         lambda request, ours, kafka: ours == MISSING and isinstance(kafka, dict),
     ),
     Rule(
-        "settings of groups",
-        "this setting is that of the start",
-        "DescribeConfigs",
-        r".*\.configs\.group\.consumer\.assignment\.interval\.ms\.read_only",
-    ),
-    Rule(
         "nameless topic",
         "a topic without name and id is refused as such, Kafka fails with UNKNOWN_SERVER_ERROR",
         "Metadata|DescribeTopicPartitions",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, NamedTuple
 
 from tests.side_by_side.batches import records_read, records_written
@@ -22,6 +23,7 @@ _TIMES: Final = {
 _WORDS: Final = {"error_message", "batch_index_error_message", "documentation"}
 _OWN: Final = {"host": "host", "cluster_id": "cluster", "log_dir": "directory"}
 _MEMBERS: Final = {"member_id", "leader"}
+_LISTENER: Final = re.compile(r"PLAINTEXT://[\w.]+:\d+")
 _LEFT_OUT: Final = {"throttle_time_ms"}
 
 
@@ -109,6 +111,8 @@ def _text(name: str, value: str, naming: Naming) -> str:
         return "words" if value not in ("", "NONE") else value
     if name in _MEMBERS:
         return naming.member(value)
+    if name == "value" and _LISTENER.fullmatch(value):
+        return "PLAINTEXT://host:port"
     return _OWN.get(name, naming.text(value)) if value else value
 
 

@@ -1,4 +1,5 @@
-"""Configs of topics and of brokers are changed: in the registry, durably, and in effect when that is done.
+"""Configs of topics, brokers, groups and subscriptions to metrics are changed: in the registry, durably, and
+in effect when that is done.
 
 Source: ``ConfigurationControlManager``, ``ConfigAdminManager`` (KIP-226, KIP-339).
 """
@@ -11,10 +12,17 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.broker.broker_config import check_topic
+from txnkafka.broker.client_metrics import subscription_refusal
 from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
+from txnkafka.broker.group_configs import check_group
 from txnkafka.broker.registry_change import register
 from txnkafka.coordinator import metadata_records
-from txnkafka.coordinator.cluster_image import BROKER_RESOURCE, TOPIC_RESOURCE
+from txnkafka.coordinator.cluster_image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError
 from txnkafka.model import validate_topic
@@ -31,7 +39,7 @@ __all__ = ["Alteration", "ConfigChange", "ConfigOp", "alter_configs"]
 _LONGEST: Final = 32_767
 _MIN_ISR: Final = "min.insync.replicas"
 _ELR: Final = "eligible.leader.replicas.version"
-_LISTS: Final = {  # with their defaults
+_LISTS: Final = {  # of topics and brokers, with their defaults
     "cleanup.policy": "delete",
     "log.cleanup.policy": "delete",
     "leader.replication.throttled.replicas": "",
@@ -79,8 +87,8 @@ def alter_configs(
     validate_only: bool = False,
     now_ms: int,
 ) -> None:
-    """Change the configs of a topic or a broker, all or none of them. Answers when they are durable and have
-    taken effect."""
+    """Change the configs of a resource, all or none of them. Answers when they are durable and have taken
+    effect."""
     thing = wanted.resource_type, wanted.resource_name
     broker.now_ms = now_ms
 
@@ -110,7 +118,7 @@ def _altered(wanted: Alteration, current: Mapping[str, str]) -> dict[str, str] |
             new.pop(name, None)
         elif op == ConfigOp.SET:
             new[name] = value or ""
-        elif name not in _LISTS:
+        elif name not in _LISTS or wanted.resource_type not in (TOPIC_RESOURCE, BROKER_RESOURCE):
             return _Refusal(ErrorCode.INVALID_CONFIG, f"Can't {op.name} to key {name}: it is not a list.")
         else:
             new[name] = _changed_list(new.get(name, _LISTS[name]), op, value or "")
@@ -131,9 +139,25 @@ def _changed_list(text: str, op: ConfigOp, value: str) -> str:
 
 def _refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str]) -> _Refusal | None:
     """Why a resource cannot have these configs; None when it can."""
+    name = wanted.resource_name
     if wanted.resource_type == TOPIC_RESOURCE:
-        return _topic_refusal(broker, wanted.resource_name, new)
+        return _topic_refusal(broker, name, new)
+    if wanted.resource_type == GROUP_RESOURCE:
+        return _group_refusal(broker, name, new)
+    if wanted.resource_type == CLIENT_METRICS_RESOURCE:
+        refused = subscription_refusal(name, new)
+        return _Refusal(*refused) if refused else None
     return _broker_refusal(broker, wanted, new)
+
+
+def _group_refusal(broker: Broker, name: str, new: Mapping[str, str]) -> _Refusal | None:
+    if not name:
+        return _Refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    try:
+        check_group(broker.config, new)
+    except ValueError as error:
+        return _Refusal(ErrorCode.INVALID_CONFIG, str(error))
+    return None
 
 
 def _topic_refusal(broker: Broker, name: str, new: Mapping[str, str]) -> _Refusal | None:
@@ -217,9 +241,12 @@ def _write(
 
 
 def _take_effect(broker: Broker, wanted: Alteration) -> None:
-    """Give the open logs their settings."""
+    """Give the open logs and the coordinator of groups their settings; groups are asked for theirs."""
+    if wanted.resource_type not in (TOPIC_RESOURCE, BROKER_RESOURCE):
+        return
     if wanted.resource_type == BROKER_RESOURCE:
         broker.configs.refresh()
+        broker.groups.configure()
     found: dict[str, LogConfig] = {}
     for partition, log in broker.logs.items():
         topic = partition.topic

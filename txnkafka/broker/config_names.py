@@ -85,6 +85,7 @@ WITHOUT_EFFECT: Final = frozenset(_NAMES.split())
 DYNAMIC: Final = frozenset(
     {
         *TOPIC_SYNONYMS,
+        "group.consumer.assignment.interval.ms",
         "message.max.bytes",
         "max.connections",
         "max.connections.per.ip",

@@ -12,6 +12,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
+from txnkafka.broker.group_settings import limited
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Configs:
         for level in (self.of_cluster, self.of_node):
             for name, text in level.items():
                 try:
-                    current = current.changed({name: text}) if name in DYNAMIC else current
+                    if name in DYNAMIC:
+                        current = current.changed({name: limited(current, name, text)})
                 except ValueError as error:
                     LOG.error("a setting of the metadata log does not count: %s", error)
                 if name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT:

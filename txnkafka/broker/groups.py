@@ -66,6 +66,10 @@ class Groups:
         )
         self._load(now_ms)
 
+    def configure(self) -> None:
+        """The settings of the broker have changed."""
+        self.coordinator.configure(group_config(self._broker.config))
+
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__consumer_offsets`` that are not loaded."""
         topic, partitions = self._broker.image.topics.get(CONSUMER_OFFSETS_TOPIC), self.coordinator.partitions

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BROKER_RESOURCE",
+    "CLIENT_METRICS_RESOURCE",
     "GROUP_RESOURCE",
     "TOPIC_RESOURCE",
     "ClusterImage",
@@ -30,7 +31,8 @@ __all__ = [
     "TopicImage",
 ]
 
-TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32  # ConfigResource.Type
+# ConfigResource.Type
+TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
 _NO_CHANGE = -2  # of the leader, in a PartitionChange
 _LISTS = ("removing_replicas", "adding_replicas", "eligible_leader_replicas", "last_known_elr")
 

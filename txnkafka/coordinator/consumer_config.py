@@ -50,13 +50,23 @@ class ConsumerGroupConfig(NamedTuple):
     migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     assignment_interval_ms: int = 1_000
     regex_refresh_interval_ms: int = 600_000
+    limits: Mapping[str, tuple[int, int]] = {}  # of the configs of a group
 
     def of_group(self, configs: Mapping[str, str]) -> ConsumerGroupConfig:
-        """With the configs of a group (KIP-848, resource type GROUP)."""
+        """With the configs of a group (KIP-848, resource type GROUP). The limits of the broker may be others
+        than those with which they were set: what is beyond them counts as the limit."""
         if not configs:
             return self
         return self._replace(
-            session_timeout_ms=int(configs.get(_SESSION, self.session_timeout_ms)),
-            heartbeat_interval_ms=int(configs.get(_HEARTBEAT, self.heartbeat_interval_ms)),
-            assignment_interval_ms=int(configs.get(_ASSIGNMENT, self.assignment_interval_ms)),
+            session_timeout_ms=self._limited(configs, _SESSION, self.session_timeout_ms),
+            heartbeat_interval_ms=self._limited(configs, _HEARTBEAT, self.heartbeat_interval_ms),
+            assignment_interval_ms=self._limited(configs, _ASSIGNMENT, self.assignment_interval_ms),
         )
+
+    def _limited(self, configs: Mapping[str, str], name: str, default: int) -> int:
+        try:
+            value = int(configs[name])
+        except (KeyError, ValueError):  # not set, or by somebody who does not check it
+            return default
+        least, most = self.limits.get(name, (value, value))
+        return min(max(value, least), most)

@@ -51,7 +51,7 @@ class ConsumerGroups:
 
     def __post_init__(self) -> None:
         self.timers = MemberTimers(self.rebalance, self._overdue)
-        self.regexes = ConsumerRegexes(self.rebalance, self.config, self.log, self.host)
+        self.regexes = ConsumerRegexes(self.rebalance, self.log, self.host)
 
     @property
     def config(self) -> ConsumerGroupConfig:

@@ -18,7 +18,6 @@ from typing import Final
 from txnkafka.coordinator import consumer_records
 from txnkafka.coordinator.classic_rebalance import ClassicRebalance
 from txnkafka.coordinator.cluster_image import ClusterImage
-from txnkafka.coordinator.consumer_config import ConsumerGroupConfig
 from txnkafka.coordinator.consumer_group import ConsumerGroup
 from txnkafka.coordinator.consumer_records import Record
 from txnkafka.coordinator.group_error import GroupError
@@ -44,10 +43,9 @@ class RegexChange(enum.Enum):
 
 @dataclass
 class ConsumerRegexes:
-    """The time and the timers are those of ``clock``."""
+    """The time, the timers and the settings are those of ``clock``."""
 
     clock: ClassicRebalance
-    config: ConsumerGroupConfig
     log: GroupLog
     host: GroupHost
 
@@ -85,7 +83,8 @@ class ConsumerRegexes:
         wanted.update([new] if new else [])
         wanted.subtract([old] if old else [])
         regexes = sorted(regex for regex, count in wanted.items() if count > 0)
-        is_old = last is None or self.clock.now_ms > last.timestamp + self.config.regex_refresh_interval_ms
+        refresh_ms = self.clock.config.consumer.regex_refresh_interval_ms
+        is_old = last is None or self.clock.now_ms > last.timestamp + refresh_ms
         has_new_topics = group.resolved < self.host.image.topic_creations
         if regexes and (is_first or is_old or has_new_topics or len(regexes) != len(group.regexes)):
             self.clock.later(key, 0, lambda: self._refresh(group.group_id, regexes))

@@ -64,18 +64,26 @@ class GroupCoordinator:
     def __init__(
         self, host: GroupHost, *, config: GroupConfig | None = None, partition_count: int = DEFAULT_PARTITIONS
     ) -> None:
-        self.config = config or GroupConfig()
         self.partitions = GroupPartitions(partition_count)
         self._ticks = Ticks()
         self._timers = Timers()
         self._log = GroupLog(host, self.partitions)
-        self._rebalance = ClassicRebalance(self._timers, self.config, self._log.append_group)
+        self._rebalance = ClassicRebalance(self._timers, config or GroupConfig(), self._log.append_group)
         self._classic = ClassicGroups(self._rebalance, host.new_id)
         self._consumer = ConsumerGroups(self._rebalance, self._log, host)
         self._classic_members = ClassicMembers(self._consumer)
         self._offsets = OffsetManager(self.partitions, self._log, self._rebalance)
         self._host = host
         self._expiry: Expiry | None = None  # until the time is known
+
+    @property
+    def config(self) -> GroupConfig:
+        """The settings that count now."""
+        return self._rebalance.config
+
+    def configure(self, config: GroupConfig) -> None:
+        """Settings have changed."""
+        self._rebalance.config = config
 
     # Which partitions are here
 

@@ -1,16 +1,17 @@
 """What AlterConfigs and IncrementalAlterConfigs have in common: many resources, each for itself.
 
-Source: ``ConfigAdminManager.preprocess``.
+Source: ``ConfigAdminManager.preprocess``, ``RuntimeLoggerManager``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.broker.config_alteration import Alteration, ConfigOp, alter_configs
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.config_resources import BROKER, GROUP, LOGGER, METRICS, TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,14 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
 
 __all__ = ["Altered", "alter_all"]
-
-_TOPIC, _BROKER = 2, 4  # ConfigResource.Type
-_NOT_HERE: Final = {
-    8: "this broker has no loggers whose levels can be changed",
-    16: "metrics of clients are not collected here",
-    32: "groups have no settings here",
-}
-
 
 class Altered(NamedTuple):
     """What became of the changes of one resource."""
@@ -57,24 +50,37 @@ def alter_all(
         reply([])
     for i, each in enumerate(wanted):
         if counts[each.resource_type, each.resource_name] > 1:
-            refused: str | None = "Each resource must appear at most once."
-        else:
-            refused = _refusal(each)
+            done(i, ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            continue
+        refused = _refusal(each) or (_of_loggers(broker, each) if each.resource_type == LOGGER else None)
         if refused is None:
             alter_configs(broker, each, partial(done, i), validate_only=validate_only, now_ms=now_ms)
         else:
-            done(i, ErrorCode.INVALID_REQUEST, refused)
+            done(i, *refused)
 
 
-def _refusal(wanted: Alteration) -> str | None:
+def _refusal(wanted: Alteration) -> tuple[ErrorCode, str] | None:
     """What is wrong with the request itself; None if nothing is."""
     if max(Counter(change.name for change in wanted.changes).values(), default=0) > 1:
-        return "Error due to duplicate config keys"
+        return ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"
     needing = [change for change in wanted.changes if change.op != ConfigOp.DELETE]
     nulls = [change.name for change in needing if change.value is None]
     if nulls:
-        return f"Null value not supported for : {', '.join(nulls)}"
+        return ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}"
     kind = wanted.resource_type
-    if kind in (_TOPIC, _BROKER):
+    if kind in (TOPIC, BROKER, METRICS, GROUP) or (kind == LOGGER and not wanted.is_whole):
         return None
-    return _NOT_HERE.get(kind, f"Unknown resource type {kind}")
+    return ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}"
+
+
+def _of_loggers(broker: Broker, wanted: Alteration) -> tuple[ErrorCode, str | None]:
+    """This broker has no loggers whose levels can be changed: none of those named exists."""
+    if wanted.resource_name != str(broker.node_id):
+        text = f"Unexpected node id. Expected {broker.node_id}, but received {wanted.resource_name}"
+        return ErrorCode.INVALID_REQUEST, text
+    for name, op, _ in wanted.changes:
+        if op not in (ConfigOp.SET, ConfigOp.DELETE):
+            text = f"{op.name} operation is not allowed for the BROKER_LOGGER resource"
+            return ErrorCode.INVALID_REQUEST, text
+        return ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!"
+    return ErrorCode.NONE, None

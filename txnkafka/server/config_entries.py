@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.configs import Configs
 
-__all__ = ["ConfigEntry", "broker_entries", "cluster_entries", "topic_entries"]
+__all__ = [
+    "BOOLEAN", "DEFAULT", "INT", "LIST", "STRING", "ConfigEntry", "Levels", "advertised_entry",
+    "broker_entries", "cluster_entries", "topic_entries",
+]  # fmt: skip
 
 _OF_TOPIC: Final = 1  # DescribeConfigsResponse.ConfigSource
 _OF_NODE: Final = 2
 _OF_CLUSTER: Final = 3
 _STATIC: Final = 4
-_DEFAULT: Final = 5
-_BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = 1, 2, 3, 5, 6, 7  # ConfigType
-_TYPES: Final = {"bool": _BOOLEAN, "str": _STRING, "int": _LONG, "float": _DOUBLE}
+DEFAULT: Final = 5
+BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7  # ConfigType
+_TYPES: Final = {"bool": BOOLEAN, "str": STRING, "int": LONG, "float": DOUBLE}
 _INT32_MAX: Final = 2**31 - 1
 _SYNONYM_OF: Final = {
     **{topic_name: name for name, (topic_name, _) in reversed(TOPIC_SYNONYMS.items())},
@@ -50,15 +53,15 @@ _WITHOUT_DEFAULT: Final = frozenset(
 )  # fmt: skip
 _INTERNAL: Final = ("group_consumer_regex_refresh_interval_ms",)  # which Kafka does not show
 _OTHERS: Final = {  # settings that mean something elsewhere: default, type, documentation
-    "min.insync.replicas": ("1", _INT, "replicas that must have a record; here there is one"),
-    "unclean.leader.election.enable": ("false", _BOOLEAN, "whether a replica may lead that lacks records"),
-    "leader.replication.throttled.replicas": ("", _LIST, "replicas that are sent slowly"),
-    "follower.replication.throttled.replicas": ("", _LIST, "replicas that are fetched slowly"),
-    "remote.storage.enable": ("false", _BOOLEAN, "tiered storage, which there is not"),
-    "remote.log.copy.disable": ("false", _BOOLEAN, "whether nothing more goes to tiered storage"),
-    "remote.log.delete.on.disable": ("false", _BOOLEAN, "whether tiered storage is emptied when it ends"),
-    "local.retention.ms": ("-2", _LONG, "age of what tiered storage has, too"),
-    "local.retention.bytes": ("-2", _LONG, "size of what tiered storage has, too"),
+    "min.insync.replicas": ("1", INT, "replicas that must have a record; here there is one"),
+    "unclean.leader.election.enable": ("false", BOOLEAN, "whether a replica may lead that lacks records"),
+    "leader.replication.throttled.replicas": ("", LIST, "replicas that are sent slowly"),
+    "follower.replication.throttled.replicas": ("", LIST, "replicas that are fetched slowly"),
+    "remote.storage.enable": ("false", BOOLEAN, "tiered storage, which there is not"),
+    "remote.log.copy.disable": ("false", BOOLEAN, "whether nothing more goes to tiered storage"),
+    "remote.log.delete.on.disable": ("false", BOOLEAN, "whether tiered storage is emptied when it ends"),
+    "local.retention.ms": ("-2", LONG, "age of what tiered storage has, too"),
+    "local.retention.bytes": ("-2", LONG, "size of what tiered storage has, too"),
 }
 
 
@@ -76,7 +79,7 @@ class ConfigEntry(NamedTuple):
 
 def topic_entries(configs: Configs, own: Mapping[str, str]) -> list[ConfigEntry]:
     """All settings of a topic that has set ``own``."""
-    current, levels = configs.current.log_config(own), _Levels(configs)
+    current, levels = configs.current.log_config(own), Levels(configs)
     rows = [
         (setting.name.replace("_", "."), _text(getattr(current, setting.name)), _kind_of_topic(setting),
          setting.metadata.get("doc"))
@@ -90,21 +93,31 @@ def topic_entries(configs: Configs, own: Mapping[str, str]) -> list[ConfigEntry]
     for name, value, kind, doc in rows:
         of_broker = levels.synonyms(_SYNONYM_OF[name]) if name in _SYNONYM_OF else ()
         synonyms = ((name, value, _OF_TOPIC), *of_broker) if name in own else of_broker
-        source = synonyms[0][2] if synonyms else _DEFAULT
+        source = synonyms[0][2] if synonyms else DEFAULT
         entries.append(ConfigEntry(name, value, source, kind, doc, False, synonyms))
     return [entry for entry in entries if entry.name not in NOT_OF_TOPICS]
 
 
 def broker_entries(configs: Configs) -> list[ConfigEntry]:
     """All settings of the broker."""
-    levels = _Levels(configs)
+    levels = Levels(configs)
     entries = []
+    current = {
+        setting.name.replace("_", "."): _text(getattr(configs.current, setting.name))
+        for setting in _settings_of_broker()
+    }
     for name, (default, kind) in _BROKER_SETTINGS.items():
         synonyms = levels.synonyms(name)
-        source = synonyms[0][2] if synonyms else _DEFAULT
-        value = levels.value(name, default)
+        source = synonyms[0][2] if synonyms else DEFAULT
+        value = current.get(name) or levels.value(name, default)
         entries.append(ConfigEntry(name, value, source, kind, None, _is_read_only(name), synonyms))
     return entries
+
+
+def advertised_entry(host: str, port: int) -> ConfigEntry:
+    """Where clients are sent: the address of the listener, which is no setting here."""
+    name, value = "advertised.listeners", f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}"
+    return ConfigEntry(name, value, _STATIC, LIST, None, True, ((name, value, _STATIC),))
 
 
 def cluster_entries(configs: Configs) -> list[ConfigEntry]:
@@ -118,7 +131,7 @@ def cluster_entries(configs: Configs) -> list[ConfigEntry]:
     ]  # fmt: skip
 
 
-class _Levels:
+class Levels:
     """Where settings of the broker are, the level that wins first."""
 
     def __init__(self, configs: Configs) -> None:
@@ -128,7 +141,7 @@ class _Levels:
             (configs.of_node, _OF_NODE),
             (configs.of_cluster, _OF_CLUSTER),
             (_given(configs.static), _STATIC),
-            (defaults, _DEFAULT),
+            (defaults, DEFAULT),
         )
 
     def synonyms(self, name: str) -> tuple[tuple[str, str, int], ...]:
@@ -187,21 +200,21 @@ def _all_of_broker() -> dict[str, tuple[str | None, int]]:
         default: Any = setting.default
         kind = _kind_of_topic(setting)
         if unit > 1:  # hours and minutes
-            default, kind = default // unit, _INT
+            default, kind = default // unit, INT
         found[name] = None if name in _WITHOUT_DEFAULT else _text(default), kind
     return found | {name: _OTHERS[name][:2] for name in sorted(DYNAMIC_WITHOUT_EFFECT)}
 
 
 def _kind_of_topic(setting: Field[Any]) -> int:
-    return _LIST if setting.name == "cleanup_policy" else _kind(setting)
+    return LIST if setting.name == "cleanup_policy" else _kind(setting)
 
 
 def _kind(setting: Field[Any]) -> int:
     if setting.name == "group_consumer_assignors":
-        return _LIST
+        return LIST
     limits = setting.metadata
     is_int32 = setting.type == "int" and limits.get("text_high", limits["high"]) <= _INT32_MAX
-    return _INT if is_int32 else _TYPES[str(setting.type)]
+    return INT if is_int32 else _TYPES[str(setting.type)]
 
 
 def _text(value: Any) -> str:

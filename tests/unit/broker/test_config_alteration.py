@@ -14,7 +14,7 @@ from txnkafka.coordinator import metadata_records
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
 SET, DELETE, APPEND, SUBTRACT = ConfigOp
 Change = tuple[str, ConfigOp, str | None]
 
@@ -198,6 +198,78 @@ def test_configs_of_another_broker_that_are_not_understood_do_not_count() -> Non
     node.restart()
     assert (config(node).retention_ms, config(node).flush_ms) == (7, (1 << 63) - 1)
     assert alter(node, BROKER, "1", ("num.io.threads", DELETE, None)) == "NONE"
+
+
+def session_of(node: Node, group: str = "g") -> int:
+    return node.broker.groups.coordinator._consumer.config_of(group).session_timeout_ms
+
+
+def test_a_group_has_its_config_at_once_and_after_a_restart() -> None:
+    node = made()
+    name = "consumer.session.timeout.ms"
+    assert alter(node, GROUP, "g", (name, SET, "50000"), validate_only=True) == "NONE"
+    assert session_of(node) == 45_000
+    assert alter(node, GROUP, "g", (name, SET, "50000")) == "NONE"
+    assert (session_of(node), session_of(node, "other")) == (50_000, 45_000)
+    node.restart()
+    assert session_of(node) == 50_000
+    assert alter(node, GROUP, "g", (name, DELETE, None)) == "NONE"
+    assert session_of(node) == 45_000
+    assert (GROUP, "g") not in node.broker.image.configs
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("70000", 60_000), ("1", 45_000), ("nonsense", 45_000), ("46000", 46_000)]
+)
+def test_a_config_of_a_group_that_was_set_with_other_limits_counts_as_the_limit(
+    text: str, expected: int
+) -> None:
+    node = made()
+    node.broker.metadata.append(
+        [metadata_records.config(GROUP, "g", "consumer.session.timeout.ms", text)], node.now_ms
+    )
+    node.restart()
+    assert session_of(node) == expected
+
+
+def test_limits_of_groups_are_those_of_the_broker() -> None:
+    node = made(
+        group_consumer_max_session_timeout_ms=90_000, group_consumer_session_timeout_ms=80_000,
+        group_consumer_max_heartbeat_interval_ms=60_000,
+    )  # fmt: skip
+    assert alter(node, GROUP, "g", ("consumer.session.timeout.ms", SET, "90000")) == "NONE"
+    assert alter(node, GROUP, "g", ("consumer.session.timeout.ms", SET, "90001")) == "INVALID_CONFIG"
+    assert alter(node, GROUP, "h", ("consumer.heartbeat.interval.ms", SET, "60000")) == "NONE"
+    session = ("consumer.session.timeout.ms", SET, "60000")
+    assert alter(node, GROUP, "h", session) == "INVALID_CONFIG"  # not above the heartbeats
+
+
+def test_the_interval_of_assignments_is_changed_while_the_broker_runs() -> None:
+    node = made()
+    name = "group.consumer.assignment.interval.ms"
+    of_groups = node.broker.groups.coordinator
+    assert alter(node, BROKER, "1", (name, SET, "7")) == "NONE"
+    assert of_groups.config.consumer.assignment_interval_ms == 7
+    assert alter(node, BROKER, "1", (name, SET, "15001")) == "INVALID_REQUEST"
+    node.restart()
+    assert node.broker.groups.coordinator.config.consumer.assignment_interval_ms == 7
+
+
+def test_an_interval_that_was_set_with_other_limits_counts_as_the_limit() -> None:
+    node = made()
+    name = "group.consumer.assignment.interval.ms"
+    node.broker.metadata.append([metadata_records.config(BROKER, "1", name, "99000")], node.now_ms)
+    node.restart()
+    assert node.broker.config.group_consumer_assignment_interval_ms == 15_000
+
+
+def test_a_subscription_to_metrics_is_kept() -> None:
+    node = made()
+    assert alter(node, METRICS, "m", ("interval.ms", SET, "1000"), ("metrics", SET, "*")) == "NONE"
+    node.restart()
+    assert node.broker.image.configs[METRICS, "m"] == {"interval.ms": "1000", "metrics": "*"}
+    assert alter(node, METRICS, "m", ("match", SET, "client_id=(")) == "INVALID_CONFIG"
+    assert alter(node, METRICS, "m", ("match", SET, "client_id=" + "(" * 5000)) == "INVALID_CONFIG"
 
 
 def test_a_log_that_is_not_compacted_any_more_is_left_alone() -> None:

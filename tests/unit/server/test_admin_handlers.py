@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.unit.server.wire_node import WireNode, node, versions
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.config_entries import advertised_entry
 from txnkafka.wire.messages import alter_configs, create_partitions, describe_configs
 from txnkafka.wire.messages import incremental_alter_configs as incremental
 
@@ -98,7 +99,7 @@ def test_alter_configs(version: int) -> None:
     )  # fmt: skip
     assert errors(answer) == [
         (2, "t", "NONE"), (2, "missing", "UNKNOWN_TOPIC_OR_PARTITION"), (4, "1", "INVALID_REQUEST"),
-        (2, "u", "INVALID_REQUEST"), (8, "1", "INVALID_REQUEST"), (32, "g", "INVALID_REQUEST"),
+        (2, "u", "INVALID_REQUEST"), (8, "1", "INVALID_REQUEST"), (32, "g", "NONE"),
         (99, "x", "INVALID_REQUEST"), (2, "v", "INVALID_REQUEST"), (2, "v", "INVALID_REQUEST"),
     ]  # fmt: skip
     assert of.broker.image.topic_configs("t") == {"flush.ms": "7"}
@@ -148,6 +149,12 @@ def test_incremental_alter_configs(version: int) -> None:
         resources=(changes(2, "t", ("retention.ms", SET, "4")),), validate_only=True,
     )  # fmt: skip
     assert of.broker.image.topic_configs("t") == {"cleanup.policy": "delete,compact"}
+
+
+def test_where_clients_are_sent_is_a_setting() -> None:
+    found = described(node(), 4, "1")["advertised.listeners"]
+    assert (found.value, found.config_source, found.read_only) == ("PLAINTEXT://localhost:9092", 4, True)
+    assert advertised_entry("::1", 9092).value == "PLAINTEXT://[::1]:9092"
 
 
 def test_settings_that_stand_for_each_other() -> None:

@@ -10,6 +10,7 @@ from tests.unit.server.wire_node import WireNode, topic_id, versions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.messages import (
     consumer_group_heartbeat,
+    incremental_alter_configs,
     offset_commit,
     offset_fetch,
     txn_offset_commit,
@@ -47,6 +48,21 @@ def test_consumer_group_heartbeat(version: int) -> None:
     assert nameless.error_code == (ErrorCode.INVALID_REQUEST if version >= 1 else NONE)
     left = beat(of, version, member_epoch=-1)
     assert (left.error_code, left.member_epoch, left.heartbeat_interval_ms) == (NONE, -1, 0)
+
+
+def test_the_configs_of_a_group_are_in_effect_with_the_next_heartbeat() -> None:
+    of = with_groups()
+    joined(of)
+    change = incremental_alter_configs.AlterableConfig(
+        name="consumer.heartbeat.interval.ms", config_operation=0, value="7000"
+    )
+    resource = incremental_alter_configs.AlterConfigsResource(
+        resource_type=32, resource_name="g", configs=(change,)
+    )
+    (changed,) = of.ask("IncrementalAlterConfigs", 1, resources=(resource,)).responses
+    assert (changed.error_code, beat(of, member_epoch=2).heartbeat_interval_ms) == (NONE, 7_000)
+    of.restart()
+    assert beat(of, member_epoch=2).heartbeat_interval_ms == 7_000
 
 
 def test_a_pattern_is_resolved_with_the_next_heartbeat() -> None:

@@ -247,7 +247,7 @@ def test_delete_topics_where_that_is_disabled(version: int) -> None:
 def test_describe_configs(version: int) -> None:
     of = WireNode(num_partitions=3, topic_defaults={"segment.bytes": "1000000"})
     of.create("t", 1, cleanup_policy="compact")
-    wanted = ((2, "t"), (4, "1"), (4, ""), (2, "u"), (4, "9"), (8, "1"))
+    wanted = ((2, "t"), (4, "1"), (4, ""), (2, "u"), (4, "9"), (8, "1"), (8, "9"))
     resources = tuple(
         describe_configs.DescribeConfigsResource(
             resource_type=kind, resource_name=name, configuration_keys=None
@@ -256,7 +256,8 @@ def test_describe_configs(version: int) -> None:
     )
     answer = of.ask("DescribeConfigs", version, resources=resources, include_synonyms=True)
     assert [ErrorCode(each.error_code).name for each in answer.results] == [
-        "NONE", "NONE", "NONE", "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_REQUEST", "INVALID_REQUEST",
+        "NONE", "NONE", "NONE", "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_REQUEST", "NONE",
+        "INVALID_REQUEST",
     ]  # fmt: skip
     topic, broker = ({each.name: each for each in result.configs} for result in answer.results[:2])
     assert [(each.name, each.value, each.source) for each in topic["cleanup.policy"].synonyms] == [

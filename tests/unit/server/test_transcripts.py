@@ -12,7 +12,7 @@ from tests.side_by_side.sides import Conversation
 from tests.side_by_side.transcripts import DIRECTORY, Transcript, read, replayed
 from tests.unit.server.memory_side import MemorySide
 
-FILES = ("tools", "consumers", "states", "random")
+FILES = ("tools", "configs", "consumers", "states", "random")
 
 
 def conversation(transcript: Transcript) -> Conversation:

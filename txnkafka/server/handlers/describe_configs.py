@@ -1,4 +1,5 @@
-"""DescribeConfigs: the settings of topics and of this broker, each with where its value comes from.
+"""DescribeConfigs: the settings of topics, this broker, groups and subscriptions to metrics of clients, each
+with where its value comes from.
 
 Versions 1 to 4. Synonyms, the same setting of the broker and its default, are given on request; from 3 on
 so is the documentation, and there is a type.
@@ -6,12 +7,19 @@ so is the documentation, and there is a type.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError
 from txnkafka.model import validate_topic
-from txnkafka.server.config_entries import broker_entries, cluster_entries, topic_entries
+from txnkafka.server.config_entries import (
+    advertised_entry,
+    broker_entries,
+    cluster_entries,
+    topic_entries,
+)
+from txnkafka.server.config_resources import BROKER, GROUP, LOGGER, METRICS, TOPIC
+from txnkafka.server.group_entries import group_entries, subscription_entries
 from txnkafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -28,9 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["handle"]
 
-_TOPIC: Final = 2  # ConfigResource.Type
-_BROKER: Final = 4
-
 
 def handle(
     broker: Broker, request: DescribeConfigsRequest, version: int, context: Context, reply: Reply
@@ -38,7 +43,7 @@ def handle(
     """Answer at once."""
     results = []
     for resource in request.resources:
-        entries, error, message = _entries(broker, resource)
+        entries, error, message = _entries(broker, resource, context)
         keys = resource.configuration_keys
         results.append(
             DescribeConfigsResult(
@@ -55,25 +60,38 @@ def handle(
 
 
 def _entries(
-    broker: Broker, resource: DescribeConfigsResource
+    broker: Broker, resource: DescribeConfigsResource, context: Context
 ) -> tuple[list[ConfigEntry], ErrorCode, str]:
-    name = resource.resource_name
-    if resource.resource_type == _TOPIC:
-        try:
-            validate_topic(name)
-        except InvalidTopicError as invalid:
-            return [], ErrorCode.INVALID_TOPIC_EXCEPTION, str(invalid)
-        if name in broker.image.topics:
-            return topic_entries(broker.configs, broker.image.topic_configs(name)), ErrorCode.NONE, ""
-        return [], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
-    if resource.resource_type == _BROKER:
-        if name == "":
-            return cluster_entries(broker.configs), ErrorCode.NONE, ""
-        if name == str(broker.node_id):
-            return broker_entries(broker.configs), ErrorCode.NONE, ""
-        return [], ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}, not {name}"
-    kind = resource.resource_type
-    return [], ErrorCode.INVALID_REQUEST, f"resources of type {kind} have no settings here"
+    kind, name = resource.resource_type, resource.resource_name
+    if kind == TOPIC:
+        return _of_topic(broker, name)
+    if kind == BROKER and name == "":
+        return cluster_entries(broker.configs), ErrorCode.NONE, ""
+    if kind in (BROKER, LOGGER):
+        if name != str(broker.node_id):
+            return [], ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}, not {name}"
+        if kind == LOGGER:
+            return [], ErrorCode.NONE, ""
+        advertised = advertised_entry(context.node.host, context.node.port)
+        return [*broker_entries(broker.configs), advertised], ErrorCode.NONE, ""
+    if kind in (GROUP, METRICS) and not name:
+        return [], ErrorCode.INVALID_REQUEST, "the name must not be empty"
+    own = broker.image.configs.get((kind, name), {})
+    if kind == GROUP:
+        return group_entries(broker.configs, own), ErrorCode.NONE, ""
+    if kind == METRICS:
+        return subscription_entries(own), ErrorCode.NONE, ""
+    return [], ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}"
+
+
+def _of_topic(broker: Broker, name: str) -> tuple[list[ConfigEntry], ErrorCode, str]:
+    try:
+        validate_topic(name)
+    except InvalidTopicError as invalid:
+        return [], ErrorCode.INVALID_TOPIC_EXCEPTION, str(invalid)
+    if name in broker.image.topics:
+        return topic_entries(broker.configs, broker.image.topic_configs(name)), ErrorCode.NONE, ""
+    return [], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
 
 
 def _result(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

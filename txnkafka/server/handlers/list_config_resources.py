@@ -1,7 +1,7 @@
 """ListConfigResources: what has configs (KIP-1142).
 
-Versions 0 to 1. 0 is about client metrics alone, of which there are none here (KIP-714); 1 about all kinds,
-or those that are given: topics, this broker, and what another broker has left in the metadata log.
+Versions 0 to 1. 0 is about subscriptions to metrics of clients alone (KIP-714); 1 about all kinds, or those
+that are given. There are no loggers whose levels can be changed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.config_resources import BROKER, GROUP, LOGGER, METRICS, TOPIC
 from txnkafka.wire.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.server.context import Context, Reply
 
 __all__ = ["handle"]
-
-TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32  # ConfigResource.Type
 
 
 def handle(
