@@ -278,17 +278,19 @@ class ConsumerGroups:
         call: Call,
         *,
         is_rebalanced: bool,
-    ) -> None:
-        """Put a classic group in the place of a consumer group, whose tombstones are the ``records``."""
+    ) -> bool:
+        """Put a classic group in the place of a consumer group, whose tombstones are the ``records``. Returns
+        whether that was appended."""
         record = encode_group_key(classic.group_id), encode_group_value(record_of(classic))
         now_ms = self.rebalance.now_ms
         if not self.log.append(classic.group_id, [*records, record], call, now_ms, is_replayed=False):
-            return
+            return False
         self.timers.forget(group)
         here.groups[classic.group_id] = classic
         self.rebalance.load(classic)
         if is_rebalanced:
             self.rebalance.prepare(classic)
+        return True
 
 
 def _told(member: ConsumerMember, request: ConsumerHeartbeat) -> ConsumerMember:

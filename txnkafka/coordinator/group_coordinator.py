@@ -147,16 +147,22 @@ class GroupCoordinator:
         if group is None:
             group = here.groups[group_id] = ClassicGroup(group_id, now_ms)
         elif isinstance(group, ConsumerGroup):
-            group = self._replaced(here, group)
+            replaced = self._replaced(here, group)
+            if replaced is None:
+                reply(Joined(E.NOT_COORDINATOR, member_id))
+                return
+            group = replaced
         self._classic.join(group, request, reply)
 
-    def _replaced(self, here: GroupPartition, group: ConsumerGroup) -> ClassicGroup:
-        """The empty classic group that takes the place of an empty consumer group."""
+    def _replaced(self, here: GroupPartition, group: ConsumerGroup) -> ClassicGroup | None:
+        """The empty classic group that takes the place of an empty consumer group; None where that cannot be
+        written."""
         classic = ClassicGroup(group.group_id, self._rebalance.now_ms)
         tombstones = group_tombstones(group)
-        self._consumer.downgrade(here, group, classic, tombstones, lambda _: None, is_rebalanced=False)
-        here.groups[group.group_id] = classic
-        return classic
+        is_there = self._consumer.downgrade(
+            here, group, classic, tombstones, lambda _: None, is_rebalanced=False
+        )
+        return classic if is_there else None
 
     def consumer_heartbeat(
         self, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None], now_ms: int
@@ -268,9 +274,9 @@ class GroupCoordinator:
         here = self.partitions.loaded[self.partitions.number_of(group.group_id)]
         offsets = [(key, None) for key in here.offsets.keys(group.group_id)]
         tombstones = [*offsets, *group_tombstones(group)]
-        self._forget(group)
-        del here.groups[group.group_id]
-        self._log.append_offsets(group.group_id, tombstones, call)
+        if self._log.append_offsets(group.group_id, tombstones, call):
+            self._forget(group)
+            del here.groups[group.group_id]
 
     def describe(self, group_id: str) -> DescribedGroup:
         """What DescribeGroups shows of a group."""

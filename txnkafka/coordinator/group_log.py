@@ -95,18 +95,19 @@ class GroupLog:
         records: Records,
         call: Callable[[ErrorCode], None],
         producer: ProducerIdAndEpoch | None = None,
-    ) -> None:
-        """Append records of offsets, and apply them."""
+    ) -> bool:
+        """Append records of offsets, and apply them. Returns whether they were appended."""
         number = self._partitions.number_of(group_id)
         try:
             first = self._host.append(number, records, call, producer)
         except KafkaError as error:
             call(error.code)
-            return
+            return False
         producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
         offsets = self._partitions.loaded[number].offsets
         for i, (key, value) in enumerate(records):
             offsets.replay(LogEvent(first + i, producer_id, None, key, value))
+        return True
 
     def when_durable(self, group_id: str, call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to the group's partition so far is durable, or never will be."""

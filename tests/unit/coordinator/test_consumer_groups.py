@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config, state_of, topic_id
+from tests.unit.coordinator.group_clients import Member
 from txnkafka.coordinator.consumer_member import MemberState
 from txnkafka.coordinator.group_requests import ConsumerHeartbeat, Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode as E
@@ -236,6 +237,18 @@ def test_a_group_that_is_deleted_leaves_nothing() -> None:
     assert errors == [E.NON_EMPTY_GROUP, E.NONE]
     node.start()
     assert node.coordinator.partitions.find("g") == E.GROUP_ID_NOT_FOUND
+
+
+def test_an_empty_group_that_cannot_be_replaced_by_a_classic_one_stays() -> None:
+    node = ConsumerNode({"t": 1})
+    Consumer(node, "a").join().leave()
+    node.fails = True
+    member = Member(node).join()
+    assert (member.error, node.consumers().state) == (E.NOT_COORDINATOR, "Empty")
+    node.fails = False
+    member.join()
+    node.wait(0)
+    assert (member.error, member.generation) == (E.NONE, 1)
 
 
 def test_an_empty_group_expires_with_its_offsets() -> None:
