@@ -90,10 +90,11 @@ def alter_configs(
     """Change the configs of a resource, all or none of them. Answers when they are durable and have taken
     effect."""
     thing = wanted.resource_type, wanted.resource_name
+    turn = broker.turns.of(thing)
     broker.now_ms = now_ms
 
     def done(error: ErrorCode, message: str | None = None) -> None:
-        broker.turns.end(thing)
+        turn.end()
         reply(error, message)
 
     def begin() -> None:
@@ -106,7 +107,7 @@ def alter_configs(
         records = [] if validate_only else _records(wanted, new, broker.image.configs.get(thing, {}))
         _write(broker, wanted, records, done)
 
-    broker.turns.take(thing, begin)
+    turn.take(begin)
     broker.durability.run_soon()
 
 

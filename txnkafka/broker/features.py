@@ -67,13 +67,14 @@ def update_features(
     now_ms: int,
 ) -> None:
     """Change levels, all or none of them. Answers when they are durable and in effect."""
+    turn = broker.turns.of(_THING)
     broker.now_ms = now_ms
 
     def done(error: ErrorCode, message: str | None = None) -> None:
         if error == ErrorCode.NONE:
             level = broker.image.features.get("transaction.version", 0)
             broker.transactions.coordinator.version = level
-        broker.turns.end(_THING)
+        turn.end()
         reply(error, message)
 
     def begin() -> None:
@@ -87,7 +88,7 @@ def update_features(
         else:
             register(broker, records, done)
 
-    broker.turns.take(_THING, begin)
+    turn.take(begin)
     broker.durability.run_soon()
 
 

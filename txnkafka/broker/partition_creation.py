@@ -72,10 +72,10 @@ def _enlarge(
     broker: Broker, wanted: MorePartitions, reply: Callable[[EnlargedTopic], None], validate_only: bool
 ) -> None:
     """Enlarge one topic when no other change of it is under way."""
-    thing = TOPIC_RESOURCE, wanted.name
+    turn = broker.turns.of((TOPIC_RESOURCE, wanted.name))
 
     def done(error: ErrorCode, message: str | None = None) -> None:
-        broker.turns.end(thing)
+        turn.end()
         reply(EnlargedTopic(wanted.name, error, message))
 
     def begin() -> None:
@@ -90,7 +90,7 @@ def _enlarge(
         else:
             _register(broker, topic, wanted.partition_count, done)
 
-    broker.turns.take(thing, begin)
+    turn.take(begin)
 
 
 def _refusal(broker: Broker, topic: TopicImage, wanted: MorePartitions) -> tuple[ErrorCode, str] | None:

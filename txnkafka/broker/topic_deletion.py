@@ -37,10 +37,10 @@ def delete_topic(
 ) -> None:
     """Delete the topic ``name``, which the client has asked for by ``topic_id`` if that is not None. Answers
     when it is durably out of the registry."""
-    thing = TOPIC_RESOURCE, name or ""
+    turn = broker.turns.of((TOPIC_RESOURCE, name or ""))
 
     def done(result: DeletedTopic) -> None:
-        broker.turns.end(thing)
+        turn.end()
         reply(result)
 
     def begin() -> None:
@@ -52,7 +52,7 @@ def delete_topic(
         else:
             _delete(broker, topic, done, now_ms)
 
-    broker.turns.take(thing, begin)
+    turn.take(begin)
 
 
 def _refusal(broker: Broker, name: str | None, topic_id: str | None) -> DeletedTopic | None:

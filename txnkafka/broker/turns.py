@@ -16,38 +16,65 @@ if TYPE_CHECKING:
     from txnkafka.broker.durability import Durability
     from txnkafka.broker.failures import Failures
 
-__all__ = ["Turns"]
+__all__ = ["Turn", "Turns"]
 
 
 class Turns:
-    """Who changes what. A turn ends when its holder says so, once, whatever became of the change; that of a
-    holder that raises while it begins ends, too."""
+    """Who changes what."""
 
     def __init__(self, failures: Failures, durability: Durability) -> None:
-        self._failures = failures
-        self._durability = durability
-        self._waiting: dict[Hashable, deque[Callable[[], None]]] = {}  # of what is being changed
+        self.failures = failures
+        self.durability = durability
+        self.waiting: dict[Hashable, deque[Callable[[], None]]] = {}  # of what is being changed
 
-    def take(self, thing: Hashable, begin: Callable[[], None]) -> None:
-        """Call ``begin`` when no earlier change of ``thing`` is under way: now, or after its end."""
-        waiting = self._waiting.get(thing)
+    def of(self, thing: Hashable) -> Turn:
+        """A turn of a change of ``thing``, which has not begun."""
+        return Turn(self, thing)
+
+
+class Turn:
+    """Ends when its holder says so, whatever became of the change, and when something raises: while it
+    begins, or in a call that is made later for it."""
+
+    def __init__(self, turns: Turns, thing: Hashable) -> None:
+        self._turns = turns
+        self._thing = thing
+        self._is_held = False
+
+    def take(self, begin: Callable[[], None]) -> None:
+        """Call ``begin`` when no earlier change of the thing is under way: now, or after its end."""
+        failures, owner = self._turns.failures, self._turns.failures.owner
+
+        def failed(error: Exception) -> None:
+            self.end()
+            if owner is not None:
+                owner(error)
+
+        waiting = self._turns.waiting.get(self._thing)
         if waiting is not None:
-            waiting.append(self._failures.owned(partial(self._begin, thing, begin)))
+            waiting.append(partial(failures.run, failed, self._begin, begin))
             return
-        self._waiting[thing] = deque()
-        self._begin(thing, begin)
-
-    def end(self, thing: Hashable) -> None:
-        """The change is in the image, or never will be: the next one begins soon."""
-        waiting = self._waiting[thing]
-        if waiting:
-            self._durability.soon(waiting.popleft())
-        else:
-            del self._waiting[thing]
-
-    def _begin(self, thing: Hashable, begin: Callable[[], None]) -> None:
+        self._turns.waiting[self._thing] = deque()
+        failures.owner = failed
         try:
-            begin()
+            self._begin(begin)
         except BaseException:
-            self.end(thing)
+            self.end()
             raise
+        finally:
+            failures.owner = owner
+
+    def _begin(self, begin: Callable[[], None]) -> None:
+        self._is_held = True
+        begin()
+
+    def end(self) -> None:
+        """The change is in the image, or never will be: the next one begins soon."""
+        if not self._is_held:
+            return
+        self._is_held = False
+        waiting = self._turns.waiting[self._thing]
+        if waiting:
+            self._turns.durability.soon(waiting.popleft())
+        else:
+            del self._turns.waiting[self._thing]

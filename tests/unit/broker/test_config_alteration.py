@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -198,6 +199,34 @@ def test_configs_of_another_broker_that_are_not_understood_do_not_count() -> Non
     node.restart()
     assert (config(node).retention_ms, config(node).flush_ms) == (7, (1 << 63) - 1)
     assert alter(node, BROKER, "1", ("num.io.threads", DELETE, None)) == "NONE"
+
+
+def test_a_change_that_fails_when_it_is_durable_does_not_hold_up_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = made()
+    failures: list[Exception] = []
+    node.broker.failures.owner = failures.append
+    assert send(node, BROKER, "1", ConfigChange("log.retention.ms", SET, "7")) == []
+    node.broker.failures.owner = None
+    waiting = send(node, BROKER, "1", ConfigChange("log.retention.ms", SET, "8"))
+    monkeypatch.setattr(node.broker.configs, "refresh", only_once(node.broker.configs.refresh))
+    node.settle()
+    assert ([type(each) for each in failures], waiting) == ([IndexError], [ErrorCode.NONE])
+    assert config(node).retention_ms == 8
+
+
+def only_once(refresh: Callable[[], None]) -> Callable[[], None]:
+    """What fails when it is called first."""
+    calls: list[None] = []
+
+    def call() -> None:
+        calls.append(None)
+        if len(calls) == 1:
+            raise IndexError
+        refresh()
+
+    return call
 
 
 def session_of(node: Node, group: str = "g") -> int:
