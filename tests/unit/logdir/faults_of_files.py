@@ -44,6 +44,11 @@ def an_offset_behind_the_segment(it: LogDirectory) -> None:
     it.patch(path, 56, struct.pack(">i", 400))
 
 
+@planted("warning", "bad-timeindex", f"{FIRST}.timeindex", 0)
+def an_empty_time_index_of_a_segment_with_records(it: LogDirectory) -> None:
+    it.write().file(0, "timeindex").write_bytes(b"")
+
+
 @planted("warning", "bad-txnindex", f"{FIRST}.txnindex", 34)
 def _(it: LogDirectory) -> None:
     path = it.write().file(0, "txnindex")

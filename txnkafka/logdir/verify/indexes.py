@@ -119,11 +119,14 @@ class TimeIndexCheck:
             [(base_offset + relative, timestamp, number) for number, (timestamp, relative) in entries]
         )
         self._next = 0
-        self._largest = -1
+        self._largest = self._of_records = -1
 
     def window(self, index: BatchIndex) -> None:
         """Compare the entries that name offsets of these batches."""
-        if not self._entries or not len(index):
+        if not len(index):
+            return
+        self._note_records(index)
+        if not self._entries:
             return
         largest = list(accumulate(index.max_timestamp, max, initial=self._largest))[1:]
         self._largest = largest[-1]
@@ -141,10 +144,19 @@ class TimeIndexCheck:
             if found != timestamp:
                 self._problems.append(IndexProblem(number, _contradiction(offset, timestamp, found)))
 
-    def end(self, end_offset: int | None) -> None:
+    def _note_records(self, index: BatchIndex) -> None:
+        counts = zip(index.max_timestamp, index.record_count, strict=True)
+        found = max((timestamp for timestamp, count in counts if count), default=-1)
+        self._of_records = max(self._of_records, found)
+
+    def end(self, end_offset: int | None, *, is_believed: bool) -> None:
         """Check the order of the entries and their range in a segment that ends before ``end_offset``, and
-        report the problems as one finding."""
+        report the problems as one finding. A broker that believes an empty file takes the time of the last
+        change of the segment for that of its newest record, so that lookups by time miss records."""
         self._problems += self._index.problems(end_offset=end_offset)
+        if is_believed and self._path and not self._index and self._of_records >= 0:
+            text = f"there is none, and the segment has records up to timestamp {self._of_records}"
+            self._problems.append(IndexProblem(0, text))
         if self._problems:
             text, entry = _summary(self._problems)
             self._findings.add("bad-timeindex", self._path, text, position=entry * TIME_ENTRY.size)

@@ -141,7 +141,8 @@ class LogCheck:
             self._progress(segment.path, len(data))
         unsure = self.source.being_written or (self.damaged_end and self.recovered(i))
         offset_index.end(segment.size if unsure else end_position, None if unsure else self.end_offset)
-        time_index.end(None if unsure else self.end_offset)
+        is_believed = not (self.source.being_written or self.recovered(i))
+        time_index.end(None if unsure else self.end_offset, is_believed=is_believed)
         if self.end_offset - 1 - segment.base_offset > LARGEST_RELATIVE_OFFSET:
             text = f"offset {self.end_offset - 1} is more than 2^31 above the segment's base offset"
             self._findings.add("offset-overflow", segment.path, text)
