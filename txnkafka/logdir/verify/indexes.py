@@ -125,8 +125,8 @@ class TimeIndexCheck:
         """Compare the entries that name offsets of these batches."""
         if not len(index):
             return
-        self._note_records(index)
         if not self._entries:
+            self._note_records(index)
             return
         largest = list(accumulate(index.max_timestamp, max, initial=self._largest))[1:]
         self._largest = largest[-1]
