@@ -381,21 +381,6 @@ def test_groups_are_described_listed_and_deleted() -> None:
     assert node.coordinator.listed() == []
 
 
-def test_a_group_whose_tombstones_cannot_be_written_is_still_there() -> None:
-    """The log has it: after a restart it would be back."""
-    node = Node(retention_ms=1_000, retention_check_interval_ms=1_000)
-    node.commit(5)
-    node.fails = True
-    errors: list[E] = []
-    node.coordinator.delete("g", errors.append)
-    node.wait(3_000)  # it does not expire either
-    assert (errors, node.state, node.fetched().offset) == ([E.NOT_COORDINATOR], "Empty", 5)
-    node.fails = False
-    node.coordinator.delete("g", errors.append)
-    node.flush()
-    assert (errors[1:], node.coordinator.listed()) == ([E.NONE], [])
-
-
 def test_a_group_whose_last_member_has_left_waits_for_the_id_that_it_gave() -> None:
     """Whatever protocol a new member brings is right then, and one that has left is unknown."""
     node = Node()

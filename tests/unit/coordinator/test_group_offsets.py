@@ -173,6 +173,21 @@ def test_offsets_are_deleted_unless_a_member_is_subscribed() -> None:
     assert found[-1] == (E.GROUP_ID_NOT_FOUND, {})
 
 
+def test_a_group_whose_tombstones_cannot_be_written_is_still_there() -> None:
+    """The log has it: after a restart it would be back."""
+    node = Node(retention_ms=1_000, retention_check_interval_ms=1_000)
+    node.commit(5)
+    node.fails = True
+    errors: list[E] = []
+    node.coordinator.delete("g", errors.append)
+    node.wait(3_000)  # it does not expire either
+    assert (errors, node.state, node.fetched().offset) == ([E.NOT_COORDINATOR], "Empty", 5)
+    node.fails = False
+    node.coordinator.delete("g", errors.append)
+    node.flush()
+    assert (errors[1:], node.coordinator.listed()) == ([E.NONE], [])
+
+
 def test_a_deleted_group_has_no_pending_offset_either() -> None:
     node = Node()
     node.commit(1)

@@ -8,18 +8,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
+from tests.unit.coordinator.patterns import MATCHING, PATTERNS, REFUSED, TEXTS
 from txnkafka.coordinator.id_pattern import MOST_STEPS, IdPattern, PatternError
-
-PATTERNS = [
-    "", "a", "ab", "a|b", "a*", "a+b?", "(ab)+", "(?:a|b)*c", "(?P<name>a)b", "[abc]x", "[^abc]",
-    "[a-c-]+", r"\d+", r"\w*", r"[\d_]+", r"\D", ".", ".*", "^ab$", "(^a|b)$", r"\.", r"a\-b", "a{2}",
-    "a{2,}", "a{1,3}b", "x{,2}", "a{b", "(a*)*", "(a|a)*b", "a??b", "a*?", "[]a]", "(|a)b", r"\x41",
-    r"[\x41-\x43]+", "orders-[0-9]+", "a||b", "(a{0,3}){2}", r"\Ab", "[.]", "a$b", "[a\\]]",
-]  # fmt: skip
-TEXTS = [
-    "", "a", "b", "ab", "abc", "aab", "aaab", "ba", "c", "x", "xx", "ax", "1", "12", "_", "a-b", "-",
-    ".", "A", "ABC", "orders-7", "a{b", "]", "é", "x{,2}", "\n", "bb", "abab",
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -32,35 +22,41 @@ def test_the_same_as_python(pattern: str) -> None:
             assert made.fullmatch(text) == bool(expected.fullmatch(text)), text
 
 
-@pytest.mark.parametrize(
-    ("pattern", "matching", "other"),
-    [
-        ("[[:alpha:]]+", "abc", "a1"),
-        ("[[:^digit:]_]+", "a_", "1"),
-        (r"a\z", "a", "ab"),
-        ("(?<name>a)", "a", "b"),
-        (r"\x{1F600}", "\U0001f600", "a"),
-        ("[^a]", "\n", "a"),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "matching", "other"), MATCHING)
 def test_what_is_only_in_re2(pattern: str, matching: str, other: str) -> None:
     assert IdPattern(pattern).fullmatch(matching)
     assert not IdPattern(pattern).fullmatch(other)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "(", ")", "[", "[a", "*", "a**", "a{2}{3}", "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1",
-        "(?i)a", r"\pN", r"\k<a>", "(?>a)", "a++", "[b-a]", r"[\d-z]", "[[:none:]]", "\\", r"\x4",
-        r"\x{}", r"\x{110000}", "a{1001}", "a{3,2}", "(a{1000}){1000}", "(?P<a",
-        "(" * 60 + ")" * 60, "a" * 1001,
-        "(?P<->a)", "x{2}*", r"\Qa\E", r"\b", "(a{2}",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("pattern", REFUSED)
 def test_what_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
         IdPattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(a{1000}){1000}", "too large"), ("(" * 40 + "(){1000}" + "){1000}" * 40, "too large"),
+        ("(" * 60 + ")" * 60, "too deeply"), ("a" * 1001, "at most"), (r"\p{Greek}", "Unicode class"),
+    ],
+)  # fmt: skip
+def test_what_re2_takes_and_we_do_not(pattern: str, reason: str) -> None:
+    with pytest.raises(PatternError, match=reason):
+        IdPattern(pattern)
+
+
+def test_flags_end_with_their_group() -> None:
+    assert IdPattern("(?:(?i)a)b").fullmatch("Ab")
+    assert not IdPattern("(?:(?i)a)b").fullmatch("AB")
+    assert IdPattern("((?i)a|b)c").fullmatch("Bc")
+
+
+def test_case_is_that_of_unicode() -> None:
+    made = IdPattern("(?i)[k\u00e9\u00df]+")
+    assert made.fullmatch("kK\u212a\u00e9\u00c9\u00df\u1e9e")
+    assert not made.fullmatch("ss")
+    assert not IdPattern("(?i)i").fullmatch("\u0131")
 
 
 def test_a_pattern_that_explodes_elsewhere_does_not_here() -> None:
