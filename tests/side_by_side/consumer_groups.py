@@ -24,7 +24,7 @@ JOIN: Final = {
 }
 UPGRADED: Final = "upgraded"  # a topic that both brokers call so: it is in bytes that clients make
 MATCHED: Final = "matched-by-patterns"
-REGEXES: Final = (MATCHED, "matched-by-[^0-9]{2,}", "nothing", "x|mat(c|t)hed.*", "matched")
+REGEXES: Final = (MATCHED, "matched-by-[^0-9]{2,}", "nothing", "x|mat(c|t)hed.*", "matched", r"(?i)MATCHED\b.*")
 
 
 def _subscription(*owned: int) -> bytes:
@@ -333,7 +333,7 @@ def _leaving() -> Iterator[Request]:
 def _regexes() -> Iterator[Request]:
     """Patterns: what they match comes behind the heartbeat that brings them."""
     yield from _created(MATCHED, 2)
-    for regex in ("(", "[a", "a**", "x{2,1}", "\\", "(?=a)", "\\1"):
+    for regex in ("(", "[a", "a**", "x{2,1}", "\\", "(?=a)", "\\1", "(?x)a", "a(?i"):
         yield _join("a", subscribed_topic_names=None, subscribed_topic_regex=regex)
     for number, regex in enumerate(REGEXES):
         group = {"group_id": f"~regex {number}"}

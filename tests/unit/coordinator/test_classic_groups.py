@@ -147,6 +147,7 @@ def test_a_group_whose_members_have_left_is_empty() -> None:
     ("change", "error"),
     [
         ({"generation": 5}, E.ILLEGAL_GENERATION),
+        ({"generation": 0}, E.ILLEGAL_GENERATION),
         ({"member_id": "nobody"}, E.UNKNOWN_MEMBER_ID),
         ({"group": "another"}, E.UNKNOWN_MEMBER_ID),
         ({"instance": "i"}, E.UNKNOWN_MEMBER_ID),
