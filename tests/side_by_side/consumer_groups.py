@@ -24,7 +24,9 @@ JOIN: Final = {
 }
 UPGRADED: Final = "upgraded"  # a topic that both brokers call so: it is in bytes that clients make
 MATCHED: Final = "matched-by-patterns"
-REGEXES: Final = (MATCHED, "matched-by-[^0-9]{2,}", "nothing", "x|mat(c|t)hed.*", "matched", r"(?i)MATCHED\b.*")
+REGEXES: Final = (
+    MATCHED, "matched-by-[^0-9]{2,}", "nothing", "x|mat(c|t)hed.*", "matched", r"(?i)MATCHED\b.*",
+)  # fmt: skip
 
 
 def _subscription(*owned: int) -> bytes:
