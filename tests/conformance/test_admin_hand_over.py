@@ -17,8 +17,9 @@ from tests.unit.server.serving import Serving
 
 SECONDS = 30
 NAME = "t"
-TOPIC, BROKER = 2, 4  # ConfigResource.Type
-OF_TOPIC, OF_NODE, OF_CLUSTER, DEFAULT = 1, 2, 3, 5  # DescribeConfigsResponse.ConfigSource
+TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32  # ConfigResource.Type
+# DescribeConfigsResponse.ConfigSource
+OF_TOPIC, OF_NODE, OF_CLUSTER, DEFAULT, OF_METRICS, OF_GROUP = 1, 2, 3, 5, 7, 8
 LARGEST: Final = str((1 << 63) - 1)
 Shown = tuple[str, int]
 
@@ -115,3 +116,29 @@ def test_what_was_changed_here_is_there_and_back(kafka: KafkaBroker) -> None:
     kafka.start()
     with closing(Administrator(kafka.bootstrap_servers)) as there:
         assert there.partitions() == 6
+
+
+def test_configs_of_groups_and_subscriptions_are_there_and_back(kafka: KafkaBroker) -> None:
+    session, where = "consumer.session.timeout.ms", "share.auto.offset.reset"
+    with closing(Serving(kafka.log_dir)) as ours, closing(Administrator(ours.address)) as administrator:
+        administrator.alter(GROUP, "g", session, "50000")
+        administrator.alter(GROUP, "g", where, "by_duration:PT1H")
+        administrator.alter(METRICS, "m", "metrics", "a, b")
+        administrator.alter(METRICS, "m", "match", "client_id=x.*")
+        assert ours.stop() == 0
+    expected = [("50000", OF_GROUP), ("by_duration:PT1H", OF_GROUP)]
+    kafka.start()
+    with closing(Administrator(kafka.bootstrap_servers)) as there:
+        assert there.shown(GROUP, "g", session, where) == expected
+        assert there.shown(METRICS, "m", "metrics", "match") == [
+            ("a,b", OF_METRICS), ("client_id=x.*", OF_METRICS),
+        ]  # fmt: skip
+        there.alter(GROUP, "g", session, "60000")
+        there.alter(GROUP, "g", where, None)
+        there.alter(METRICS, "m", "metrics", "*")
+    assert not [line for line in kafka.said() if " ERROR " in line]
+    kafka.stop()
+    with closing(Serving(kafka.log_dir)) as ours, closing(Administrator(ours.address)) as back:
+        assert back.shown(GROUP, "g", session, where) == [("60000", OF_GROUP), ("latest", DEFAULT)]
+        assert back.shown(METRICS, "m", "metrics", "interval.ms") == [("*", OF_METRICS), ("300000", DEFAULT)]
+        assert ours.stop() == 0
