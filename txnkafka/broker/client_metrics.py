@@ -47,7 +47,7 @@ def subscription_refusal(name: str, configs: Mapping[str, str]) -> tuple[ErrorCo
 def shown_subscription(name: str, text: str) -> str:
     """A value as it is understood: without spaces, and without what a list has twice."""
     if name == INTERVAL:
-        return str(int(text))
+        return str(int(text)) if _INTEGER.fullmatch(text.strip()) else text
     return ",".join(dict.fromkeys(_elements(text)))
 
 
