@@ -99,8 +99,8 @@ IN_PROCESS_NOTE = (
     "gets it; beside it as many bytes to two files, data, PREPARE and marker synced one after the other."
 )
 BARE_CALLS_NOTE = (
-    "system calls: a server in C that reads three requests, writes as many bytes as a broker, makes "
-    "four syncs that follow one another, and answers. It parses and decides nothing; CPU time is that of the server."
+    "system calls: a server in C that reads three requests, writes as many bytes as a broker, makes four "
+    "syncs that follow one another, and answers. It parses and decides nothing; CPU time is the server's."
 )
 PRODUCE_NOTE = (
     "produce: requests of one batch of 130 records from a generator in C, 4 connections with 8 under way "
