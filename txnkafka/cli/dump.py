@@ -13,6 +13,7 @@ from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.output import json_text, printable, write_json, write_text
 from txnkafka.cli.target import storage_option
 from txnkafka.cli.times import iso_time
+from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
     from txnkafka.cli.dump_log import LogOptions, Row
@@ -22,12 +23,39 @@ if TYPE_CHECKING:
 __all__ = ["dump"]
 
 FINDINGS, COULD_NOT = 1, 2
+EMPTY = "empty"  # the row of a file without any, for text
 TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
+
+
+class OffsetRange(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
+    """N or N..M, both of them included."""
+
+    name = "N[..M]"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        first, dots, last = str(value).partition("..")
+        if not first.isdecimal() or (dots and not last.isdecimal()):
+            self.fail(f"{value!r} is neither an offset nor a range of offsets, as in 40..60", param, ctx)
+        if dots and int(last) < int(first):
+            self.fail(f"{value!r} ends before it begins", param, ctx)
+        return int(first), int(last if dots else first)
 
 
 @click.command(cls=Command, short_help="Print the contents of a log directory's files.")
 @click.argument("files", nargs=-1, required=True, type=PathOrAddress(), metavar="FILE...")
 @click.option("--records", is_flag=True, help="Print the records of each batch too.")
+@click.option(
+    "--offset",
+    "offsets",
+    type=OffsetRange(),
+    help="Only the batches with these offsets: N, or N..M. An .index beside the file is used.",
+)
+@click.option(
+    "--position",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Only the batch that begins at this byte of the file; what is before it is not read.",
+)
 @click.option(
     "--decoder",
     type=click.Choice(["auto", "transaction-log", "offsets", "metadata", "none"]),
@@ -67,13 +95,16 @@ def dump(
     from txnkafka.cli.dump_log import LogOptions
 
     log_options = LogOptions(decoder=None if decoder == "none" else decoder, **options)
+    if log_options.offsets is not None and log_options.position is not None:
+        raise click.UsageError("--offset and --position do not go together")
     dumper = Dumper(messages, log_options, dict(storage_options))
     rows = dumper.rows(files)
     if output_format == "json":
-        _write_array(rows)
+        _write_array(row for row in rows if row["type"] != EMPTY)
     elif output_format == "jsonl":
         for row in rows:
-            write_json(row)
+            if row["type"] != EMPTY:
+                write_json(row)
     else:
         _write_lines(rows, wide=output_format == "wide")
     return dumper.status
@@ -87,6 +118,7 @@ class Dumper:
         self._messages = messages
         self._options = options
         self._storage_options = storage_options
+        self._found = False
 
     def rows(self, paths: tuple[str, ...]) -> Iterator[Row]:
         """Yield all rows; files that cannot be read are reported on stderr."""
@@ -102,6 +134,9 @@ class Dumper:
                 self._fail(f"cannot read {without_password(path)}: {error.strerror or error}")
             except LogDirError as error:
                 self._fail(str(error))
+        wanted = self._options.offsets
+        if wanted is not None and not self._found and not self.status:
+            self._fail(f"no batch has {offset_range(*wanted)}")
 
     def _rows_of(self, path: str) -> Iterator[Row]:
         from txnkafka.cli.dump_files import file_rows
@@ -113,10 +148,16 @@ class Dumper:
             example = file_system.join(path, "*.log")
             raise LogDirError(f"{path} is a directory; dump takes files, as in {example}")
         parent = file_system.split(file_system.split(path)[0])[1]
+        found = False
         for row in file_rows(file_system, path, parent, self._options):
             if row["type"] == "finding":
                 self.status = max(self.status, FINDINGS)
+            found = True
             yield row
+        self._found = self._found or found
+        if not found and not self._options.selects:
+            what = "batches" if path.endswith((".log", ".checkpoint")) else "entries"
+            yield {"type": EMPTY, "file": path, "what": what}
 
     def _fail(self, text: str) -> None:
         self.status = COULD_NOT
@@ -138,6 +179,9 @@ def _write_lines(rows: Iterator[Row], *, wide: bool) -> None:
         if row["file"] != file:
             file = row["file"]
             write_text(printable(f"{file}:"))
+        if row["type"] == EMPTY:
+            write_text(f"0 {row['what']}")
+            continue
         fields = (
             f"{name}={_shown(name, value)}"
             for name, value in row.items()

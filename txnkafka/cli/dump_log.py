@@ -7,12 +7,12 @@ with ``is_valid`` false and followed by a finding. Bytes that are no batch end t
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka._core.read_committed import WHOLE
 from txnkafka._core.scan import BatchHeader, BatchIndex, scan
-from txnkafka.errors import CorruptRecordError
+from txnkafka.errors import CorruptFileError, CorruptRecordError, LogDirError
 from txnkafka.logdir import Finding, SegmentReader
 from txnkafka.model import TimestampType
 from txnkafka.record import CompressionType, ControlRecordType
@@ -31,7 +31,10 @@ from txnkafka.record.batch_header import (
 )
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 from txnkafka.record.crc import valid_crcs
+from txnkafka.storage.formats import OffsetIndex
+from txnkafka.storage.formats.limits import INDEX_LIMIT
 from txnkafka.wire.records import (
+    TransactionState,
     decode_control_body,
     decode_group_log,
     decode_metadata,
@@ -50,6 +53,7 @@ COMPRESSION_TYPES = {codec.value: codec.label for codec in CompressionType}
 CONTROL_TYPES = {kind.value: kind.name for kind in ControlRecordType if kind >= 0}
 END_MARKERS = (CONTROL_ABORT, CONTROL_COMMIT)
 LARGEST_SEQUENCE = 2**31 - 1
+LARGEST_OFFSET = 2**63 - 1
 BATCH_REMEDY = "restore the file from a replica or a backup if these records are needed"
 TAIL_REMEDY = "nothing to do at the end of a log whose broker was killed; else restore the file"
 STOPS = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
@@ -63,31 +67,41 @@ DECODERS: dict[str, Callable[[Record], LogRecord]] = {
 
 class LogOptions(NamedTuple):
     """The options for rows of a log: ``records`` includes records, ``decoder`` is one of DECODERS or None,
-    ``encoding`` is that of keys and values."""
+    ``encoding`` is that of keys and values. ``offsets`` (first, last) are those of the wanted batches,
+    ``position`` is that of the only one."""
 
     records: bool = False
     decoder: str | None = None
     encoding: str = "utf8"
+    offsets: tuple[int, int] | None = None
+    position: int | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Whether only some batches are wanted."""
+        return self.offsets is not None or self.position is not None
 
 
 def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogOptions) -> Iterator[Row]:
     """Yield the rows of one file of batches. Raises OSError and LogDirError when it cannot be read."""
-    segment = SegmentReader(file_system, base_offset, {"log": path}, _size(file_system, path))
+    if options.offsets is not None and options.offsets[1] < base_offset:
+        return
+    size = _size(file_system, path)
+    if options.position is not None and options.position >= size:
+        raise LogDirError(f"{path} has {size} bytes: no batch begins at position {options.position}")
+    segment = SegmentReader(file_system, base_offset, {"log": path}, size)
     decoder = ChunkDecoder(headers=True)
     try:
         index = BatchIndex()
-        for position, data, index in segment.windows():
-            for header, is_valid in zip(index, valid_crcs(data, index, position=position), strict=True):
+        for position, data, index in segment.windows(_first_position(segment, options)):
+            if options.position is not None and not len(index):
+                raise LogDirError(f"no batch begins at position {position} of {path}: {index.stop_reason}")
+            headers = zip(index, valid_crcs(data, index, position=position), strict=True)
+            for header, is_valid in _wanted(headers, options):
                 batch = data[header.position - position :][: header.size]
-                magic = batch[MAGIC]
-                yield _batch_row(path, header, is_valid) | {"magic": magic}
-                if not is_valid:
-                    yield _damage(path, header.position, "the CRC of the batch does not match its bytes")
-                elif magic > MAGIC_2:
-                    reason = f"magic {magic} is not known, but the CRC is right for magic 2"
-                    yield _damage(path, header.position, reason, "unknown-magic")
-                elif options.records:
-                    yield from _record_rows(path, header, batch, decoder, options)
+                yield from _batch_rows(path, header, batch, decoder, options, is_valid=is_valid)
+            if _is_done(index, options):
+                return
         if index.stop != "end":
             reason = f"no more batches can be read: {index.stop_reason}"
             finding = Finding(path, index.end_position, "warning", STOPS[index.stop], reason, TAIL_REMEDY)
@@ -96,6 +110,69 @@ def log_rows(file_system: FileSystem, path: str, base_offset: int, options: LogO
         yield _damage(path, error.position, error.reason)
     finally:
         segment.close()
+
+
+def _batch_rows(
+    path: str,
+    header: BatchHeader,
+    batch: memoryview,
+    decoder: ChunkDecoder,
+    options: LogOptions,
+    *,
+    is_valid: bool,
+) -> Iterator[Row]:
+    magic = batch[MAGIC]
+    yield _batch_row(path, header, is_valid) | {"magic": magic}
+    if not is_valid:
+        yield _damage(path, header.position, "the CRC of the batch does not match its bytes")
+    elif magic > MAGIC_2:
+        reason = f"magic {magic} is not known, but the CRC is right for magic 2"
+        yield _damage(path, header.position, reason, "unknown-magic")
+    elif options.records:
+        yield from _record_rows(path, header, batch, decoder, options)
+
+
+def _first_position(segment: SegmentReader, options: LogOptions) -> int:
+    """Return where to begin to read: for an offset, the position that the ``.index`` beside the file has for
+    it, if a batch at or below that offset begins there."""
+    if options.position is not None:
+        return options.position
+    position = 0 if options.offsets is None else _indexed_position(segment, options.offsets[0])
+    if options.offsets is None or not position:
+        return 0
+    _, _, index = next(segment.windows(position))
+    is_right = len(index) > 0 and index.last_offset[0] <= options.offsets[0]
+    return position if is_right else 0
+
+
+def _indexed_position(segment: SegmentReader, offset: int) -> int:
+    path = segment.path.removesuffix(".log") + ".index"
+    try:
+        content = segment.file_system.read(path, INDEX_LIMIT)
+        position = OffsetIndex(content, segment.base_offset).lookup(offset).position
+    except (OSError, CorruptFileError):
+        return 0
+    return position if 0 <= position < segment.size else 0
+
+
+Headers = Iterable[tuple[BatchHeader, bool]]
+
+
+def _wanted(headers: Headers, options: LogOptions) -> Headers:
+    """Yield the batches that are wanted."""
+    first, last = options.offsets or (0, LARGEST_OFFSET)
+    for header, is_valid in headers:
+        # the header of a compressed wrapper (count -1) has its last offset only
+        if header.last_offset >= first and (header.base_offset <= last or header.count < 0):
+            yield header, is_valid
+        if options.position is not None or header.last_offset >= last:
+            return
+
+
+def _is_done(index: BatchIndex, options: LogOptions) -> bool:
+    if not len(index) or not options.selects:
+        return False
+    return options.offsets is None or index.last_offset[-1] >= options.offsets[1]
 
 
 def finding_row(finding: Finding) -> Row:
@@ -208,8 +285,24 @@ def _record_row(path: str, header: BatchHeader, record: Record, options: LogOpti
         return row | _control(record)
     row["headers"] = [[name, _header_value(value, options.encoding)] for name, value in record.headers]
     if options.decoder is not None:
-        return row | {"decoded": DECODERS[options.decoder](record).as_dict()}
+        return row | {"decoded": _decoded(record, options.decoder)}
     return row | _text("key", record.key, options.encoding) | _text("value", record.value, options.encoding)
+
+
+def _decoded(record: Record, decoder: str) -> Row:
+    """Return a record of Kafka's own logs as fields, with the state of a transaction by its name."""
+    decoded = DECODERS[decoder](record).as_dict()
+    value = decoded.get("value")
+    if decoder == "transaction-log" and isinstance(value, dict) and "transaction_status" in value:
+        decoded["value"] = value | {"transaction_status": _state(value["transaction_status"])}
+    return decoded
+
+
+def _state(number: int) -> str:
+    try:
+        return TransactionState(number).label
+    except ValueError:
+        return f"UNKNOWN({number})"
 
 
 def _control(record: Record) -> Row:
