@@ -1,11 +1,12 @@
-"""Makes text safe to display: its control characters must not reach a terminal or break a parser."""
+"""Text for people: names whose control characters must not reach a terminal or break a parser; counts,
+durations and sizes in units that are read at a glance."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["COMMANDS", "plain_name", "printable"]
+__all__ = ["COMMANDS", "counted", "duration", "offset_range", "plain_name", "printable", "size"]
 
 COMMANDS: Final = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """C1 controls, line and paragraph separators, bidirectional controls, and lone surrogates: characters that
@@ -29,3 +30,42 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``1 record``, ``3,000 records``; ``plural`` where no ``s`` is added."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def offset_range(first: int, last: int) -> str:
+    """Return ``offset 5`` or ``offsets 5 to 7``."""
+    return f"offset {first}" if first == last else f"offsets {first} to {last}"
+
+
+_SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
+_UNITS: Final = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "min"), (_MINUTE, "min", _SECOND, "s"))
+
+
+def duration(milliseconds: int) -> str:
+    """Return a duration in its two largest units: ``20 h 13 min``, ``15 min``, ``7.1 s``, ``742 ms``."""
+    if milliseconds < 0:
+        return f"-{duration(-milliseconds)}"
+    for large, large_name, small, small_name in _UNITS:
+        if milliseconds >= large:
+            rest = milliseconds % large // small
+            text = f"{milliseconds // large:,} {large_name}"
+            return f"{text} {rest} {small_name}" if rest else text
+    if milliseconds >= _SECOND:
+        return f"{milliseconds // 100 / 10:g} s"
+    return f"{milliseconds} ms"
+
+
+def size(number: float) -> str:
+    """Return a number of bytes in binary units: ``72 B``, ``1.2 GiB``, ``340 MiB``."""
+    if number < 1024:
+        return f"{number:.4g} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        number /= 1024
+        if number < 1023.5 or unit == "PiB":
+            break
+    return f"{number:.1f} {unit}" if number < 99.95 else f"{number:,.0f} {unit}"

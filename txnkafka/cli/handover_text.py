@@ -5,35 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from txnkafka.cli.output import printable, write_table, write_text
+from txnkafka.cli.output import Layout, printable, write_finding, write_paragraph, write_table, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txnkafka.handover.report import GroupRow, HandOver, TransactionRow
-    from txnkafka.logdir import Finding
 
 __all__ = ["write_report"]
+
+NAMES = Layout(("transactional id", "partitions", "group"))
 
 
 def write_report(report: HandOver, *, is_wide: bool) -> None:
     """Write findings, changes, open transactions, groups, settings and the verdict to stdout; ``is_wide``
     lists every transactional id and group."""
     for step in report.steps:
-        write_text(f"{printable(step.partition or 'directory')}: {printable(step.text)}")
+        write_paragraph(f"{printable(step.partition or 'directory')}: {printable(step.text)}")
     for finding in report.findings:
-        write_text(_line(finding))
+        write_finding(finding)
     if report.is_possible:
         _write_transactions(report.transactions, is_wide=is_wide)
         _write_groups(report.groups, is_wide=is_wide)
         _write_settings(report)
-    write_text(_verdict(report))
-
-
-def _line(finding: Finding) -> str:
-    message = printable(" ".join(finding.message.splitlines()))
-    where = printable(finding.file)
-    return f"{finding.severity}: {where}: {message} [{finding.code}]; {printable(finding.remedy)}"
+    write_paragraph(_verdict(report))
 
 
 def _write_transactions(rows: list[TransactionRow], *, is_wide: bool) -> None:
@@ -42,11 +37,11 @@ def _write_transactions(rows: list[TransactionRow], *, is_wide: bool) -> None:
     write_text(f"transactional ids: {counts or 'none'}")
     if is_wide and rows:
         names = ("transactional id", "producer id", "epoch", "state", "partitions", "what becomes of it")
-        write_table(names, ((*row[:4], " ".join(row.partitions), row.fate) for row in rows))
+        write_table(names, ((*row[:4], " ".join(row.partitions), row.fate) for row in rows), NAMES)
         return
     for row in rows:
         if row.is_open:
-            write_text(f"  {printable(row.transactional_id)} ({row.state}): {printable(row.fate)}")
+            write_paragraph(f"  {printable(row.transactional_id)} ({row.state}): {printable(row.fate)}")
 
 
 def _write_groups(rows: list[GroupRow], *, is_wide: bool) -> None:
@@ -55,10 +50,10 @@ def _write_groups(rows: list[GroupRow], *, is_wide: bool) -> None:
     write_text(f"groups: {counts or 'none'}")
     if is_wide and rows:
         names = ("group", "kind", "generation", "members", "offsets", "pending", "what becomes of it")
-        write_table(names, rows)
+        write_table(names, rows, NAMES)
         return
     for row in _of_interest(rows):
-        write_text(f"  {printable(row.group)} ({row.kind}): {row.fate}")
+        write_paragraph(f"  {printable(row.group)} ({row.kind}): {row.fate}")
 
 
 def _of_interest(rows: list[GroupRow]) -> Iterable[GroupRow]:

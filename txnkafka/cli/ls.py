@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from txnkafka.cli.command import Command
-from txnkafka.cli.output import FORMATS, write_json, write_table, write_text
+from txnkafka.cli.output import FORMATS, Layout, write_json, write_table, write_text
+from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import chosen_partitions, is_chosen, open_log_dir, target_options
 from txnkafka.cli.times import iso_time
+from txnkafka.shown import size
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -27,7 +29,7 @@ PARTITION_COLUMNS = {
     "topic": "topic",
     "partition": "partition",
     "segments": "segments",
-    "bytes": "bytes",
+    "bytes": "size",
     "log_start_offset": "start",
     "log_end_offset": "end",
     "high_watermark": "hw",
@@ -40,11 +42,14 @@ SEGMENT_COLUMNS = {
     "partition": "partition",
     "base_offset": "base",
     "next_offset": "next",
-    "bytes": "bytes",
+    "bytes": "size",
     "batches": "batches",
     "max_time": "newest",
 }
 SEGMENT_COLUMNS_WIDE = {**SEGMENT_COLUMNS, "indexes": "files", "file": "file"}
+NAMES = ("topic", "path", "file")
+NARROW = Layout(NAMES, ("segments", "size", "batches", "start", "hw"))
+WIDE = Layout(NAMES)
 
 
 @click.command(cls=Command, short_help="List topics, partitions and segments.")
@@ -71,20 +76,22 @@ def ls(
 
     Exit status: 2 when a partition could not be read.
     """
-    log_dir = open_log_dir(logdir, io, messages, storage_options)
-    lister = Lister(log_dir, messages, with_segments=with_segments)
-    rows = lister.rows(chosen_partitions(log_dir, topic, partition))
+    with Progress(messages) as progress:
+        log_dir = open_log_dir(logdir, io, messages, storage_options)
+        lister = Lister(log_dir, messages, with_segments=with_segments)
+        chosen = chosen_partitions(log_dir, topic, partition)
+        rows = list(lister.rows(progress.each(chosen)))
     others = list(_other_directories(log_dir, topic, partition))
     if output_format == "json":
         kind = "segments" if with_segments else "partitions"
-        write_json({"log_directories": log_dir.paths, kind: list(rows), "other_directories": others})
+        write_json({"log_directories": log_dir.paths, kind: rows, "other_directories": others})
     elif output_format == "jsonl":
         for row in rows:
             write_json({"type": "segment" if with_segments else "partition", **row})
         for row in others:
             write_json({"type": "other_directory", **row})
     else:
-        _write_tables(list(rows), others, with_segments=with_segments, wide=output_format == "wide")
+        _write_tables(rows, others, with_segments=with_segments, wide=output_format == "wide")
     return lister.status
 
 
@@ -98,7 +105,7 @@ class Lister:
         self._messages = messages
         self._rows_of = _segment_rows if with_segments else _partition_rows
 
-    def rows(self, partitions: list[TopicPartition]) -> Iterator[Row]:
+    def rows(self, partitions: Iterable[TopicPartition]) -> Iterator[Row]:
         """Yield the rows of each partition."""
         from txnkafka.errors import KafkaError
 
@@ -175,8 +182,10 @@ def _write_tables(rows: list[Row], others: list[Row], *, with_segments: bool, wi
         rows = [{**row, "indexes": ",".join(row["indexes"])} for row in rows]
     else:
         columns = PARTITION_COLUMNS_WIDE if wide else PARTITION_COLUMNS
-    write_table(list(columns.values()), [[row[name] for name in columns] for row in rows])
+    rows = [{**row, "bytes": size(row["bytes"])} for row in rows]
+    cells = [[row[name] for name in columns] for row in rows]
+    write_table(list(columns.values()), cells, WIDE if wide else NARROW)
     if others:
         write_text("")
         names = ["topic", "partition", "state", "path"]
-        write_table(names, [[row[name] for name in names] for row in others])
+        write_table(names, [[row[name] for name in names] for row in others], WIDE)

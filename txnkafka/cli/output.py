@@ -2,7 +2,7 @@
 
 Output is UTF-8 regardless of the locale. Names that are not valid Unicode (directory names are arbitrary
 bytes) are printed with backslashes; in JSON each byte that is no UTF-8 is the text ``\\xff``, whose backslash
-JSON doubles. rich is loaded only for a table on a terminal.
+JSON doubles. Only a terminal gets colours, and lines that end at its width: a line in a pipe is one line.
 """
 
 from __future__ import annotations
@@ -13,14 +13,30 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from txnkafka.cli.table import Fitted, Layout, aligned, fitted
+from txnkafka.cli.terminal import bold, can_show, coloured, columns_of, status_line
 from txnkafka.shown import COMMANDS, plain_name, printable
 
 if TYPE_CHECKING:
     from txnkafka.logdir import Finding
 
-__all__ = ["FORMATS", "Messages", "json_text", "printable", "write_json", "write_table", "write_text"]
+__all__ = [
+    "FORMATS",
+    "Layout",
+    "Messages",
+    "finding_text",
+    "json_text",
+    "printable",
+    "write_finding",
+    "write_json",
+    "write_paragraph",
+    "write_table",
+    "write_text",
+]
 
 FORMATS = ("text", "wide", "json", "jsonl")
+AS_IT_IS = Layout()
+COLOURED_COLUMNS = ("verdict", "transaction", "state", "TransactionState")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -39,6 +55,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 def write_text(text: str) -> None:
     """Write a line of text to stdout."""
+    status_line.clear()
     sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
@@ -47,45 +64,81 @@ def write_json(value: object) -> None:
     write_text(json_text(value))
 
 
-def write_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table to stdout; numbers are aligned to the right. None is shown as ``-``."""
+def write_paragraph(text: str, word: str | None = None) -> None:
+    """Write a line of text that a terminal gets in several, each at most as wide as it is. ``word`` is the
+    part that has a colour."""
+    for line in _wrapped(text, columns_of(sys.stdout)):
+        write_text(line if word is None else line.replace(word, coloured(word), 1))
+        word = None
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    """Return ``text`` in lines that end between words; those after the first are indented by two more."""
+    if width is None or len(text) <= width:
+        return [text]
+    from textwrap import wrap
+
+    indent = text[: len(text) - len(text.lstrip())]
+    return wrap(
+        text.lstrip(), width, initial_indent=indent, subsequent_indent=f"{indent}  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def finding_text(finding: Finding, subject: str = "") -> str:
+    """Return a finding as a sentence; ``subject`` names its object when it has no file."""
+    where = printable(finding.file) or subject
+    if finding.position is not None:
+        where += f" at position {finding.position}"
+    message = " ".join(finding.message.splitlines())
+    return printable(f"{where}: {message} [{finding.code}]; {finding.remedy}")
+
+
+def write_finding(finding: Finding) -> None:
+    """Write a finding to stdout, where findings are the answer of a command."""
+    write_paragraph(f"{finding.severity}: {finding_text(finding)}", finding.severity)
+
+
+def write_table(names: Sequence[str], rows: Iterable[Sequence[object]], layout: Layout = AS_IT_IS) -> None:
+    """Write a table to stdout, fitted to a terminal; numbers are aligned to the right. None is shown as
+    ``-``."""
     cells = [[_cell(value) for value in row] for row in rows]
-    right = [bool(cells) and all(_is_numeric(row[i]) for row in cells) for i in range(len(names))]
-    if sys.stdout.isatty():
-        _write_rich(names, cells, right)
+    table = fitted(names, cells, layout, columns_of(sys.stdout))
+    if table.widths is None:
+        _write_blocks(table)
         return
-    widths = [max(len(name), *(len(row[i]) for row in cells), 0) for i, name in enumerate(names)]
-    for row in [list(names), *cells]:
-        padded = (
-            cell.rjust(width) if align else cell.ljust(width)
-            for cell, width, align in zip(row, widths, right, strict=True)
-        )
-        write_text("  ".join(padded).rstrip())
+    for number, row in enumerate(aligned(table)):
+        text = "  ".join(_coloured_cells(table.names, row) if number else row).rstrip()
+        write_text(_showable(text) if number else bold(text))
+    if table.dropped:
+        write_paragraph(f"not shown, as the terminal is too narrow: {', '.join(table.dropped)}")
+
+
+def _coloured_cells(names: Sequence[str], row: list[str]) -> list[str]:
+    return [
+        cell.replace(cell.strip(), coloured(cell.strip())) if name in COLOURED_COLUMNS else cell
+        for name, cell in zip(names, row, strict=True)
+    ]
+
+
+def _write_blocks(table: Fitted) -> None:
+    """Write a line for each field of each row."""
+    for number, row in enumerate(table.rows):
+        if number:
+            write_text("")
+        for name, cell in zip(table.names, row, strict=True):
+            write_paragraph(f"{name}: {cell}", cell if name in COLOURED_COLUMNS else None)
+
+
+def _showable(text: str) -> str:
+    ellipsis_ = "\N{HORIZONTAL ELLIPSIS}"
+    return text if ellipsis_ not in text or can_show(ellipsis_) else text.replace(ellipsis_, "~")
 
 
 def _cell(value: object) -> str:
     if value is None:
         return "-"
     return printable(str(value))
-
-
-def _is_numeric(cell: str) -> bool:
-    return cell == "-" or cell[:1].isdigit() or (cell[:1] == "-" and cell[1:].isdigit())
-
-
-def _write_rich(names: Sequence[str], cells: list[list[str]], right: list[bool]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name, align in zip(names, right, strict=True):
-        table.add_column(name, justify="right" if align else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*map(Text, row))
-    sys.stdout.flush()
-    Console(file=sys.stdout).print(table)
 
 
 class Messages:
@@ -116,15 +169,15 @@ class Messages:
 
     def finding(self, finding: Finding, subject: str = "") -> None:
         """Report a finding; ``subject`` names its object when it has no file."""
-        where = finding.file or subject
-        if finding.position is not None:
-            where += f" at position {finding.position}"
-        text = f"{where}: {finding.message} [{finding.code}]; {finding.remedy}"
-        {"error": self.error, "warning": self.warning}.get(finding.severity, self.note)(text)
+        write = {"error": self.error, "warning": self.warning}.get(finding.severity, self.note)
+        write(finding_text(finding, subject))
 
     def _write(self, kind: str, text: str) -> None:
         # Output on stdout must appear before the messages about it.
+        status_line.clear()
         sys.stdout.flush()
-        line = printable(" ".join(text.splitlines()))
-        sys.stderr.write(f"txnkafka: {kind}: {line}\n")
+        line = f"txnkafka: {kind}: {printable(' '.join(text.splitlines()))}"
+        lines = _wrapped(line, columns_of(sys.stderr))
+        lines[0] = lines[0].replace(kind, coloured(kind, stream=sys.stderr), 1)
+        sys.stderr.write("".join(f"{each}\n" for each in lines))
         sys.stderr.flush()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from txnkafka.cli.command import Command
-from txnkafka.cli.output import FORMATS, write_json, write_table
+from txnkafka.cli.output import FORMATS, Layout, write_json, write_table
+from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
+from txnkafka.shown import duration, size
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -27,8 +29,8 @@ Row = dict[str, Any]
 COLUMNS = {
     "batches": "batches",
     "records": "records",
-    "bytes": "bytes",
-    "bytes/batch": "batch_bytes.p50",
+    "size": "bytes",
+    "size/batch": "batch_bytes.p50",
     "p99": "batch_bytes.p99",
     "records/batch": "batch_records.p50",
     "codecs": "codecs",
@@ -37,15 +39,15 @@ COLUMNS = {
     "abort %": "abort_rate",
     "open": "open_transactions",
     "undecided": "undecided_transactions",
-    "txn ms": "transaction_ms.p50",
-    "p99 ms": "transaction_ms.p99",
+    "txn time": "transaction_ms.p50",
+    "p99 time": "transaction_ms.p99",
 }
 WIDE = {
     "control": "control_batches",
     "uncounted": "uncounted_batches",
     "magics": "magics",
     **{f"{figure} {name}": f"{field}.{figure}"
-       for name, field in (("bytes/batch", "batch_bytes"), ("records/batch", "batch_records"))
+       for name, field in (("size/batch", "batch_bytes"), ("records/batch", "batch_records"))
        for figure in ("min", "mean", "max")},
     "p99 records/batch": "batch_records.p99",
     "committed records": "committed_records",
@@ -54,10 +56,15 @@ WIDE = {
     "open records": "open_records",
     "undecided records": "undecided_records",
     **{f"{figure} {name}": f"{field}.{figure}"
-       for name, field in (("records/txn", "transaction_records"), ("bytes/txn", "transaction_bytes"))
+       for name, field in (("records/txn", "transaction_records"), ("size/txn", "transaction_bytes"))
        for figure in ("p50", "p99", "max")},
-    "max ms": "transaction_ms.max",
+    "max time": "transaction_ms.max",
 }  # fmt: skip
+NAMES = ("topic", "transactional_id")
+DROPPABLE = (
+    "p99", "p99 time", "undecided", "codecs", "records/batch", "size/batch", "txn time", "open", "batches",
+    "size", "records",
+)  # fmt: skip
 
 
 @click.command(cls=Command, short_help="Sizes of batches and transactions, codecs, abort rates.")
@@ -92,15 +99,17 @@ def stats(
     """
     from txnkafka.logdir.stats import Stats
 
-    log_dir = open_log_dir(logdir, io, messages, storage_options)
     counted = Stats(by)
-    status = _count(counted, log_dir, chosen_partitions(log_dir, topic, partition), messages)
+    with Progress(messages) as progress:
+        log_dir = open_log_dir(logdir, io, messages, storage_options)
+        chosen = chosen_partitions(log_dir, topic, partition)
+        status = _count(counted, log_dir, progress.each(chosen), messages)
     rows = counted.rows() if by != "producer" else _with_owners(counted.rows(), log_dir)
     _write(rows, by, output_format)
     return status
 
 
-def _count(counted: Stats, log_dir: LogDir, chosen: list[TopicPartition], messages: Messages) -> int:
+def _count(counted: Stats, log_dir: LogDir, chosen: Iterable[TopicPartition], messages: Messages) -> int:
     """Count the partitions that can be read, and report the others; returns the exit status."""
     from txnkafka.errors import KafkaError
 
@@ -139,7 +148,8 @@ def _write(rows: Iterator[Row], by: str, output_format: str) -> None:
         keys = {"topic": ("topic",), "partition": ("topic", "partition")}
         names = {name: name for name in keys.get(by, ("producer_id", "transactional_id"))}
         columns = {**names, **COLUMNS, **(WIDE if output_format == "wide" else {})}
-        write_table(list(columns), [[_cell(row, path) for path in columns.values()] for row in rows])
+        cells = [[_cell(row, path) for path in columns.values()] for row in rows]
+        write_table(list(columns), cells, Layout(NAMES, () if output_format == "wide" else DROPPABLE))
 
 
 def _cell(row: Row, path: str) -> object:
@@ -150,6 +160,12 @@ def _cell(row: Row, path: str) -> object:
         return " ".join(shares) or None
     if name == "magics":
         return " ".join(value) or None
+    if value is None:
+        return None
+    if name.endswith("bytes"):
+        return size(value)
+    if name == "transaction_ms":
+        return duration(round(value))
     return _percent(value) if name.endswith("_rate") else value
 
 

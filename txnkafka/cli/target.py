@@ -23,6 +23,7 @@ __all__ = [
     "StorageOptions",
     "Topics",
     "chosen_partitions",
+    "directory_options",
     "is_chosen",
     "open_log_dir",
     "partition_options",
@@ -106,12 +107,11 @@ def partition_options(function: Function) -> Function:
     )
 
 
-def target_options(function: Function) -> Function:
-    """Add LOGDIR..., --topic, --partition, --io and --storage-option to a command."""
+def directory_options(function: Function) -> Function:
+    """Add LOGDIR..., --io and --storage-option to a command."""
     return add_options(
         function,
         click.argument("logdir", nargs=-1, required=True, type=PathOrAddress(), metavar="LOGDIR..."),
-        partition_options,
         click.option(
             "--io",
             type=click.Choice(["auto", "mmap", "pread"]),
@@ -121,6 +121,11 @@ def target_options(function: Function) -> Function:
         ),
         storage_option,
     )
+
+
+def target_options(function: Function) -> Function:
+    """Add LOGDIR..., --topic, --partition, --io and --storage-option to a command."""
+    return add_options(function, partition_options, directory_options)
 
 
 def open_log_dir(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from txnkafka.handover.report import Owner, TransactionRow, error, warning
 from txnkafka.logdir.lso import lso_report
 from txnkafka.logdir.verdict import NEVER_TIMES_OUT, Circumstances
+from txnkafka.shown import duration
 from txnkafka.wire.records import TransactionState
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _open_fate(state: TransactionMetadata, to: Owner, now_ms: int) -> str:
     left = state.start_timestamp + state.transaction_timeout_ms - now_ms
     if left <= 0:
         return f"stays open; its timeout is over, {to.label} aborts it soon after it starts"
-    return f"stays open; {to.label} aborts it in {left} ms unless its producer ends it"
+    return f"stays open; {to.label} aborts it in {duration(left)} unless its producer ends it"
 
 
 def coordinator_findings(coordinator: CoordinatorView) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka.shown import duration
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def judge(
     if not circumstances.settled and age <= circumstances.max_transaction_timeout_ms:
         return Judgement(
             Verdict.OPEN_WITHIN_TIMEOUT,
-            f"{found.reason}; but its last record is only {max(age, 0)} ms old and the broker was not "
+            f"{found.reason}; but its last record is only {duration(max(age, 0))} old and the broker was not "
             "stopped cleanly, so the coordinator's files may just be of another moment",
         )
     return found
@@ -206,4 +207,5 @@ def _ongoing(owner: TransactionMetadata, says: str, now_ms: int) -> Judgement:
         return Judgement(Verdict.OPEN_WITHIN_TIMEOUT, f"{says}; it has no timeout (two-phase commit)")
     open_for = now_ms - begin
     verdict = Verdict.OPEN_OVERDUE if open_for > timeout else Verdict.OPEN_WITHIN_TIMEOUT
-    return Judgement(verdict, f"{says}, open for {max(open_for, 0)} ms of the {timeout} ms it may take")
+    spent = f"{duration(max(open_for, 0))} of the {duration(timeout)} it may take"
+    return Judgement(verdict, f"{says}, open for {spent}")

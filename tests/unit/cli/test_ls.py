@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import FIRST_SEGMENT, TIME, Run
+from txnkafka.shown import size
 
 TOPIC_ID = "LO2dyRT9TU2kZpbmI5Tv5Q"
 
@@ -21,9 +22,9 @@ def test_a_table_of_partitions(run: Run, log_dir: Path) -> None:
     answer = run("ls", log_dir)
     assert (answer.status, answer.stderr) == (0, "")
     assert [line.split() for line in answer.lines] == [
-        ["topic", "partition", "segments", "bytes", "start", "end", "hw", "lso", "open"],
-        ["orders", "0", "1", str(size_of(log_dir, 0)), "0", "7", "7", "6", "1"],
-        ["orders", "1", "1", str(size_of(log_dir, 1)), "0", "1", "-", "1", "0"],
+        ["topic", "partition", "segments", "size", "start", "end", "hw", "lso", "open"],
+        ["orders", "0", "1", *size(size_of(log_dir, 0)).split(), "0", "7", "7", "6", "1"],
+        ["orders", "1", "1", *size(size_of(log_dir, 1)).split(), "0", "1", "-", "1", "0"],
     ]
     assert len({len(line) for line in answer.lines}) == 1, "columns are aligned"
 
@@ -94,7 +95,7 @@ def test_segments(run: Run, log_dir: Path) -> None:
         "indexes": ["txnindex"],
     }
     head, first, _ = run("ls", log_dir, "--segments").lines
-    assert head.split() == ["topic", "partition", "base", "next", "bytes", "batches", "newest"]
+    assert head.split() == ["topic", "partition", "base", "next", "size", "batches", "newest"]
     assert first.split()[-2:] == ["6", "2023-11-14T22:13:26.000Z"]
     assert run("ls", log_dir, "--segments", "--format", "wide").lines[1].split()[-2] == "txnindex"
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 
 import pytest
 from hypothesis import given
@@ -24,17 +22,6 @@ def test_numbers_are_aligned_to_the_right_and_nothing_is_a_dash(capsys: pytest.C
 def test_a_table_without_rows_is_its_head(capsys: pytest.CaptureFixture[str]) -> None:
     write_table(["name", "n"], [])
     assert capsys.readouterr().out == "name  n\n"
-
-
-def test_a_terminal_gets_a_table_of_rich(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stdout", terminal)
-    write_table(["name", "n"], [["[bold]", 5]])
-    terminal.flush()
-    text = terminal.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    assert "\N{BOX DRAWINGS LIGHT HORIZONTAL}" in text
-    assert "[bold]" in text, "markup in cells is not interpreted"
 
 
 @given(st.text())

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.models.log_directory import LogDirectory
 from tests.unit.cli.conftest import Run
-from txnkafka.cli import verify as verify_command
 from txnkafka.env import LocalFileSystem
 
 FIELDS = ["file", "position", "severity", "code", "message", "remedy"]
@@ -106,19 +104,6 @@ def test_a_broken_checkpoint_is_reported_once(run: Run, sound: LogDirectory) -> 
     answer = run("verify", sound.root)
     assert (answer.status, answer.stderr) == (1, "")
     assert len([line for line in answer.lines if "bad-checkpoint" in line]) == 1
-
-
-def test_progress_is_for_a_terminal(run: Run, sound: LogDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify_command, "PROGRESS_BYTES", 1)
-    assert run("verify", sound.root).stderr == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    shown = run("verify", sound.root)
-    first, second, cleared, _ = (each.strip() for each in shown.stderr[1:].split("\r"))
-    assert first.startswith("0 MiB checked, ")
-    assert second.startswith("0 MiB checked, ")
-    assert cleared == ""
-    assert "\r" not in shown.stdout
-    assert run("-q", "verify", sound.root).stderr == ""
 
 
 def test_a_partition_that_cannot_be_read_is_status_2(sound: LogDirectory, run: Run) -> None:

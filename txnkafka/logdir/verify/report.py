@@ -58,14 +58,16 @@ def verify(
     level: str = "crc",
     fail_fast: bool = False,
     on_finding: Callable[[Finding], None] | None = None,
+    on_partition: Callable[[PartitionView], None] | None = None,
     progress: Progress | None = None,
 ) -> VerifyReport:
     """Check ``partitions`` (all when None) and the directories around them.
 
     ``level``: ``header`` looks at batch headers only, ``crc`` also at every checksum, ``records`` also
     decodes every record. ``fail_fast`` stops at the first finding that is worse than a note. ``on_finding``
-    is called with each finding at once; ``progress`` is called with a file and the number of bytes checked
-    since the last call. Raises ValueError for an unknown ``level``.
+    is called with each finding at once; ``on_partition`` with each partition before it is checked;
+    ``progress`` with a file and the number of bytes checked since the last call. Raises ValueError for an
+    unknown ``level``.
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -74,7 +76,10 @@ def verify(
     try:
         run.directories(log_dir, chosen)
         for topic_partition in chosen:
-            run.partition(log_dir.partition(*topic_partition))
+            view = log_dir.partition(*topic_partition)
+            if on_partition is not None:
+                on_partition(view)
+            run.partition(view)
         run.findings.finish()
     except Stopped:
         pass

@@ -1,0 +1,98 @@
+"""What the output is written to: its width, whether it has colours, which characters it can show, and the
+line of progress that other output has to clear first."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from threading import Lock
+from typing import TextIO
+
+import click
+
+__all__ = ["StatusLine", "bold", "can_show", "coloured", "columns_of", "status_line"]
+
+COLOURS = {
+    "error": "red",
+    "warning": "yellow",
+    "note": "cyan",
+    "NOT_STUCK": "green",
+    "OPEN_WITHIN_TIMEOUT": "cyan",
+    "HW_BEHIND": "cyan",
+    "OPEN_OVERDUE": "red",
+    "MARKER_PENDING": "red",
+    "UNKNOWN_NO_COORDINATOR_DATA": "yellow",
+    "HANGING_NO_TRANSACTIONAL_ID": "red",
+    "HANGING_PARTITION_NOT_IN_TXN": "red",
+    "HANGING_EPOCH_MISMATCH": "red",
+    "Ongoing": "yellow",
+    "PrepareCommit": "yellow",
+    "PrepareAbort": "yellow",
+    "hanging": "red",
+    "open": "yellow",
+    "missing": "red",
+    "undecided": "red",
+    "held_back": "yellow",
+    "aborted": "magenta",
+    "committed": "green",
+}  # severities, verdicts, states of transactions, states of the cells of a strip
+
+
+def columns_of(stream: TextIO) -> int | None:
+    """Return the width of a terminal; None when ``stream`` is a file or a pipe, which has none."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def coloured(text: str, word: str | None = None, *, stream: TextIO | None = None) -> str:
+    """Return ``text`` in the colour of ``word``, by default its own; as it is on anything but a terminal, and
+    with NO_COLOR (https://no-color.org)."""
+    colour = COLOURS.get(text if word is None else word)
+    if colour is None or not _has_colours(sys.stdout if stream is None else stream):
+        return text
+    return click.style(text, fg=colour)
+
+
+def bold(text: str) -> str:
+    """Return ``text`` for the head of a table."""
+    return click.style(text, bold=True) if _has_colours(sys.stdout) else text
+
+
+def _has_colours(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def can_show(text: str) -> bool:
+    """Whether the encoding of stdout has these characters."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class StatusLine:
+    """One line at the bottom of the terminal (stderr) that is overwritten. Another thread may show it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._length = 0
+
+    def show(self, text: str) -> None:
+        """Overwrite the line; what does not fit is cut."""
+        with self._lock:
+            text = text[: shutil.get_terminal_size().columns - 1]
+            sys.stderr.write(f"\r{text:{self._length}}")
+            sys.stderr.flush()
+            self._length = len(text)
+
+    def clear(self) -> None:
+        """Clear the line, if there is one."""
+        if self._length:
+            with self._lock:
+                sys.stderr.write(f"\r{'':{self._length}}\r")
+                sys.stderr.flush()
+                self._length = 0
+
+
+status_line = StatusLine()
