@@ -69,7 +69,7 @@ def find_undecided(
             scan = TransactionScan(segments[first].base_offset)
     mark = PassMark(begin=begin)
     for _ in header_pass(segments, first, scan, begin, mark):
-        pass
+        scan.ended.clear()  # a log may have millions of them
     markers = {key: offset for key, offset in (markers | scan.markers).items() if key in known}
     found = _open_transactions(scan, known, markers, snapshot_offset, log_start_offset)
 

@@ -1,0 +1,275 @@
+"""Draws a range of a log as a strip of cells, from batch headers only: each cell stands for a range of
+offsets, and counts the offsets in it by what became of them.
+
+The last stable offset begins a cell, so that no cell is on both sides of it. A cell shows the worst state
+that occurs in it, by the order of ``State``. Memory is that of the cells: a transaction that is not decided
+yet is a number of offsets for each cell that it has batches in, whatever their number.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txnkafka._core.read_committed import TransactionScan
+from txnkafka.logdir.header_pass import header_pass, segment_containing
+from txnkafka.record.batch_header import (
+    ATTRIBUTE_CONTROL,
+    ATTRIBUTE_TRANSACTIONAL,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+)
+
+if TYPE_CHECKING:
+    from txnkafka.logdir.header_pass import SegmentHeaders
+    from txnkafka.logdir.partition import PartitionView
+
+__all__ = ["Cell", "State", "Strip", "strip_of"]
+
+Header = tuple[int, int, int, int, int, int, int]
+
+
+class State(enum.StrEnum):
+    """What became of offsets, the worst first."""
+
+    HANGING = "hanging"
+    OPEN = "open"
+    MISSING = "missing"
+    UNDECIDED = "undecided"
+    HELD_BACK = "held_back"
+    ABORTED = "aborted"
+    COMMITTED = "committed"
+    MARKER = "marker"
+    COMPACTED = "compacted"
+
+
+class Cell(NamedTuple):
+    """The offsets from ``first_offset`` to ``last_offset``, and how many of them are in each state."""
+
+    first_offset: int
+    last_offset: int
+    offsets: dict[State, int]
+
+    @property
+    def state(self) -> State:
+        """The worst state."""
+        return min(self.offsets, key=_RANK.__getitem__)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "first_offset": self.first_offset,
+            "last_offset": self.last_offset,
+            "state": self.state.value,
+            "offsets": {state.value: count for state, count in self.offsets.items()},
+        }
+
+
+_RANK = {state: rank for rank, state in enumerate(State)}
+
+
+class Strip(NamedTuple):
+    """The cells of [start_offset, end_offset); ``stable`` of them lie before the last stable offset."""
+
+    start_offset: int
+    end_offset: int
+    last_stable_offset: int
+    stable: int
+    cells: list[Cell]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "start_offset": self.start_offset,
+            "end_offset": self.end_offset,
+            "cells": [cell.as_dict() for cell in self.cells],
+        }
+
+
+def strip_of(
+    view: PartitionView, cells: int, *, hanging: Collection[int] = (), start_offset: int | None = None
+) -> Strip:
+    """Draw the log of a partition, or its end from ``start_offset`` on, in at most that many cells.
+    ``hanging`` are the ids of the producers whose open transactions hang."""
+    end, stable = view.log_end_offset, view.last_stable_offset
+    start = max(view.log_start_offset, 0 if start_offset is None else start_offset)
+    scale = _Scale(start, min(max(stable, start), end), end, cells)
+    drawing = _Drawing(scale)
+    segments = view.segments
+    if segments and start < end:
+        first = segment_containing(segments, start)
+        scan = TransactionScan(segments[first].base_offset)
+        for headers in header_pass(segments, first, scan):
+            scan.ended.clear()
+            drawing.draw(headers)
+    drawing.finish(frozenset(hanging))
+    return Strip(start, end, stable, scale.stable_cells, list(drawing.cells()))
+
+
+class _Scale:
+    """Divides [start, end) into cells of about the same number of offsets, with ``stable`` at the beginning
+    of one."""
+
+    def __init__(self, start: int, stable: int, end: int, cells: int) -> None:
+        self.start, self.end = start, end
+        self._stable = stable
+        before, behind = stable - start, end - stable
+        count = min(max(cells, 2), before + behind)
+        if before and behind:
+            self.stable_cells = min(max(round(count * before / (before + behind)), 1), count - 1)
+        else:
+            self.stable_cells = count if before else 0
+        self.stable_cells = max(min(self.stable_cells, before), count - behind)
+        self.count = count
+
+    def bounds(self) -> list[int]:
+        """Return the first offset of each cell, and the end."""
+        before, behind = self.stable_cells, self.count - self.stable_cells
+        return [
+            *(_share(self.start, self._stable, i, before) for i in range(before)),
+            *(_share(self._stable, self.end, i, behind) for i in range(behind)),
+            self.end,
+        ]
+
+    def cell(self, offset: int) -> int:
+        """Return the number of the cell of an offset."""
+        if offset < self._stable:
+            return (offset - self.start) * self.stable_cells // (self._stable - self.start)
+        behind = self.count - self.stable_cells
+        return self.stable_cells + (offset - self._stable) * behind // (self.end - self._stable)
+
+
+def _share(first: int, end: int, i: int, count: int) -> int:
+    return first + -(-(end - first) * i // count)
+
+
+class _Open:
+    """The batches so far of a transaction that has not ended: offsets by cell."""
+
+    __slots__ = ("across_hole", "epoch", "offsets")
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.across_hole = False
+        self.offsets: defaultdict[int, int] = defaultdict(int)
+
+
+class _Drawing:
+    """Counts offsets by cell and state while the headers go by. Transactions end as in TransactionScan."""
+
+    def __init__(self, scale: _Scale) -> None:
+        self._scale = scale
+        self._bounds = scale.bounds()
+        self._counts = {state: [0] * scale.count for state in State}
+        self._open: dict[int, _Open] = {}
+        self._next_offset = scale.start
+        self._cell = 0  # where the last batch was: the next one is mostly there, too
+
+    def draw(self, headers: SegmentHeaders) -> None:
+        """Count the batches of a segment, or of a part of one."""
+        if headers.hole:
+            for transaction in self._open.values():
+                transaction.across_hole = True
+            self._skip(headers.segment.base_offset, State.MISSING)
+        gap = State.MISSING if headers.misplaced else State.COMPACTED
+        for header in _sound(headers):
+            self._batch(header, gap)
+        if headers.index.stop != "end":
+            self._skip(min(headers.limit, self._scale.end), State.MISSING)
+
+    def _batch(self, header: Header, gap: State) -> None:
+        base, last, count, attributes, producer_id, epoch, control = header
+        next_offset = self._next_offset
+        if count < 0:
+            base = next_offset  # the header of a compressed wrapper has its last offset only
+        if last >= next_offset:
+            if base > next_offset:
+                self._skip(base, gap)
+            self._next_offset = last + 1
+        first = base if base > next_offset else next_offset
+        if attributes & ATTRIBUTE_CONTROL:
+            self._add(self._counts[State.MARKER], first, last)
+            if control in (CONTROL_ABORT, CONTROL_COMMIT) and producer_id >= 0:
+                self._end(producer_id, epoch, State.ABORTED if control == CONTROL_ABORT else State.COMMITTED)
+        elif count == 0:
+            self._add(self._counts[State.COMPACTED], first, last)
+        elif attributes & ATTRIBUTE_TRANSACTIONAL and producer_id >= 0:
+            self._add(self._transaction(producer_id, epoch).offsets, first, last)
+        else:
+            self._add(self._counts[State.COMMITTED], first, last)
+
+    def _transaction(self, producer_id: int, epoch: int) -> _Open:
+        transaction = self._open.get(producer_id)
+        if transaction is not None and transaction.across_hole and transaction.epoch != epoch:
+            self._decide(self._open.pop(producer_id), State.UNDECIDED)
+            transaction = None
+        if transaction is None:
+            transaction = self._open[producer_id] = _Open()
+        transaction.epoch = epoch
+        return transaction
+
+    def _end(self, producer_id: int, epoch: int, outcome: State) -> None:
+        transaction = self._open.pop(producer_id, None)
+        if transaction is not None:
+            lost = transaction.across_hole and epoch != transaction.epoch + 1
+            self._decide(transaction, State.UNDECIDED if lost else outcome)
+
+    def _decide(self, transaction: _Open, outcome: State) -> None:
+        counts = self._counts[outcome]
+        for cell, count in transaction.offsets.items():
+            counts[cell] += count
+
+    def _skip(self, offset: int, state: State) -> None:
+        """Count the offsets up to ``offset`` that are not there."""
+        self._add(self._counts[state], self._next_offset, offset - 1)
+        self._next_offset = max(self._next_offset, offset)
+
+    def _add(self, counts: list[int] | defaultdict[int, int], first: int, last: int) -> None:
+        bounds, cell = self._bounds, self._cell
+        if last >= self._scale.end:
+            last = self._scale.end - 1
+        if first > last:
+            return
+        if not bounds[cell] <= first < bounds[cell + 1]:
+            cell = self._scale.cell(first)
+        while last >= bounds[cell + 1]:
+            counts[cell] += bounds[cell + 1] - first
+            cell, first = cell + 1, bounds[cell + 1]
+        counts[cell] += last - first + 1
+        self._cell = cell
+
+    def finish(self, hanging: frozenset[int]) -> None:
+        """Count what is still open, and what lies behind the last stable offset."""
+        self._skip(self._scale.end, State.COMPACTED)
+        for producer_id, transaction in self._open.items():
+            self._decide(transaction, State.HANGING if producer_id in hanging else State.OPEN)
+        held_back = self._counts[State.HELD_BACK]
+        for state in (State.ABORTED, State.COMMITTED):
+            counts = self._counts[state]
+            for cell in range(self._scale.stable_cells, self._scale.count):
+                held_back[cell] += counts[cell]
+                counts[cell] = 0
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield the cells."""
+        for i in range(self._scale.count):
+            offsets = {state: counts[i] for state, counts in self._counts.items() if counts[i]}
+            yield Cell(self._bounds[i], self._bounds[i + 1] - 1, offsets)
+
+
+def _sound(headers: SegmentHeaders) -> Iterable[Header]:
+    """Return the headers that are not misplaced."""
+    index = headers.index
+    columns: Iterable[Header] = zip(
+        index.base_offset, index.last_offset, index.record_count, index.attributes, index.producer_id,
+        index.producer_epoch, index.control_type, strict=True,
+    )  # fmt: skip
+    if not headers.misplaced:
+        return columns
+    sound = bytearray(b"\1" * len(index))
+    for i in headers.misplaced:
+        sound[i] = 0
+    return compress(columns, sound)
