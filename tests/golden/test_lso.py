@@ -33,7 +33,8 @@ COORDINATED = [
 ]
 GROUPED = [each for each in cases() if "groups" in each.cluster]
 FIELDS = ["topic", "partition", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset"]
-FIELDS += ["verdict", "judged_at", "open_transactions"]
+FIELDS += ["verdict", "reason", "is_stuck", "waiting_records", "waiting_bytes", "waiting_segments"]
+FIELDS += ["judged_at", "open_transactions"]
 
 each_answered = pytest.mark.parametrize("directory", ANSWERED, ids=str)
 each_intact = pytest.mark.parametrize("directory", INTACT, ids=str)
@@ -304,7 +305,7 @@ def test_the_text_names_the_transaction_and_the_command() -> None:
 def test_wide_has_a_row_for_each_open_transaction() -> None:
     _, text = run(case("hanging").logs, "--format", "wide")
     rows = [line.split() for line in text.splitlines()]
-    assert [row[10:14] for row in rows if row[:2] == ["hang", "1"]] == [
+    assert [row[11:15] for row in rows if row[:2] == ["hang", "1"]] == [
         ["3", "0", "late-1", "28"],
         ["4", "0", "late-2", "49"],
     ]

@@ -1,37 +1,67 @@
-"""Formats reports of ``lso`` as text: a paragraph per partition, or a table with a row per open
-transaction."""
+"""Formats reports of ``lso`` as text: a paragraph per partition, with a strip if it is stuck, or a table with
+a row per open transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from txnkafka.cli.output import printable, write_table, write_text
+from txnkafka.cli.output import Layout, printable, write_paragraph, write_table, write_text
 from txnkafka.cli.times import iso_time
 from txnkafka.logdir.verdict import Verdict
+from txnkafka.shown import counted, offset_range, size
 
 if TYPE_CHECKING:
+    from txnkafka.cli.judgement import Judged
     from txnkafka.logdir.lso import JudgedTransaction, LsoReport, Waiting
+    from txnkafka.logdir.strip import Strip
 
-__all__ = ["write_report", "write_wide"]
+__all__ = ["write_reports", "write_wide"]
+
+COMMAND_INDENT = "    "
 
 COLUMNS = (
-    "topic", "partition", "start", "end", "hw", "lso", "verdict", "waiting-records", "waiting-bytes",
-    "held-segments", "producer-id", "epoch", "transactional-id", "first-offset", "records", "bytes",
+    "topic", "partition", "start", "end", "hw", "lso", "verdict", "waiting-records", "waiting-size",
+    "held-segments", "producer-id", "epoch", "transactional-id", "first-offset", "records", "size",
     "since", "transaction",
 )  # fmt: skip
+NAMES = Layout(("topic", "transactional-id"))
 
 
-def write_report(report: LsoReport) -> None:
-    """Write why the last stable offset is there, since when, how much waits behind it, and what to do."""
-    for line in _lines(report):
+def write_reports(reports: Iterable[Judged]) -> None:
+    """Write why each last stable offset is there, since when, how much waits behind it, and what to do. The
+    first strip has a legend."""
+    is_first = True
+    for report, strip in reports:
+        lines = list(_lines(report))
+        for line in lines[:2]:
+            _write_line(line)
+        if strip is not None:
+            _write_strip(strip, is_first=is_first)
+            is_first = False
+        for line in lines[2:]:
+            _write_line(line)
+
+
+def _write_strip(strip: Strip, *, is_first: bool) -> None:
+    from txnkafka.cli.strip_text import write_legend, write_strip
+
+    write_strip(strip)
+    if is_first:
+        write_legend()
+
+
+def _write_line(line: str) -> None:
+    if line.startswith(COMMAND_INDENT):  # in one line, to be copied
         write_text(printable(line))
+    else:
+        write_paragraph(printable(line), next((each.value for each in Verdict if each in line), None))
 
 
 def write_wide(reports: Iterable[LsoReport]) -> None:
     """Write a row per open transaction, or one for a partition without any; column ``transaction`` is the
     transaction's own verdict."""
-    write_table(COLUMNS, (row for report in reports for row in _rows(report)))
+    write_table(COLUMNS, (row for report in reports for row in _rows(report)), NAMES)
 
 
 def _rows(report: LsoReport) -> Iterator[list[object]]:
@@ -39,7 +69,7 @@ def _rows(report: LsoReport) -> Iterator[list[object]]:
     head: list[object] = [
         report.topic, report.partition, report.log_start_offset, report.log_end_offset,
         report.high_watermark, report.last_stable_offset, report.verdict.value,
-        waiting.records, waiting.bytes, len(waiting.segments),
+        waiting.records, size(waiting.bytes), len(waiting.segments),
     ]  # fmt: skip
     for judged in report.open_transactions or [None]:
         yield [*head, *([None] * 8 if judged is None else _cells(judged))]
@@ -49,7 +79,7 @@ def _cells(judged: JudgedTransaction) -> list[object]:
     transaction = judged.transaction
     return [
         transaction.producer_id, transaction.producer_epoch, judged.transactional_id,
-        transaction.first_offset, transaction.records, transaction.bytes,
+        transaction.first_offset, transaction.records, size(transaction.bytes),
         iso_time(judged.since_ms), judged.verdict.value,
     ]  # fmt: skip
 
@@ -93,16 +123,12 @@ def _transactions(report: LsoReport) -> Iterator[str]:
             yield f"  Risk: {risk}."
         if command is not None:
             yield f"  Only if {condition}:"
-            yield f"    {command}"
+            yield f"{COMMAND_INDENT}{command}"
 
 
 def _amount(waiting: Waiting) -> str:
     verb = "waits" if waiting.records == 1 else "wait"
-    return f"{_number(waiting.records, 'record')} ({_number(waiting.bytes, 'byte')}) {verb}"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{counted(waiting.records, 'record')} ({size(waiting.bytes)}) {verb}"
 
 
 def _held_segments(waiting: Waiting) -> str:
@@ -118,11 +144,12 @@ def _described(judged: JudgedTransaction) -> str:
         whose = f"of transactional id {judged.transactional_id!r}"
     since = ""
     if judged.since_ms is not None:
-        since = f", open since {iso_time(judged.since_ms)} ({judged.since_ms})"
+        whom = "producer" if transaction.first_timestamp >= 0 else "coordinator"
+        since = f", open since {iso_time(judged.since_ms)} by the {whom}'s clock"
     what = "its records are deleted, only a producer snapshot remembers it"
     if transaction.records:
         what = (
-            f"{_number(transaction.records, 'record')} ({_number(transaction.bytes, 'byte')}) "
-            f"at offsets {transaction.first_offset} to {transaction.last_offset}"
+            f"{counted(transaction.records, 'record')} ({size(transaction.bytes)}) "
+            f"at {offset_range(transaction.first_offset, transaction.last_offset)}"
         )
     return f"producer {transaction.producer_id} epoch {transaction.producer_epoch} {whose}{since}: {what}"

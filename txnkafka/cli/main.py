@@ -18,8 +18,8 @@ __all__ = ["cli", "main"]
 
 COULD_NOT, INTERRUPTED = 2, 130
 COMMANDS = (
-    "ls", "cat", "dump", "verify", "repair", "handover", "lso", "stats", "export", "serve", "simulate",
-    "spark-bundle", "docs",
+    "ls", "cat", "dump", "verify", "repair", "handover", "lso", "show", "txns", "groups", "stats",
+    "export", "serve", "simulate", "spark-bundle", "docs",
 )  # fmt: skip
 TRACEBACK = "TXNKAFKA_TRACEBACK"
 
@@ -84,7 +84,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     elif isinstance(sys.stdout.buffer, io.RawIOBase):
         # Unbuffered (python -u): a large write might be partial.
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), encoding="utf-8")
+        encoding = sys.stdout.encoding
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), encoding=encoding)
     try:
         status = _run(arguments)
         sys.stdout.flush()

@@ -59,13 +59,16 @@ class DirectoryClock:
         self._override_ms = override_ms
         self._newest_ms: int | None = None
 
-    def at(self, view: PartitionView) -> Moment:
-        """Return the time for one partition, whose end markers may be newer than all other times."""
+    def at(self, view: PartitionView | None = None) -> Moment:
+        """Return the time for one partition, whose end markers may be newer than all other times; None: for
+        the coordinator."""
         if self._override_ms is not None:
             return Moment(self._override_ms, "as --now says")
         if any(source.being_written for source in self._log_dir.sources):
             return Moment(self._machine_ms, "by this machine's clock: a broker has locked the directory")
-        newest = max(self._directory_ms(), _newest_marker_ms(view) if view.open_transactions else UNKNOWN)
+        newest = self._directory_ms()
+        if view is not None and view.open_transactions:
+            newest = max(newest, _newest_marker_ms(view))
         if newest == UNKNOWN:
             return Moment(self._machine_ms, "by this machine's clock: no broker's time is in this directory")
         return Moment(newest, "the newest time in this directory; --now overrides")

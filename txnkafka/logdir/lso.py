@@ -51,7 +51,7 @@ class JudgedTransaction(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; what is not known is None."""
-        transaction = self.transaction
+        transaction, owner = self.transaction, self.coordinator
         return {
             "producer_id": transaction.producer_id,
             "producer_epoch": transaction.producer_epoch,
@@ -61,6 +61,12 @@ class JudgedTransaction(NamedTuple):
             "records": transaction.records,
             "bytes": transaction.bytes,
             "transactional_id": self.transactional_id,
+            "transaction_state": None if owner is None else owner.state.label,
+            "transaction_timeout_ms": None if owner is None else owner.transaction_timeout_ms,
+            "current_transaction_start_time_ms": None if owner is None else _known(owner.start_timestamp),
+            "verdict": self.verdict.value,
+            "reason": self.reason,
+            **self.repair._asdict(),
         }
 
 
@@ -98,6 +104,14 @@ class LsoReport:
         unknown = any(verdict.is_unknown for verdict in verdicts) and self.waiting.records > 0
         return unknown or any(verdict.is_stuck for verdict in verdicts)
 
+    @property
+    def hanging_producers(self) -> frozenset[int]:
+        """The ids of the producers whose open transactions hang."""
+        open_transactions = self.open_transactions
+        return frozenset(
+            each.transaction.producer_id for each in open_transactions if each.verdict.is_hanging
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON; what is not known is None."""
         return {
@@ -108,6 +122,11 @@ class LsoReport:
             "high_watermark": self.high_watermark,
             "last_stable_offset": self.last_stable_offset,
             "verdict": self.verdict.value,
+            "reason": self.reason,
+            "is_stuck": self.is_stuck,
+            "waiting_records": self.waiting.records,
+            "waiting_bytes": self.waiting.bytes,
+            "waiting_segments": list(self.waiting.segments),
             "judged_at": self.judged.now_ms if self.open_transactions else None,
             "open_transactions": [transaction.as_dict() for transaction in self.open_transactions],
         }

@@ -287,6 +287,7 @@ def test_records_after_an_open_transaction_are_waiting(tmp_path: Path) -> None:
 
 
 def test_json_has_the_promised_fields(tmp_path: Path) -> None:
+    reason = "the coordinator has 'shop' in state Ongoing, open for 0 ms of the 1 min it may take"
     assert report(directory(tmp_path)).as_dict() == {
         "topic": "orders",
         "partition": 3,
@@ -295,6 +296,11 @@ def test_json_has_the_promised_fields(tmp_path: Path) -> None:
         "high_watermark": None,
         "last_stable_offset": 5,
         "verdict": "OPEN_WITHIN_TIMEOUT",
+        "reason": reason,
+        "is_stuck": False,
+        "waiting_records": 7,
+        "waiting_bytes": 300,
+        "waiting_segments": [f"{0:020}.log", f"{7:020}.log"],
         "judged_at": NOW,
         "open_transactions": [
             {
@@ -306,6 +312,15 @@ def test_json_has_the_promised_fields(tmp_path: Path) -> None:
                 "records": 3,
                 "bytes": len(data(5, 2, 7)) + len(data(12, 1, 7)),
                 "transactional_id": "shop",
+                "transaction_state": "Ongoing",
+                "transaction_timeout_ms": 60_000,
+                "current_transaction_start_time_ms": NOW,
+                "verdict": "OPEN_WITHIN_TIMEOUT",
+                "reason": reason,
+                "advice": "nothing: the producer may still commit or abort it",
+                "command": None,
+                "risk": None,
+                "condition": None,
             }
         ],
     }

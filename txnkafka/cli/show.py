@@ -1,0 +1,109 @@
+"""``txnkafka show`` draws each partition as a strip: what is committed, aborted, open, hanging, held back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from txnkafka.cli.command import Command
+from txnkafka.cli.judgement import Judged, Judges, judge_options
+from txnkafka.cli.output import printable, write_json, write_paragraph, write_text
+from txnkafka.cli.progress import Progress
+from txnkafka.cli.target import target_options
+from txnkafka.shown import counted, offset_range
+
+if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
+    from txnkafka.logdir.lso import LsoReport
+    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.logdir.strip import Strip
+
+__all__ = ["show"]
+
+MOST_CELLS = 10_000
+
+
+@click.command(cls=Command, short_help="Draw each partition: committed, aborted, open, held back.")
+@target_options
+@judge_options
+@click.option("--stuck", is_flag=True, help="Only partitions that are stuck.")
+@click.option(
+    "--cells",
+    type=click.IntRange(2, MOST_CELLS),
+    metavar="N",
+    help="Into how many ranges of offsets a log is divided; by default as many as fit into a line.",
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+)
+@click.pass_obj
+def show(messages: Messages, /, *, stuck: bool, cells: int | None, output_format: str, **options: Any) -> int:
+    """Draw each partition in LOGDIR as a strip of cells. A cell stands for a range of offsets and shows the
+    worst that is in it: a hanging transaction, an open one, records that are held back by it, aborted ones,
+    committed ones. An arrow is at the last stable offset, where a read_committed reader stops.
+
+    LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Only batch
+    headers are read. Whether an open transaction hangs is judged as by 'txnkafka lso'.
+
+    Exit status: 1 when a partition is stuck, 2 when a partition could not be read.
+    """
+    from txnkafka.cli.strip_text import cells_of_width
+
+    with Progress(messages) as progress:
+        judges = Judges(messages, progress, **options)
+        count = cells or cells_of_width()
+        drawn = judges.judged(lambda view, report: _strip(view, report, count), only_stuck=stuck)
+        if output_format == "json":
+            write_json([_row(each) for each in drawn])
+        elif output_format == "jsonl":
+            for each in drawn:
+                write_json(_row(each))
+        else:
+            _write_text(drawn)
+            judges.write_summary(stuck=stuck)
+    return judges.status
+
+
+def _strip(view: PartitionView, report: LsoReport, cells: int) -> Strip:
+    from txnkafka.logdir.strip import strip_of
+
+    return strip_of(view, cells, hanging=report.hanging_producers)
+
+
+def _row(judged: Judged) -> dict[str, Any]:
+    row = judged.report.as_dict()
+    names = ("topic", "partition", "log_start_offset", "log_end_offset", "high_watermark",
+             "last_stable_offset", "verdict", "is_stuck")  # fmt: skip
+    assert judged.strip is not None
+    return {**{name: row[name] for name in names}, **judged.strip.as_dict()}
+
+
+def _write_text(drawn: Iterator[Judged]) -> None:
+    from txnkafka.cli.strip_text import write_legend, write_strip
+
+    is_any = False
+    for report, strip in drawn:
+        assert strip is not None
+        name = printable(f"{report.topic}-{report.partition}")
+        write_paragraph(f"{name}  {report.verdict.value}: {_extent(strip)}", report.verdict.value)
+        if strip.cells:
+            is_any = True
+            write_strip(strip)
+    if is_any:
+        write_text("")
+        write_legend()
+
+
+def _extent(strip: Strip) -> str:
+    count = strip.end_offset - strip.start_offset
+    if not count:
+        return f"empty, the next offset is {strip.end_offset}"
+    offsets = offset_range(strip.start_offset, strip.end_offset - 1)
+    each = count / len(strip.cells)
+    return f"{offsets}, {counted(round(each), 'offset') if each >= 1.5 else 'an offset'} a cell"

@@ -1,0 +1,119 @@
+"""Joins the committed offsets of groups with the ends of the partitions: how far each group is behind, and
+which of them wait at the last stable offset, behind which transaction.
+
+A group that is not at the last stable offset yet does not wait: it can read on. An offset that was committed
+in a transaction which is still open is pending: a consumer that requires stable offsets (read_committed) does
+not get its committed offset before that is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from txnkafka.logdir.groups import GroupsView
+    from txnkafka.logdir.lso import JudgedTransaction, LsoReport
+    from txnkafka.model import TopicPartition
+    from txnkafka.wire.records import OffsetAndMetadata
+
+__all__ = ["GroupLag", "PendingCommit", "group_lags"]
+
+
+class PendingCommit(NamedTuple):
+    """An offset of a transaction that has not ended; ``transaction`` is the one in ``__consumer_offsets``,
+    None when it is not known."""
+
+    offset: int
+    producer_id: int
+    transactional_id: str | None
+    transaction: JudgedTransaction | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        verdict = None if self.transaction is None else self.transaction.verdict.value
+        return {
+            "offset": self.offset,
+            "producer_id": self.producer_id,
+            "transactional_id": self.transactional_id,
+            "verdict": verdict,
+        }
+
+
+class GroupLag(NamedTuple):
+    """A group in one partition; ``committed`` is None when it has a pending offset only, ``report`` None when
+    the partition is not here."""
+
+    group: str
+    topic_partition: TopicPartition
+    committed: OffsetAndMetadata | None
+    pending: tuple[PendingCommit, ...]
+    report: LsoReport | None
+
+    @property
+    def lag(self) -> int | None:
+        """The number of offsets up to the log end."""
+        if self.committed is None or self.report is None:
+            return None
+        return max(self.report.log_end_offset - self.committed.offset, 0)
+
+    @property
+    def stable_lag(self) -> int | None:
+        """The number of offsets that a read_committed consumer can read: up to the last stable offset."""
+        if self.committed is None or self.report is None:
+            return None
+        return max(self.report.last_stable_offset - self.committed.offset, 0)
+
+    @property
+    def waits_behind(self) -> JudgedTransaction | None:
+        """The transaction that a read_committed consumer of the group waits for: it has read up to the last
+        stable offset, which that transaction holds."""
+        if self.report is None or not self.report.open_transactions:
+            return None
+        return self.report.open_transactions[0] if self.lag and not self.stable_lag else None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether an operator should look at it: what the group waits for hangs, is overdue or waits for its
+        end marker, or too little is known of it."""
+        transactions = [self.waits_behind, *(each.transaction for each in self.pending)]
+        verdicts = [each.verdict for each in transactions if each is not None]
+        return any(verdict.is_stuck or verdict.is_unknown for verdict in verdicts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; what is not known is None."""
+        committed, report, behind = self.committed, self.report, self.waits_behind
+        leader_epoch = -1 if committed is None else committed.leader_epoch
+        return {
+            "group": self.group,
+            "topic": self.topic_partition.topic,
+            "partition": self.topic_partition.partition,
+            "current_offset": None if committed is None else committed.offset,
+            "log_end_offset": None if report is None else report.log_end_offset,
+            "lag": self.lag,
+            "last_stable_offset": None if report is None else report.last_stable_offset,
+            "stable_lag": self.stable_lag,
+            "leader_epoch": None if leader_epoch < 0 else leader_epoch,
+            "metadata": None if committed is None else committed.metadata,
+            "commit_timestamp": None if committed is None else committed.commit_timestamp,
+            "pending_offsets": [each.as_dict() for each in self.pending],
+            "waits_behind": None if behind is None else behind.as_dict(),
+            "is_stuck": self.is_stuck,
+        }
+
+
+def group_lags(
+    groups: GroupsView,
+    report_of: Callable[[TopicPartition], LsoReport | None],
+    pending_in: Callable[[int], tuple[str | None, JudgedTransaction | None]],
+) -> Iterator[GroupLag]:
+    """Yield each group in each partition, sorted. ``report_of`` returns the report on a partition (None: it
+    is not here), ``pending_in`` the transactional id of a producer and its open transaction in
+    ``__consumer_offsets``."""
+    for group, topic_partition in sorted({*groups.committed, *groups.pending}):
+        key = group, topic_partition
+        pending = tuple(
+            PendingCommit(each.committed.offset, each.producer_id, *pending_in(each.producer_id))
+            for each in groups.pending.get(key, ())
+        )
+        yield GroupLag(group, topic_partition, groups.committed.get(key), pending, report_of(topic_partition))
