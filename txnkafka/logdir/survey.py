@@ -20,6 +20,7 @@ from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_con
 from txnkafka.logdir.header_point import HeaderPoint, PassMark, resumed_scan, segment_of
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
 from txnkafka.model import TopicPartition
+from txnkafka.shown import counted, offset_range
 from txnkafka.storage.formats import AbortedTxn, iter_txn_index
 from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
@@ -250,7 +251,7 @@ def _contradiction(path: str, entry: AbortedTxn, committed: TransactionRange) ->
         "error",
         "txnindex-contradicts-log",
         f"the index says that producer {entry.producer_id} aborted "
-        f"offsets {entry.first_offset} to {entry.last_offset}, "
+        f"{offset_range(entry.first_offset, entry.last_offset)}, "
         f"but the log has a COMMIT marker for {committed.first_offset} to {committed.last_offset}; "
         "hidden from read_committed, as a broker would hide it",
         _REMEDY,
@@ -274,8 +275,8 @@ def _held_back(transaction: TransactionRange) -> Finding:
         None,
         "error",
         "undecided-transaction",
-        f"the end marker of producer {transaction.producer_id}'s transaction at offsets "
-        f"{transaction.first_offset} to {transaction.last_offset} is missing: "
-        f"its {transaction.records} records are held back from read_committed",
+        f"the end marker of producer {transaction.producer_id}'s transaction at "
+        f"{offset_range(transaction.first_offset, transaction.last_offset)} is missing: "
+        f"held back from read_committed: {counted(transaction.records, 'record')}",
         "restore the missing segment, or read these offsets with read_uncommitted",
     )

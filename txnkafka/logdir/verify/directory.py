@@ -14,6 +14,7 @@ from txnkafka.errors import CorruptFileError
 from txnkafka.logdir.partition_files import PartitionFiles
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.verify.findings import Findings
+from txnkafka.shown import counted
 from txnkafka.storage.formats import (
     CLEAN_SHUTDOWN_FILE,
     HIGH_WATERMARK_CHECKPOINT,
@@ -160,7 +161,8 @@ def _missing_indexes(files: PartitionFiles, findings: Findings) -> None:
         without = [segment for segment in files.segments if kind not in segment.files]
         if without:
             path = f"{without[0].path.removesuffix('.log')}.{kind}"
-            text = f"missing for {len(without)} of {len(files.segments)} segments, this is the first"
+            segments = counted(len(files.segments), "segment")
+            text = f"missing for {len(without):,} of {segments}, this is the first"
             findings.add(code, path, text)
 
 

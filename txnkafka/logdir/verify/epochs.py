@@ -11,6 +11,7 @@ from bisect import bisect_right
 
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.logdir.verify.findings import Findings
+from txnkafka.shown import offset_range
 from txnkafka.storage.formats import EpochEntry
 
 __all__ = ["LeaderEpochCheck"]
@@ -75,7 +76,7 @@ class LeaderEpochCheck:
     def _report(self, path: str, header: BatchHeader, expected: str) -> None:
         self._findings.add(
             "leader-epoch-mismatch", path,
-            f"the batch of offsets {header.base_offset} to {header.last_offset} has leader epoch "
+            f"the batch of {offset_range(header.base_offset, header.last_offset)} has leader epoch "
             f"{header.partition_leader_epoch} where it should be {expected}",
             position=header.position,
         )  # fmt: skip

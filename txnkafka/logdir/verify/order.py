@@ -14,6 +14,7 @@ from collections.abc import Callable
 from txnkafka._core.scan import BatchHeader, BatchIndex
 from txnkafka.logdir.verify.findings import Findings
 from txnkafka.record.batch_header import MAGIC_2
+from txnkafka.shown import offset_range
 from txnkafka.storage.formats.order import misplaced_batches, repeated_batches
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
@@ -45,9 +46,10 @@ class OffsetOrder:
             and not was_cleaned()
         )
         if missing:
+            first, last = self.next_offset, segment.base_offset - 1
             self._findings.add(
                 "missing-segment", segment.path,
-                f"offsets {self.next_offset} to {segment.base_offset - 1} are missing: "
+                f"{offset_range(first, last)} {'is' if first == last else 'are'} missing: "
                 "the segment before this one is gone",
             )  # fmt: skip
         if hole:

@@ -22,6 +22,7 @@ from txnkafka.logdir.verify.order import OffsetOrder
 from txnkafka.logdir.verify.snapshots import Replayed, snapshot_problems
 from txnkafka.model import CompletedTxn, ProducerStateEntry
 from txnkafka.record.batch_header import CONTROL_ABORT
+from txnkafka.shown import counted, offset_range
 from txnkafka.storage.formats import AbortedTxn, TxnIndexProblem, iter_producer_snapshot, iter_txn_index
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT, TXN_INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
@@ -170,7 +171,7 @@ class ProducerCheck:
     def _missing_txn_index(self, path: str, *, believed: bool) -> None:
         aborted = len(self._ended.aborted)
         if aborted:
-            text = f"the file is missing, but the segment ends {aborted} aborted transactions"
+            text = f"the file is missing, but the segment ends {counted(aborted, 'aborted transaction')}"
             if believed:
                 text += ": the broker shows their records as if they were committed"
             self._findings.add("missing-txnindex", path, text, severity="error" if believed else "note")
@@ -243,5 +244,5 @@ class ProducerCheck:
 def _aborted(transaction: TransactionRange) -> str:
     return (
         f"the aborted transaction of producer {transaction.producer_id} "
-        f"at offsets {transaction.first_offset} to {transaction.last_offset}"
+        f"at {offset_range(transaction.first_offset, transaction.last_offset)}"
     )
