@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from txnkafka.cli.command import Command
-from txnkafka.cli.output import write_finding, write_json, write_text
+from txnkafka.cli.output import write_finding, write_json, write_paragraph
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import chosen_partitions, target_options
 from txnkafka.shown import counted
@@ -79,7 +79,7 @@ def verify(
     if format == "json":
         write_json(_document(report))
     elif format == "text":
-        write_text(_summary(report))
+        write_paragraph(_summary(report))
     if not report.is_complete:
         return COULD_NOT
     return 0 if report.is_sound else FINDINGS
