@@ -4,6 +4,7 @@ partitions one after the other."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -112,14 +113,11 @@ class Judges:
                 yield judged
 
     def _judge(self, topic_partition: TopicPartition, draw: Draw, *, only_stuck: bool) -> Judged:
-        view = self._log_dir.partition(*topic_partition)
-        try:
+        with closing(self._log_dir.partition(*topic_partition)) as view:
             report = self._report(view)
             strip = draw(view, report) if report.is_stuck or not only_stuck else None
             for finding in view.tail_findings:
                 self._messages.finding(finding)
-        finally:
-            view.close()
         return Judged(report, strip)
 
     def group_lags(self) -> list[GroupLag]:
@@ -160,14 +158,12 @@ class Judges:
             self._reports[topic_partition] = None
             if topic_partition in self._here:
                 self._progress.phase(str(topic_partition))
-                view = self._log_dir.partition(*topic_partition)
                 try:
-                    self._reports[topic_partition] = self._report(view)
+                    with closing(self._log_dir.partition(*topic_partition)) as view:
+                        self._reports[topic_partition] = self._report(view)
                 except KafkaError as error:
                     self.status = COULD_NOT
                     self._messages.error(f"{topic_partition}: {error}")
-                finally:
-                    view.close()
         return self._reports[topic_partition]
 
     def _report(self, view: PartitionView) -> LsoReport:
@@ -181,5 +177,5 @@ class Judges:
     def write_summary(self, *, stuck: bool) -> None:
         """Write how many partitions are stuck, where several were looked at or only those are shown."""
         if self.total > 1 or stuck:
-            verb = "is" if self.stuck == 1 else "are"
+            verb = "is" if self.stuck == 1 or self.total == 1 else "are"
             write_text(f"{self.stuck:,} of {counted(self.total, 'partition')} {verb} stuck")

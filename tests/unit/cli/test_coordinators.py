@@ -1,0 +1,226 @@
+"""``txnkafka txns`` and ``txnkafka groups``: columns, filters, who waits behind whom."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.models.builder import Batch, PlainRecord
+from tests.models.coordinator_log import (
+    offset_commit_key,
+    offset_commit_value,
+    transaction_key,
+    transaction_value,
+)
+from tests.unit.cli.conftest import Run
+from tests.unit.logdir.logs import batch, write_log
+
+START = 1_700_000_000_000
+ONGOING, PREPARE_COMMIT, COMPLETE_ABORT = 1, 2, 5
+
+
+def offset(group: str, topic: str, partition: int, value: int) -> PlainRecord:
+    return PlainRecord(offset_commit_key(group, topic, partition), offset_commit_value(value))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Write a-0 with 4 records and an open transaction of ``shop`` behind them (4, 5), which also commits an
+    offset of ``copier``; ``billing`` has read up to it, ``late`` has not."""
+    of = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    write_log(tmp_path, "a-0", {0: [batch(0, 4), batch(4, 2, **of), batch(6, 3)]})
+    states = {
+        "shop": transaction_value(
+            7,
+            state=ONGOING,
+            topics={"a": [0], "__consumer_offsets": [0]},
+            start_ms=START,
+            update_ms=START + 7_000,
+        ),
+        "shop-2": transaction_value(8, state=COMPLETE_ABORT, topics={}, start_ms=START, update_ms=START),
+        "idle": transaction_value(9, update_ms=START),
+    }
+    records = [PlainRecord(transaction_key(name), value) for name, value in states.items()]
+    write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=records).encode()]})
+    offsets = [offset("billing", "a", 0, 4), offset("late", "a", 0, 1), offset("late", "gone", 3, 5)]
+    pending = Batch(records=[offset("copier", "a", 0, 2)], base_offset=3, base_sequence=0, **of).encode()  # type: ignore[arg-type]
+    write_log(tmp_path, "__consumer_offsets-0", {0: [Batch(records=offsets).encode(), pending]})
+    return tmp_path
+
+
+def rows(run: Run, *arguments: object) -> list[dict[str, Any]]:
+    answer = run(*arguments, "--format", "json")
+    document: list[dict[str, Any]] = json.loads(answer.stdout)
+    assert [json.loads(line) for line in run(*arguments, "--format", "jsonl").lines] == document
+    return document
+
+
+# txns
+
+
+def test_transactional_ids_as_a_table(run: Run, cluster: Path) -> None:
+    answer = run("txns", cluster)
+    assert (answer.status, answer.stderr) == (0, "")
+    assert [line.split() for line in answer.lines[:4]] == [
+        [
+            "TransactionalId",
+            "Coordinator",
+            "ProducerId",
+            "TransactionState",
+            "OpenFor",
+            "Timeout",
+            "Partitions",
+        ],
+        ["idle", "__transaction_state-0", "9", "Empty", "-", "-", "-"],
+        ["shop", "__transaction_state-0", "7", "Ongoing", "7", "s", "1", "min", "2"],
+        ["shop-2", "__transaction_state-0", "8", "CompleteAbort", "-", "-", "-"],
+    ]
+    assert answer.lines[4] == "3 transactional ids: 1 Empty, 1 Ongoing, 1 CompleteAbort"
+
+
+def test_wide_has_the_columns_of_describe(run: Run, cluster: Path) -> None:
+    head, row, _ = run("txns", cluster, "--format", "wide", "--state", "ongoing").lines
+    assert head.split() == [
+        "TransactionalId", "Coordinator", "ProducerId", "TransactionState", "ProducerEpoch",
+        "TransactionTimeoutMs", "CurrentTransactionStartTimeMs", "TransactionDurationMs", "TopicPartitions",
+    ]  # fmt: skip
+    assert row.split() == [
+        "shop", "__transaction_state-0", "7", "Ongoing", "0", "60000", str(START), "7000",
+        "__consumer_offsets-0", "a-0",
+    ]  # fmt: skip
+
+
+def test_a_transaction_as_json(run: Run, cluster: Path) -> None:
+    assert rows(run, "txns", cluster, "--transactional-id", "shop", "--now", START + 9) == [
+        {
+            "transactional_id": "shop",
+            "coordinator": "__transaction_state-0",
+            "producer_id": 7,
+            "producer_epoch": 0,
+            "transaction_state": "Ongoing",
+            "transaction_timeout_ms": 60_000,
+            "current_transaction_start_time_ms": START,
+            "transaction_duration_ms": 9,
+            "topic_partitions": ["__consumer_offsets-0", "a-0"],
+            "last_update_time_ms": START + 7_000,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        (["--transactional-id", "shop*"], ["shop", "shop-2"]),
+        (["--transactional-id", "shop-2", "--transactional-id", "idle"], ["idle", "shop-2"]),
+        (["--state", "Ongoing", "--state", "CompleteAbort"], ["shop", "shop-2"]),
+        (["--state", "CompleteAbort", "--transactional-id", "idle"], []),
+    ],
+)
+def test_chosen_transactional_ids(run: Run, cluster: Path, filters: list[str], names: list[str]) -> None:
+    assert [row["transactional_id"] for row in rows(run, "txns", cluster, *filters)] == names
+
+
+def test_nothing_of_the_coordinator(run: Run, log_dir: Path) -> None:
+    for name, topic in (("txns", "__transaction_state"), ("groups", "__consumer_offsets")):
+        answer = run(name, log_dir)
+        assert (answer.status, answer.stdout) == (2, "")
+        assert f"no partition of {topic} in {log_dir}" in answer.stderr
+
+
+def test_a_damaged_log_of_the_coordinator(run: Run, cluster: Path) -> None:
+    record = PlainRecord(transaction_key("shop"), b"\0\x63")
+    write_log(cluster, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})
+    for name in ("txns", "groups"):
+        answer = run(name, cluster)
+        assert answer.status == 1
+        assert "coordinator-log-damaged" in answer.stderr
+
+
+# groups
+
+
+def test_offsets_and_who_waits(run: Run, cluster: Path) -> None:
+    answer = run("groups", cluster)
+    assert (answer.status, answer.stderr) == (0, "")
+    assert [line.split() for line in answer.lines[:5]] == [
+        ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "STABLE-OFFSET",
+         "STABLE-LAG", "PENDING", "WAITS-BEHIND"],
+        ["billing", "a", "0", "4", "9", "5", "4", "0", "-", "shop"],
+        ["copier", "a", "0", "-", "9", "-", "4", "-", "2", "-"],
+        ["late", "a", "0", "1", "9", "8", "4", "3", "-", "-"],
+        ["late", "gone", "3", "5", "-", "-", "-", "-", "-", "-"],
+    ]  # fmt: skip
+    assert answer.lines[5].startswith(
+        "a-0, last stable offset 4: behind the transaction of 'shop' (producer 7), OPEN_WITHIN_TIMEOUT, "
+        "with 5 records ("
+    )
+    assert answer.lines[5].endswith(" to come, 1 group waits: billing")
+    assert answer.lines[6:] == [
+        "offsets of 'shop' (producer 7), OPEN_WITHIN_TIMEOUT, are pending; a read_committed consumer that "
+        "starts now waits for their end: copier (a-0)",
+        "1 of 3 groups waits at a last stable offset",
+    ]
+
+
+def test_a_group_as_json(run: Run, cluster: Path) -> None:
+    billing, copier, *_ = rows(run, "groups", cluster)
+    assert billing | {"waits_behind": None} == {
+        "group": "billing",
+        "topic": "a",
+        "partition": 0,
+        "current_offset": 4,
+        "log_end_offset": 9,
+        "lag": 5,
+        "last_stable_offset": 4,
+        "stable_lag": 0,
+        "leader_epoch": None,
+        "metadata": "",
+        "commit_timestamp": 0,
+        "pending_offsets": [],
+        "waits_behind": None,
+        "is_stuck": False,
+    }
+    behind = billing["waits_behind"]
+    assert (behind["transactional_id"], behind["first_offset"]) == ("shop", 4)
+    assert copier["pending_offsets"] == [
+        {"offset": 2, "producer_id": 7, "transactional_id": "shop", "verdict": "OPEN_WITHIN_TIMEOUT"}
+    ]
+
+
+def test_a_group_that_waits_for_what_does_not_end_is_status_1(run: Run, cluster: Path) -> None:
+    late = ["--now", START + 60_001]
+    assert run("groups", cluster, *late).status == 1
+    assert run("groups", cluster, *late, "--group", "late").status == 0, "it can read on"
+    assert [row["is_stuck"] for row in rows(run, "groups", cluster, *late)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        (["--group", "b*", "--group", "copier"], ["billing", "copier"]),
+        (["--waiting"], ["billing", "copier"]),
+        (["--topic", "gone"], ["late"]),
+        (["--topic", "a", "--partition", "1"], []),
+        (["--partition", "gone-3", "--group", "billing"], []),
+    ],
+)
+def test_chosen_groups(run: Run, cluster: Path, filters: list[str], names: list[str]) -> None:
+    assert [row["group"] for row in rows(run, "groups", cluster, *filters)] == names
+
+
+def test_wide_has_metadata_and_verdicts(run: Run, cluster: Path) -> None:
+    head, row, *_ = run("groups", cluster, "--format", "wide").lines
+    assert head.split()[-4:] == ["VERDICT", "LEADER-EPOCH", "METADATA", "COMMITTED-AT"]
+    assert row.split()[-3:] == ["OPEN_WITHIN_TIMEOUT", "-", "1970-01-01T00:00:00.000Z"]
+
+
+def test_a_partition_that_cannot_be_read(run: Run, cluster: Path) -> None:
+    (cluster / "a-0" / f"{0:020}.log").unlink()
+    (cluster / "a-0" / f"{0:020}.log").mkdir()
+    answer = run("groups", cluster)
+    assert answer.status == 2
+    assert answer.stderr.startswith("txnkafka: error: a-0: ")
+    assert answer.lines[1].split() == ["billing", "a", "0", "4", "-", "-", "-", "-", "-", "-"]
