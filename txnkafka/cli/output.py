@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
+    "NO_BREAK",
     "Layout",
     "Messages",
     "finding_text",
@@ -36,6 +37,7 @@ __all__ = [
 
 FORMATS = ("text", "wide", "json", "jsonl")
 AS_IT_IS = Layout()
+NO_BREAK = "\N{NO-BREAK SPACE}"  # in a paragraph: a space where no line ends
 COLOURED_COLUMNS = ("verdict", "transaction", "state", "TransactionState")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -68,6 +70,7 @@ def write_paragraph(text: str, word: str | None = None) -> None:
     """Write a line of text that a terminal gets in several, each at most as wide as it is. ``word`` is the
     part that has a colour."""
     for line in _wrapped(text, columns_of(sys.stdout)):
+        line = line.replace(NO_BREAK, " ")
         write_text(line if word is None else line.replace(word, coloured(word), 1))
         word = None
 

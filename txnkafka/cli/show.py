@@ -12,7 +12,7 @@ from txnkafka.cli.judgement import Judged, Judges, judge_options
 from txnkafka.cli.output import printable, write_json, write_paragraph, write_text
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import target_options
-from txnkafka.shown import counted, offset_range
+from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -105,5 +105,5 @@ def _extent(strip: Strip) -> str:
     if not count:
         return f"empty, the next offset is {strip.end_offset}"
     offsets = offset_range(strip.start_offset, strip.end_offset - 1)
-    each = count / len(strip.cells)
-    return f"{offsets}, {counted(round(each), 'offset') if each >= 1.5 else 'an offset'} a cell"
+    most = -(-count // len(strip.cells))
+    return f"{offsets}, {'an offset' if most == 1 else f'up to {most:,} offsets'} a cell"

@@ -7,7 +7,7 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from txnkafka.cli.output import write_paragraph, write_text
+from txnkafka.cli.output import NO_BREAK, write_paragraph, write_text
 from txnkafka.cli.terminal import can_show, coloured, columns_of
 from txnkafka.logdir.strip import State
 
@@ -62,6 +62,6 @@ def _pointer(strip: Strip) -> str:
 def write_legend() -> None:
     """Write what the symbols mean."""
     symbols = _symbols()
-    words = ", ".join(f"{symbols[state]} {word}" for state, word in WORDS.items())
+    words = ", ".join(f"{symbols[state]}{NO_BREAK}{word}" for state, word in WORDS.items())
     write_paragraph(f"{INDENT}A cell shows the first of these that is in it: {words}.")
     write_paragraph(f"{INDENT}^ LSO is the last stable offset, where a read_committed reader stops.")

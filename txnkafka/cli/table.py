@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 __all__ = ["Fitted", "Layout", "aligned", "fitted", "shortened"]
 
-SHORTEST = 12  # characters of a name that are always shown
+SHORT, SHORTEST = 20, 12  # characters of a name that are shown: before columns go, and at last
 BETWEEN = 2  # spaces between two columns
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -39,7 +39,8 @@ class Fitted(NamedTuple):
 def fitted(names: Sequence[str], rows: Cells, layout: Layout, width: int | None) -> Fitted:
     """Fit a table into ``width`` columns; None: no limit."""
     droppable = [name for name in layout.drop if name in names]
-    for count in range(len(droppable) + 1):
+    choices = [(least, count) for least in (SHORT, SHORTEST) for count in range(len(droppable) + 1)]
+    for least, count in choices:
         dropped = droppable[:count]
         kept = [i for i, name in enumerate(names) if name not in dropped]
         some = [names[i] for i in kept]
@@ -47,7 +48,7 @@ def fitted(names: Sequence[str], rows: Cells, layout: Layout, width: int | None)
         widths = _widths(some, cells)
         if width is None or _total(widths) <= width:
             return Fitted(some, cells, widths, dropped)
-        limits = _shrunk(some, widths, layout.shorten, width)
+        limits = _shrunk(widths, [_least(name, layout, least) for name in some], width)
         if limits is not None:
             cells = [
                 [shortened(cell, limit) for cell, limit in zip(row, limits, strict=True)] for row in cells
@@ -64,20 +65,23 @@ def _total(widths: list[int]) -> int:
     return sum(widths) + BETWEEN * (len(widths) - 1)
 
 
-def _shrunk(names: list[str], widths: list[int], shorten: tuple[str, ...], width: int) -> list[int] | None:
+def _least(name: str, layout: Layout, least: int) -> int | None:
+    """Return how narrow a column may become; None: no narrower than it is."""
+    return max(least, len(name)) if name in layout.shorten else None
+
+
+def _shrunk(widths: list[int], least: list[int | None], width: int) -> list[int] | None:
     """Return smaller widths with which the table fits, the widest column shortened first; None if none do."""
     limits = list(widths)
+    able = [i for i, each in enumerate(least) if each is not None and widths[i] > each]
     while _total(limits) > width:
-        able = [i for i, name in enumerate(names) if name in shorten and limits[i] > _least(name)]
         if not able:
             return None
-        widest = max(able, key=lambda i: limits[i])
+        widest = max(able, key=limits.__getitem__)
         limits[widest] -= 1
+        if limits[widest] == least[widest]:
+            able.remove(widest)
     return limits
-
-
-def _least(name: str) -> int:
-    return max(SHORTEST, len(name))
 
 
 def shortened(text: str, width: int) -> str:

@@ -11,7 +11,7 @@ import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.judgement import now_option
-from txnkafka.cli.output import FORMATS, Layout, write_json, write_table, write_text
+from txnkafka.cli.output import FORMATS, Layout, write_json, write_paragraph, write_table
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import directory_options, open_log_dir
 from txnkafka.shown import counted, duration
@@ -158,7 +158,7 @@ def _write(rows: list[Row], *, wide: bool) -> None:
         write_table([*COLUMNS, *OPEN_COLUMNS], cells, Layout(NAMES, DROPPABLE))
     states = Counter(row["transaction_state"] for row in rows)
     counts = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
-    write_text(f"{counted(len(rows), 'transactional id')}{': ' if counts else ''}{counts}")
+    write_paragraph(f"{counted(len(rows), 'transactional id')}{': ' if counts else ''}{counts}")
 
 
 def _open_for(row: Row) -> tuple[object, ...]:

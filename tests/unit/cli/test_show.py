@@ -46,7 +46,7 @@ def test_a_strip_is_as_wide_as_the_terminal(
     write_log(tmp_path, "a-0", {0: [batch(4 * i, 4) for i in range(100)]})
     as_terminal(monkeypatch, columns)
     head, strip, pointer, *_ = run("show", tmp_path).lines
-    assert head.endswith(f"offsets 0 to 399, {400 / (columns - 4):.0f} offsets a cell")
+    assert head.endswith(f"offsets 0 to 399, up to {-(-400 // (columns - 4))} offsets a cell")
     assert strip == "  " + COMMITTED * (columns - 4)
     assert pointer == f"{'LSO 400 ^':>{columns - 1}}"
 

@@ -35,9 +35,10 @@ def test_numbers_stay_whole(table: list[list[str]], width: int) -> None:
     ("width", "columns"),
     [
         (200, ["topic", "partition", "bytes", "codecs", "lso"]),
-        (60, ["topic", "partition", "bytes", "codecs", "lso"]),
-        (50, ["topic", "partition", "bytes", "lso"]),
-        (40, ["topic", "partition", "lso"]),
+        (70, ["topic", "partition", "bytes", "codecs", "lso"]),
+        (60, ["topic", "partition", "bytes", "lso"]),
+        (50, ["topic", "partition", "lso"]),
+        (38, ["topic", "partition", "lso"]),
     ],
 )
 def test_first_names_get_shorter_then_columns_go(width: int, columns: list[str]) -> None:
