@@ -61,3 +61,28 @@ def test_offsets_of_groups(case: Case) -> None:
                 reached = row["current_offset"] is not None and row["current_offset"] >= ends[name]["lso"]
                 behind_end = row["lag"] is not None and row["lag"] > 0
                 assert (row["waits_behind"] is not None) == (blocked and reached and behind_end)
+
+
+DESCRIBED = [
+    each
+    for each in GROUPED
+    if any(group.get("members") for group in each.cluster["groups"]["describe"].values())
+]
+
+
+@pytest.mark.parametrize("case", DESCRIBED, ids=lambda case: case.name)
+def test_members_of_groups(case: Case) -> None:
+    """The directory was copied after the groups were described and stopped: some of them have left since."""
+    described = {
+        (name, partition): (member["member_id"], member["client_id"])
+        for name, group in case.cluster["groups"]["describe"].items()
+        for member in group.get("members", ())
+        for partition in member["assignment"]
+    }
+    found = {
+        (row["group"], f"{row['topic']}-{row['partition']}"): (row["consumer_id"], row["client_id"])
+        for row in rows("groups", case)
+        if row["consumer_id"] is not None
+    }
+    assert found
+    assert found == described

@@ -45,11 +45,14 @@ COLUMNS = {
 WIDE = {
     **COLUMNS,
     "VERDICT": "verdict",
+    "CONSUMER-ID": "consumer_id",
+    "HOST": "host",
+    "CLIENT-ID": "client_id",
     "LEADER-EPOCH": "leader_epoch",
     "METADATA": "metadata",
     "COMMITTED-AT": "committed_at",
 }
-NAMES = ("GROUP", "TOPIC", "WAITS-BEHIND", "METADATA")
+NAMES = ("GROUP", "TOPIC", "WAITS-BEHIND", "CONSUMER-ID", "CLIENT-ID", "METADATA")
 DROPPABLE = ("STABLE-OFFSET", "LOG-END-OFFSET", "PENDING", "LAG", "CURRENT-OFFSET")
 
 

@@ -145,11 +145,12 @@ class LogDir:
 
     @cached_property
     def groups(self) -> GroupsView:
-        """The offsets in the ``__consumer_offsets`` partitions here; loaded once."""
+        """The offsets and members in the ``__consumer_offsets`` partitions here; loaded once."""
         from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
         from txnkafka.logdir.groups import replay_offsets_log
 
-        return replay_offsets_log(self.partitions(CONSUMER_OFFSETS_TOPIC))
+        names = {view.topic_id: view.name for view in self.topics.values() if view.topic_id is not None}
+        return replay_offsets_log(self.partitions(CONSUMER_OFFSETS_TOPIC), names)
 
     def transactional_ids(self) -> dict[str, TransactionMetadata]:
         """Return the state of every transactional id in the ``__transaction_state`` partitions here."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from txnkafka.logdir.group_members import GroupMember
     from txnkafka.logdir.groups import GroupsView
     from txnkafka.logdir.lso import JudgedTransaction, LsoReport
     from txnkafka.model import TopicPartition
@@ -41,13 +42,14 @@ class PendingCommit(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """A group in one partition; ``committed`` is None when it has a pending offset only, ``report`` None when
-    the partition is not here."""
+    """A group in one partition; ``committed`` is None when it has no offset yet, or a pending one only,
+    ``member`` None when no member has the partition, ``report`` None when the partition is not here."""
 
     group: str
     topic_partition: TopicPartition
     committed: OffsetAndMetadata | None
     pending: tuple[PendingCommit, ...]
+    member: GroupMember | None
     report: LsoReport | None
 
     @property
@@ -83,6 +85,7 @@ class GroupLag(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """For JSON; what is not known is None."""
         committed, report, behind = self.committed, self.report, self.waits_behind
+        member = self.member
         leader_epoch = -1 if committed is None else committed.leader_epoch
         return {
             "group": self.group,
@@ -93,6 +96,9 @@ class GroupLag(NamedTuple):
             "lag": self.lag,
             "last_stable_offset": None if report is None else report.last_stable_offset,
             "stable_lag": self.stable_lag,
+            "consumer_id": None if member is None else member.consumer_id,
+            "host": None if member is None else member.host,
+            "client_id": None if member is None else member.client_id,
             "leader_epoch": None if leader_epoch < 0 else leader_epoch,
             "metadata": None if committed is None else committed.metadata,
             "commit_timestamp": None if committed is None else committed.commit_timestamp,
@@ -110,10 +116,11 @@ def group_lags(
     """Yield each group in each partition, sorted. ``report_of`` returns the report on a partition (None: it
     is not here), ``pending_in`` the transactional id of a producer and its open transaction in
     ``__consumer_offsets``."""
-    for group, topic_partition in sorted({*groups.committed, *groups.pending}):
+    for group, topic_partition in sorted({*groups.committed, *groups.pending, *groups.members}):
         key = group, topic_partition
         pending = tuple(
             PendingCommit(each.committed.offset, each.producer_id, *pending_in(each.producer_id))
             for each in groups.pending.get(key, ())
         )
-        yield GroupLag(group, topic_partition, groups.committed.get(key), pending, report_of(topic_partition))
+        committed, member = groups.committed.get(key), groups.members.get(key)
+        yield GroupLag(group, topic_partition, committed, pending, member, report_of(topic_partition))

@@ -1,14 +1,17 @@
-"""Loads the offsets that groups committed from the ``__consumer_offsets`` partitions of a directory.
+"""Loads the offsets that groups committed, and their members, from the ``__consumer_offsets`` partitions of a
+directory.
 
 ``coordinator.Offsets`` decides which of them are committed and which are pending.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.coordinator import Offsets
+from txnkafka.logdir.group_members import GroupMember, GroupMembers
 from txnkafka.logdir.replay import damaged, replay
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records import OffsetAndMetadata, decode_group_log
@@ -31,24 +34,30 @@ class PendingOffset(NamedTuple):
 
 
 class GroupsView(NamedTuple):
-    """Committed and pending offsets of the partitions in this directory, whose numbers are ``partitions``."""
+    """Committed and pending offsets of the partitions in this directory, whose numbers are ``partitions``,
+    and the member that has a partition."""
 
     committed: dict[tuple[str, TopicPartition], OffsetAndMetadata]
     pending: dict[tuple[str, TopicPartition], list[PendingOffset]]
     partitions: tuple[int, ...]
     findings: tuple[Finding, ...]
+    members: dict[tuple[str, TopicPartition], GroupMember]
 
 
-def replay_offsets_log(views: Iterable[PartitionView]) -> GroupsView:
-    """Load the partitions of ``__consumer_offsets``."""
-    result = GroupsView({}, {}, (), ())
+def replay_offsets_log(
+    views: Iterable[PartitionView], topic_names: Mapping[str, str] | None = None
+) -> GroupsView:
+    """Load the partitions of ``__consumer_offsets``; ``topic_names`` are those of topic ids."""
+    result = GroupsView({}, {}, (), (), {})
     partitions: list[int] = []
     findings: list[Finding] = []
     for view in views:
         partitions.append(view.partition)
-        offsets = Offsets()
-        for event in replay(view, findings, offsets.kept_bytes):
+        offsets, members = Offsets(), GroupMembers()
+        for event in replay(view, findings, partial(_kept_bytes, offsets, members)):
             offsets.replay(event)
+            members.replay(event)
+        result.members.update(members.assigned(topic_names or {}))
         for name, _, value in _decoded(view, offsets.committed.values(), findings):
             result.committed[name] = value
         for producer_id, pending in offsets.pending.items():
@@ -56,6 +65,10 @@ def replay_offsets_log(views: Iterable[PartitionView]) -> GroupsView:
                 found = result.pending.setdefault(name, [])
                 found.append(PendingOffset(producer_id, record_offset, value))
     return result._replace(partitions=tuple(sorted(partitions)), findings=tuple(findings))
+
+
+def _kept_bytes(offsets: Offsets, members: GroupMembers) -> int:
+    return offsets.kept_bytes() + members.kept_bytes()
 
 
 def _decoded(

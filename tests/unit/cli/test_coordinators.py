@@ -176,6 +176,9 @@ def test_a_group_as_json(run: Run, cluster: Path) -> None:
         "lag": 5,
         "last_stable_offset": 4,
         "stable_lag": 0,
+        "consumer_id": None,
+        "host": None,
+        "client_id": None,
         "leader_epoch": None,
         "metadata": "",
         "commit_timestamp": 0,
@@ -213,8 +216,10 @@ def test_chosen_groups(run: Run, cluster: Path, filters: list[str], names: list[
 
 def test_wide_has_metadata_and_verdicts(run: Run, cluster: Path) -> None:
     head, row, *_ = run("groups", cluster, "--format", "wide").lines
-    assert head.split()[-4:] == ["VERDICT", "LEADER-EPOCH", "METADATA", "COMMITTED-AT"]
-    assert row.split()[-3:] == ["OPEN_WITHIN_TIMEOUT", "-", "1970-01-01T00:00:00.000Z"]
+    assert head.split()[-7:] == [
+        "VERDICT", "CONSUMER-ID", "HOST", "CLIENT-ID", "LEADER-EPOCH", "METADATA", "COMMITTED-AT",
+    ]  # fmt: skip
+    assert row.split()[-6:] == ["OPEN_WITHIN_TIMEOUT", "-", "-", "-", "-", "1970-01-01T00:00:00.000Z"]
 
 
 def test_a_partition_that_cannot_be_read(run: Run, cluster: Path) -> None:
