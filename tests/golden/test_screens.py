@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.expected_text import same_text
+from tests.expected_text import same_block, same_text
 from tests.golden.cases import case
 from tests.unit.cli.terminals import as_terminal
 from txnkafka.cli.main import main
@@ -94,3 +94,12 @@ def test_ascii(address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     lines = screen("show", address, capsys)
     assert all(line.isascii() for line in lines)
     same_text(SCREENS / "show-ascii.txt", "\n".join([*lines, ""]))
+
+
+def test_the_example_in_the_documentation(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    load(address, "hanging")
+    command = "show --topic hang"
+    page = Path(__file__).parents[2] / "docs" / "lso.md"
+    lines = screen(command, address, capsys)
+    strips = lines[: lines.index("")]
+    same_block(page, "show", "\n".join([f"$ txnkafka {command} /var/lib/kafka/data", *strips, lines[-1], ""]))

@@ -125,12 +125,11 @@ def _coloured_cells(names: Sequence[str], row: list[str]) -> list[str]:
 
 
 def _write_blocks(table: Fitted) -> None:
-    """Write a line for each field of each row."""
-    for number, row in enumerate(table.rows):
-        if number:
-            write_text("")
+    """Write a line for each field of each row, and an empty line behind it."""
+    for row in table.rows:
         for name, cell in zip(table.names, row, strict=True):
-            write_paragraph(f"{name}: {cell}", cell if name in COLOURED_COLUMNS else None)
+            write_paragraph(f"{name}: {cell}".rstrip(), cell if name in COLOURED_COLUMNS else None)
+        write_text("")
 
 
 def _showable(text: str) -> str:

@@ -14,6 +14,13 @@ from typing import NamedTuple
 import pytest
 
 from tests.models.builder import Batch, PlainRecord, end_marker
+from tests.models.coordinator_log import (
+    offset_commit_key,
+    offset_commit_value,
+    transaction_key,
+    transaction_value,
+)
+from tests.unit.logdir.logs import batch, write_log
 from txnkafka.cli.main import main
 
 TIME = 1_700_000_000_000
@@ -94,3 +101,36 @@ def log_dir(tmp_path: Path) -> Path:
     (folder / "meta.properties").write_bytes(b"version=1\ncluster.id=c\nnode.id=1\n")
     (folder / "replication-offset-checkpoint").write_bytes(b"0\n1\norders 0 7\n")
     return folder
+
+
+START = 1_700_000_000_000
+ONGOING, PREPARE_COMMIT, COMPLETE_ABORT = 1, 2, 5
+
+
+def offset(group: str, topic: str, partition: int, value: int) -> PlainRecord:
+    return PlainRecord(offset_commit_key(group, topic, partition), offset_commit_value(value))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Write a-0 with 4 records and an open transaction of ``shop`` behind them (4, 5), which also commits an
+    offset of ``copier``; ``billing`` has read up to it, ``late`` has not."""
+    of = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    write_log(tmp_path, "a-0", {0: [batch(0, 4), batch(4, 2, **of), batch(6, 3)]})
+    states = {
+        "shop": transaction_value(
+            7,
+            state=ONGOING,
+            topics={"a": [0], "__consumer_offsets": [0]},
+            start_ms=START,
+            update_ms=START + 7_000,
+        ),
+        "shop-2": transaction_value(8, state=COMPLETE_ABORT, topics={}, start_ms=START, update_ms=START),
+        "idle": transaction_value(9, update_ms=START),
+    }
+    records = [PlainRecord(transaction_key(name), value) for name, value in states.items()]
+    write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=records).encode()]})
+    offsets = [offset("billing", "a", 0, 4), offset("late", "a", 0, 1), offset("late", "gone", 3, 5)]
+    pending = Batch(records=[offset("copier", "a", 0, 2)], base_offset=3, base_sequence=0, **of).encode()  # type: ignore[arg-type]
+    write_log(tmp_path, "__consumer_offsets-0", {0: [Batch(records=offsets).encode(), pending]})
+    return tmp_path

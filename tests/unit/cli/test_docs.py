@@ -25,7 +25,8 @@ def test_every_command() -> None:
 
 
 NAMES = [
-    "ls", "cat", "dump", "verify", "handover", "lso", "stats", "export", "serve", "simulate", "spark-bundle",
+    "ls", "cat", "dump", "verify", "handover", "lso", "show", "txns", "groups", "stats", "export", "serve",
+    "simulate", "spark-bundle",
 ]  # fmt: skip
 
 
@@ -39,7 +40,8 @@ def test_every_option(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", ["ls", "ls --segments", "cat", "dump --records", "lso", "stats", "stats --by producer"]
+    "arguments",
+    ["ls", "ls --segments", "cat", "dump --records", "lso", "show", "stats", "stats --by producer"],
 )
 def test_every_field(run: Run, log_dir: Path, arguments: str) -> None:
     name, *options = arguments.split()
@@ -48,3 +50,18 @@ def test_every_field(run: Run, log_dir: Path, arguments: str) -> None:
     fields = {field for row in rows for field in row}
     assert sorted(field for field in fields if not re.search(rf'[`"]{field}["`]', section(name))) == []
     assert fields
+
+
+@pytest.mark.parametrize("name", ["txns", "groups"])
+def test_every_field_of_a_coordinator(run: Run, cluster: Path, name: str) -> None:
+    rows = [json.loads(line) for line in run(name, cluster, "--format", "jsonl").lines]
+    fields = {field for row in rows for field in row}
+    assert sorted(field for field in fields if not re.search(rf'[`"]{field}["`]', section(name))) == []
+    assert fields
+
+
+def test_every_field_of_a_transaction(run: Run, log_dir: Path) -> None:
+    (row, _) = (json.loads(line) for line in run("lso", log_dir, "--format", "jsonl").lines)
+    fields = row["open_transactions"][0]
+    page = TEXT + (Path(__file__).parents[3] / "docs" / "lso.md").read_text(encoding="utf-8")
+    assert sorted(field for field in fields if f"`{field}`" not in page) == []

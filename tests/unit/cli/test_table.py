@@ -65,6 +65,7 @@ def test_at_last_a_row_is_a_block(
         "bytes: 2",
         "codecs: -",
         "lso: 3",
+        "",
     ]
 
 
