@@ -131,6 +131,13 @@ def cluster(tmp_path: Path) -> Path:
     records = [PlainRecord(transaction_key(name), value) for name, value in states.items()]
     write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=records).encode()]})
     offsets = [offset("billing", "a", 0, 4), offset("late", "a", 0, 1), offset("late", "gone", 3, 5)]
-    pending = Batch(records=[offset("copier", "a", 0, 2)], base_offset=3, base_sequence=0, **of).encode()  # type: ignore[arg-type]
+    pending = Batch(
+        records=[offset("copier", "a", 0, 2)],
+        base_offset=3,
+        base_sequence=0,
+        transactional=True,
+        producer_id=7,
+        producer_epoch=0,
+    ).encode()
     write_log(tmp_path, "__consumer_offsets-0", {0: [Batch(records=offsets).encode(), pending]})
     return tmp_path
