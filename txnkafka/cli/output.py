@@ -57,8 +57,10 @@ def _escaped(match: re.Match[str]) -> str:
 
 def write_text(text: str) -> None:
     """Write a line of text to stdout."""
-    status_line.clear()
-    sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+    with status_line.cleared() as is_live:
+        sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+        if is_live:
+            sys.stdout.flush()
 
 
 def write_json(value: object) -> None:
@@ -175,11 +177,10 @@ class Messages:
         write(finding_text(finding, subject))
 
     def _write(self, kind: str, text: str) -> None:
-        # Output on stdout must appear before the messages about it.
-        status_line.clear()
-        sys.stdout.flush()
         line = f"txnkafka: {kind}: {printable(' '.join(text.splitlines()))}"
         lines = _wrapped(line, columns_of(sys.stderr))
         lines[0] = lines[0].replace(kind, coloured(kind, stream=sys.stderr), 1)
-        sys.stderr.write("".join(f"{each}\n" for each in lines))
-        sys.stderr.flush()
+        with status_line.cleared():
+            sys.stdout.flush()  # output must appear before the messages about it
+            sys.stderr.write("".join(f"{each}\n" for each in lines))
+            sys.stderr.flush()

@@ -46,7 +46,8 @@ class Progress:
         if self._is_shown:
             self._stop.set()
             self._thread.join()
-            status_line.clear()
+            with status_line.cleared():
+                pass
 
     def phase(self, text: str) -> None:
         """Begin with something that is no partition."""

@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from threading import Lock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
 from typing import TextIO
 
 import click
@@ -72,10 +74,10 @@ def can_show(text: str) -> bool:
 
 
 class StatusLine:
-    """One line at the bottom of the terminal (stderr) that is overwritten. Another thread may show it."""
+    """One line at the bottom of the terminal (stderr) that is overwritten, perhaps by another thread."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._length = 0
 
     def show(self, text: str) -> None:
@@ -86,13 +88,17 @@ class StatusLine:
             sys.stderr.flush()
             self._length = len(text)
 
-    def clear(self) -> None:
-        """Clear the line, if there is one."""
-        if self._length:
-            with self._lock:
+    @contextmanager
+    def cleared(self) -> Iterator[bool]:
+        """Clear the line, if there is one, and do not show another one meanwhile. Yields whether there was
+        one: then the output must be on the terminal before the next one."""
+        with self._lock:
+            was_shown = self._length > 0
+            if was_shown:
                 sys.stderr.write(f"\r{'':{self._length}}\r")
                 sys.stderr.flush()
                 self._length = 0
+            yield was_shown
 
 
 status_line = StatusLine()

@@ -156,5 +156,6 @@ def test_other_output_clears_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert screen.getvalue() == "\rpartition 1 of 3,00"
     Messages().note("x")
     assert screen.getvalue().endswith(f"\r{' ' * 19}\rtxnkafka: note: x\n")
-    status_line.clear()
+    with status_line.cleared() as was_shown:
+        assert not was_shown
     assert screen.getvalue().endswith("note: x\n"), "cleared once"
