@@ -49,6 +49,18 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         Example("txnkafka lso /var/lib/kafka/data --topic orders", "why consumers of orders do not advance"),
         Example("txnkafka lso /backup/kafka --now 2026-01-31T12:00:00Z", "judged at the time of the copy"),
     ),
+    "show": (
+        Example("txnkafka show /var/lib/kafka/data", "what became of each offset"),
+        Example("txnkafka show orders-0 --format json", "the same, with the offsets of each cell"),
+    ),
+    "txns": (
+        Example("txnkafka txns /var/lib/kafka/data --state Ongoing", "which transactions are open"),
+        Example("txnkafka txns /backup/kafka --transactional-id billing-0", "one of them, with partitions"),
+    ),
+    "groups": (
+        Example("txnkafka groups /var/lib/kafka/data", "lags, and who waits behind which transaction"),
+        Example("txnkafka groups /backup/kafka --group ledger --format json", "one group, for a program"),
+    ),
     "stats": (
         Example("txnkafka stats /var/lib/kafka/data", "sizes, codecs and abort rates of each partition"),
         Example("txnkafka stats /var/lib/kafka/data --topic orders --by producer", "the same by producer"),
