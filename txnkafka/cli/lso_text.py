@@ -14,7 +14,6 @@ from txnkafka.shown import counted, offset_range, size
 if TYPE_CHECKING:
     from txnkafka.cli.judgement import Judged
     from txnkafka.logdir.lso import JudgedTransaction, LsoReport, Waiting
-    from txnkafka.logdir.strip import Strip
 
 __all__ = ["write_reports", "write_wide"]
 
@@ -29,26 +28,21 @@ NAMES = Layout(("topic", "transactional-id"))
 
 
 def write_reports(reports: Iterable[Judged]) -> None:
-    """Write why each last stable offset is there, since when, how much waits behind it, and what to do. The
-    first strip has a legend."""
-    is_first = True
+    """Write why each last stable offset is there, since when, how much waits behind it, and what to do. A
+    strip has a legend of the symbols that are new."""
+    from txnkafka.cli.strip_text import Legend, write_strip
+
+    legend = Legend()
     for report, strip in reports:
         lines = list(_lines(report))
         for line in lines[:2]:
             _write_line(line)
         if strip is not None:
-            _write_strip(strip, is_first=is_first)
-            is_first = False
+            write_strip(strip)
+            legend.add(strip)
+            legend.write()
         for line in lines[2:]:
             _write_line(line)
-
-
-def _write_strip(strip: Strip, *, is_first: bool) -> None:
-    from txnkafka.cli.strip_text import write_legend, write_strip
-
-    write_strip(strip)
-    if is_first:
-        write_legend()
 
 
 def _write_line(line: str) -> None:

@@ -85,9 +85,9 @@ def _row(judged: Judged) -> dict[str, Any]:
 
 
 def _write_text(drawn: Iterator[Judged]) -> None:
-    from txnkafka.cli.strip_text import write_legend, write_strip
+    from txnkafka.cli.strip_text import Legend, write_strip
 
-    is_any = False
+    legend, is_any = Legend(), False
     for report, strip in drawn:
         assert strip is not None
         name = printable(f"{report.topic}-{report.partition}")
@@ -95,9 +95,10 @@ def _write_text(drawn: Iterator[Judged]) -> None:
         if strip.cells:
             is_any = True
             write_strip(strip)
+            legend.add(strip)
     if is_any:
         write_text("")
-        write_legend()
+        legend.write()
 
 
 def _extent(strip: Strip) -> str:

@@ -14,7 +14,7 @@ from txnkafka.logdir.strip import State
 if TYPE_CHECKING:
     from txnkafka.logdir.strip import Strip
 
-__all__ = ["cells_of_width", "write_legend", "write_strip"]
+__all__ = ["Legend", "cells_of_width", "write_strip"]
 
 INDENT = "  "
 PIPED_COLUMNS = 80
@@ -59,9 +59,26 @@ def _pointer(strip: Strip) -> str:
     return f"{INDENT}{'':{strip.stable}}^ {label}"
 
 
-def write_legend() -> None:
-    """Write what the symbols mean."""
-    symbols = _symbols()
-    words = ", ".join(f"{symbols[state]}{NO_BREAK}{word}" for state, word in WORDS.items())
-    write_paragraph(f"{INDENT}A cell shows the first of these that is in it: {words}.")
-    write_paragraph(f"{INDENT}^ LSO is the last stable offset, where a read_committed reader stops.")
+class Legend:
+    """Says what symbols mean, those that were not explained before."""
+
+    def __init__(self) -> None:
+        self._explained: set[State] = set()
+        self._new: set[State] = set()
+
+    def add(self, strip: Strip) -> None:
+        """Note the symbols of a strip that was written."""
+        self._new |= {cell.state for cell in strip.cells} - self._explained
+
+    def write(self) -> None:
+        """Write the meaning of the new symbols."""
+        symbols = _symbols()
+        words = ", ".join(
+            f"{symbols[state]}{NO_BREAK}{word}" for state, word in WORDS.items() if state in self._new
+        )
+        if words:
+            write_paragraph(f"{INDENT}A cell shows the first of these that is in it: {words}.")
+        if self._new and not self._explained:
+            write_paragraph(f"{INDENT}^ LSO is the last stable offset, where a read_committed reader stops.")
+        self._explained |= self._new
+        self._new.clear()

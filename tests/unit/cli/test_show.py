@@ -27,7 +27,10 @@ def test_a_strip_with_the_last_stable_offset_under_it(run: Run, log_dir: Path) -
         f"  {COMMITTED}",
         "   ^ LSO 1",
     ]
-    assert "A cell shows the first of these that is in it: ? hanging, " in answer.lines[7]
+    assert answer.lines[7] == (
+        f"  A cell shows the first of these that is in it: {OPEN} open, {ABORTED} aborted, "
+        f"{COMMITTED} committed or not transactional, | marker."
+    )
     assert answer.lines[-1] == "1 of 2 partitions is stuck"
 
 
