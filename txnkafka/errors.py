@@ -12,6 +12,8 @@
     │   └── one class for each of Kafka's reasons, from MessageTooLargeError to InvalidRecordError
     ├── KafkaStorageError           files could not be written; the log accepts no more appends
     ├── FlushUnderWayError          a flush has begun and must be finished first
+    ├── MissingPackageError         a package of an extra is not installed; an ImportError as well
+    ├── DecodeError                 a key or value is not what its schema says; has its place
     └── LogDirError                 a directory cannot be read as a log directory at all
 
 Every message says where the fault is and what to do about it. ``class_of`` maps a code to its class.
@@ -26,6 +28,7 @@ from txnkafka.error_codes import ErrorCode
 __all__ = [
     "CorruptFileError",
     "CorruptRecordError",
+    "DecodeError",
     "FlushUnderWayError",
     "InvalidProducerEpochError",
     "InvalidRecordError",
@@ -37,6 +40,7 @@ __all__ = [
     "KafkaStorageError",
     "LogDirError",
     "MessageTooLargeError",
+    "MissingPackageError",
     "OffsetOutOfRangeError",
     "OutOfOrderSequenceError",
     "ProduceError",
@@ -257,6 +261,29 @@ class InvalidRecordError(ProduceError):
     """A batch violates a rule, although its checksum is right."""
 
     code = ErrorCode.INVALID_RECORD
+
+
+class MissingPackageError(KafkaError, ImportError):
+    """A package is not installed that only some uses need; the message names the extra to install."""
+
+
+class DecodeError(KafkaError):
+    """A key or value cannot be decoded. ``reason`` says why; ``topic``, ``partition``, ``offset`` and
+    ``field`` (key or value) say which, where the decoder's caller knows."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.topic: str | None = None
+        self.partition: int | None = None
+        self.offset: int | None = None
+        self.field = "value"
+
+    def __str__(self) -> str:
+        if self.offset is None:
+            return self.reason
+        place = f"{self.topic}-{self.partition}, offset {self.offset}"
+        return f"{place}: the {self.field} cannot be decoded: {self.reason}"
 
 
 class KafkaStorageError(KafkaError):

@@ -1,12 +1,15 @@
 """Text for people: names whose control characters must not reach a terminal or break a parser; counts,
-durations and sizes in units that are read at a glance."""
+durations and sizes in units that are read at a glance; hints for names that do not exist."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["COMMANDS", "counted", "duration", "offset_range", "plain_name", "printable", "size"]
+__all__ = [
+    "COMMANDS", "counted", "duration", "nearest", "offset_range", "plain_name", "printable", "size",
+]  # fmt: skip
 
 COMMANDS: Final = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """C1 controls, line and paragraph separators, bidirectional controls, and lone surrogates: characters that
@@ -69,3 +72,12 @@ def size(number: float) -> str:
         if number < 1023.5 or unit == "PiB":
             break
     return f"{number:.1f} {unit}" if number < 99.95 else f"{number:,.0f} {unit}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return a hint for an error about an unknown name."""
+    import difflib
+
+    lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    return f"did you mean {lower[near[0]]}?" if near else f"there are {', '.join(lower.values())}"

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.models.builder import Batch, PlainRecord, end_marker
 from tests.models.predicate import chosen
 from tests.models.predicate import written as sql
-from txnkafka.logdir import ReadUnit
+from txnkafka.logdir import ReadRequest, ReadUnit
 from txnkafka.record.predicate import ANY, Predicate
 from txnkafka.record.predicate_text import parse_predicate
 from txnkafka.spark.options import ReadOptions, read_options
@@ -132,7 +132,8 @@ def options(log: Log, level: str, size: int, bounds: tuple[int, int]) -> ReadOpt
 
 
 def rows(tasks: list[ReadTask], where: Predicate = ANY) -> list[Row]:
-    reader = TaskReader(batch_schema(["value", "offset", "partition"]), ReadOptions(where=where))
+    options = ReadOptions(request=ReadRequest(where=where))
+    reader = TaskReader(batch_schema(["value", "offset", "partition"]), options)
     return [Row(row["offset"], row["value"]) for batch in reader(tasks) for row in batch.to_pylist()]
 
 
@@ -228,7 +229,9 @@ def test_a_predicate_changes_the_cost_and_not_the_rows(
     predicate = parse_predicate(sql(where))
     with tempfile.TemporaryDirectory() as root:
         tasks = plan_tasks([log.write(root)], everything)
-        wanted = replace(everything, where=predicate, max_records_per_partition=most)
+        wanted = replace(
+            everything, request=replace(everything.request, where=predicate), max_records_per_partition=most
+        )
         chosen_tasks = plan_tasks([root], wanted)
         assert rows(chosen_tasks, predicate) == [row for row in rows(tasks) if where_holds(where, row)]
     if most is None:

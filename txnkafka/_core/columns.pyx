@@ -252,6 +252,14 @@ cdef class RecordColumns:
     def __len__(self):
         return self.sink.count
 
+    def __repr__(self):
+        what = "views" if self.views else "copies"
+        headers = ", with headers" if self.with_headers else ""
+        if self.sink.count == 0:
+            return f"<RecordColumns: no records ({what}{headers})>"
+        first, last = self.sink.offsets[0], self.sink.offsets[self.sink.count - 1]
+        return f"<RecordColumns: {self.sink.count} records, offsets {first} to {last} ({what}{headers})>"
+
     @property
     def in_use(self):
         """True while a buffer of these columns is in use, so that they cannot be filled again."""

@@ -11,12 +11,11 @@ from txnkafka.cli.command import Command
 from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.read_options import pop_request, read_options
-from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
+from txnkafka.cli.target import open_log_dir, readable_partitions, target_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
-    from txnkafka.model import TopicPartition
 
 __all__ = ["export"]
 
@@ -130,7 +129,7 @@ def export(
     log_dir = open_log_dir(logdir, io, messages, storage_options)
     _check_apart(log_dir.paths, output)
     options = export_options(request, paths=tuple(log_dir.paths), **given)
-    chosen = _without_internal(chosen_partitions(log_dir, topic, partition), named=bool(topic or partition))
+    chosen = readable_partitions(log_dir, topic, partition)
     runner = Runner(log_dir, messages, request)
     report = runner.run(
         chosen,
@@ -162,10 +161,3 @@ def _check_apart(paths: list[str], output: str) -> None:
         real = os.path.realpath(path)
         if "://" not in path and os.path.commonpath([output, real]) == real:
             raise click.UsageError(f"--output {output} lies in {path}, which is only read")
-
-
-def _without_internal(chosen: list[TopicPartition], *, named: bool) -> list[TopicPartition]:
-    """Leave out Kafka's internal topics, unless they were named or there are no others."""
-    if named:
-        return chosen
-    return [name for name in chosen if not name.topic.startswith("__")] or chosen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -27,6 +26,7 @@ __all__ = [
     "is_chosen",
     "open_log_dir",
     "partition_options",
+    "readable_partitions",
     "storage_option",
     "target_options",
 ]
@@ -143,24 +143,20 @@ def open_log_dir(
 def is_chosen(candidate: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
     """Whether --topic and --partition select a partition: by its full name, or by its topic and, if numbers
     are given, its number. Without both options every partition is selected."""
+    from txnkafka.logdir.names import topic_matches
+
     if not topics:
         return not partitions or candidate in partitions
     numbers = [number for number in partitions if isinstance(number, int)]
-    of_topic = any(_matches(candidate.topic, pattern) for pattern in topics)
+    of_topic = any(topic_matches(candidate.topic, pattern) for pattern in topics)
     return candidate in partitions or (of_topic and (not numbers or candidate.partition in numbers))
-
-
-def _matches(topic: str, pattern: str) -> bool:
-    """Whether a topic matches a shell pattern; like hidden files, Kafka's own topics only match a pattern
-    that begins with __ too."""
-    if topic == pattern:
-        return True
-    return fnmatchcase(topic, pattern) and topic.startswith("__") == pattern.startswith("__")
 
 
 def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
     """Return the partitions that --topic and --partition select. Raises an error for a value that selects
     none."""
+    from txnkafka.logdir.names import topic_matches
+
     there = log_dir.topic_partitions
     numbers = [number for number in partitions if isinstance(number, int)]
     if numbers and not topics:
@@ -168,7 +164,7 @@ def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -
             f"--partition needs --topic, or a whole name as in --partition orders-{numbers[0]}"
         )
     for topic in topics:
-        if not any(_matches(candidate.topic, topic) for candidate in there):
+        if not any(topic_matches(candidate.topic, topic) for candidate in there):
             _unknown_topic(log_dir, topic)
     for partition in partitions:
         whole = isinstance(partition, TopicPartition)
@@ -178,6 +174,15 @@ def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -
         ):
             _unknown_partition(log_dir, topics, partition)
     return [candidate for candidate in there if is_chosen(candidate, topics, partitions)]
+
+
+def readable_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
+    """Return ``chosen_partitions`` for reading records: without both options Kafka's own topics are left out,
+    unless there are no others."""
+    from txnkafka.logdir.names import without_internal
+
+    chosen = chosen_partitions(log_dir, topics, partitions)
+    return chosen if topics or partitions else without_internal(chosen)
 
 
 def _unknown_topic(log_dir: LogDir, topic: str) -> NoReturn:

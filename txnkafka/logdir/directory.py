@@ -7,15 +7,17 @@ a single ``.log`` file. Missing checkpoints, markers and metadata are tolerated;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, open_file_system
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.logdir.finding import Finding
-from txnkafka.logdir.names import what_there_is
+from txnkafka.logdir.names import topic_matches, what_there_is, without_internal
 from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.partition_source import PartitionSource
+from txnkafka.logdir.tables import Partitions, Tables
 from txnkafka.model import TopicPartition
 from txnkafka.storage.formats import (
     CLEAN_SHUTDOWN_FILE,
@@ -58,8 +60,9 @@ class TopicView(NamedTuple):
     partitions: list[int]
 
 
-class LogDir:
-    """Read-only view of one or more log directories.
+class LogDir(Tables):
+    """Read-only view of one or more log directories. As a table it has the records of all topics but Kafka's
+    own.
 
     ``io``: ``auto`` maps files unless a broker has locked the directory, ``mmap`` and ``pread`` force the
     method. Files are opened when they are needed, and nothing is ever written. A path may be an address such
@@ -134,6 +137,24 @@ class LogDir:
         for topic_partition in self.topic_partitions:
             if topic is None or topic_partition.topic == topic:
                 yield self.partition(*topic_partition)
+
+    def topic(self, *names: str) -> Partitions:
+        """Return all partitions of the topics that are named, or matched by shell patterns (``"orders*"``).
+        Raises UnknownTopicOrPartitionError for a name without a match."""
+        there = list(self.topics)
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"a topic is named by a str, not by {name!r}")
+            if not any(topic_matches(topic, name) for topic in there):
+                hint = what_there_is("topics", there, name)
+                raise UnknownTopicOrPartitionError(f"no topic {name} in {', '.join(self.paths)}; {hint}")
+        chosen = [each for each in self._sources if any(topic_matches(each.topic, name) for name in names)]
+        return Partitions([self.partition(*each) for each in sorted(chosen)])
+
+    def _views(self) -> Iterator[PartitionView]:
+        for topic_partition in without_internal(self.topic_partitions):
+            with closing(self.partition(*topic_partition)) as view:
+                yield view
 
     @cached_property
     def coordinator(self) -> CoordinatorView:

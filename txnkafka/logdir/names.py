@@ -1,13 +1,31 @@
-"""Hints for errors about an unknown topic or partition."""
+"""Names of topics: which a pattern selects, which are Kafka's own, and hints for names that do not exist."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 
-__all__ = ["what_there_is"]
+from txnkafka.model import TopicPartition
+
+__all__ = ["topic_matches", "what_there_is", "without_internal"]
 
 LISTED = 10
+INTERNAL = "__"  # __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata
+
+
+def topic_matches(topic: str, pattern: str) -> bool:
+    """Whether a topic matches a shell pattern; like hidden files, Kafka's own topics only match a pattern
+    that begins with __ too."""
+    if topic == pattern:
+        return True
+    return fnmatchcase(topic, pattern) and topic.startswith(INTERNAL) == pattern.startswith(INTERNAL)
+
+
+def without_internal(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Leave out Kafka's own topics, unless there are no others."""
+    there = list(partitions)
+    return [each for each in there if not each.topic.startswith(INTERNAL)] or there
 
 
 def what_there_is(kind: str, names: Sequence[str], wanted: str) -> str:

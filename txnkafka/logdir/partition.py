@@ -7,9 +7,9 @@ damaged ones change no answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.producer_table import ProducerTable
@@ -17,33 +17,34 @@ from txnkafka._core.read_committed import TransactionRange
 from txnkafka.config import LogConfig
 from txnkafka.errors import CorruptRecordError, OffsetOutOfRangeError
 from txnkafka.logdir.count import count_unit
+from txnkafka.logdir.decoded import Decode, decoded_records
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_point import HeaderPoint
 from txnkafka.logdir.located import located
 from txnkafka.logdir.log_end import LogEnd, end_of_log
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.partition_source import PartitionSource
-from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
+from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit, since
 from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
 from txnkafka.logdir.read import read_unit
-from txnkafka.logdir.read_request import ReadRequest
+from txnkafka.logdir.read_request import ReadRequest, Selection, request_of
 from txnkafka.logdir.snapshot_files import SnapshotFiles
 from txnkafka.logdir.survey import survey, transactions_between
+from txnkafka.logdir.tables import Tables
 from txnkafka.logdir.timestamps import OffsetAndTimestamp, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
 from txnkafka.model import CompletedTxn, IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
-from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
+from txnkafka.record.filter import RecordFilter, decoder_for
+from txnkafka.record.predicate import ANY, bind, bounds_of
+from txnkafka.record.predicate_columns import needs_headers
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = ["PartitionSource", "PartitionView"]
 
 
-class PartitionView:
+class PartitionView(Tables):
     """A view of a partition at the time of its first use.
 
     Offsets are those of Kafka: ``log_start_offset`` inclusive; ``log_end_offset``, ``high_watermark`` and
@@ -215,20 +216,17 @@ class PartitionView:
     def plan(
         self,
         *,
-        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
-        start_offset: int | None = None,
-        end_offset: int | None = None,
-        up_to: str = "log-end",
         unit_bytes: int = UNIT_BYTES,
         findings: list[Finding] | None = None,
+        **selection: Unpack[Selection],
     ) -> list[ReadUnit]:
-        """Return the units that read [start_offset, end_offset), up to the end for the isolation level.
+        """Return the units that read the selected records (see ReadRequest), up to the end for the isolation
+        level.
 
         Damage that the survey finds is added to ``findings``. Raises OffsetOutOfRangeError for a start below
         the log start or beyond the log end.
         """
-        request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to)
-        return self.units(request, unit_bytes=unit_bytes, findings=findings)
+        return self.units(request_of(**selection), unit_bytes=unit_bytes, findings=findings)
 
     def units(
         self,
@@ -237,15 +235,19 @@ class PartitionView:
         unit_bytes: int = UNIT_BYTES,
         findings: list[Finding] | None = None,
     ) -> list[ReadUnit]:
-        """Return the units of work that read the records of ``request``; otherwise like ``plan``."""
+        """Return the units of work that read the records of ``request``; otherwise like ``plan``. Units in
+        which no record can fulfil its predicate are left out."""
         located = self.located(request)
         start, end = (0, 0) if located is None else self.offset_range(located)
-        if start >= end:
+        bounds = bounds_of(bind(request.where, self.topic_partition))
+        start, end = max(start, bounds.start_offset), min(end, bounds.end_offset)
+        if start >= end or bounds.empty:
             return []
         found = survey(self.segments, start, end, unit_bytes, with_txn_index=request.read_committed)
         if findings is not None:
             findings += found.findings + (found.held_back(end) if request.read_committed else [])
-        return found.units(self.topic_partition, start, end, read_committed=request.read_committed)
+        units = found.units(self.topic_partition, start, end, read_committed=request.read_committed)
+        return since(bounds.start_timestamp, units)
 
     def plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
         """Return the checkpoint where a later view continues; offsets below ``next_offset`` are planned."""
@@ -276,8 +278,11 @@ class PartitionView:
         """Return the offsets [start, end) of a request without times. Raises OffsetOutOfRangeError for a
         start outside of the log."""
         end = self._end_of(request)
-        start = self._valid_start(request.start_offset)
-        return start, end if request.end_offset is None else min(request.end_offset, end)
+        if request.end_offset is not None:
+            end = min(request.end_offset, end)
+        if request.start_offset is not None and request.start_offset < 0:
+            return max(self.log_start_offset, end + request.start_offset), end
+        return self._valid_start(request.start_offset), end
 
     def _valid_start(self, start_offset: int | None) -> int:
         if start_offset is None:
@@ -290,31 +295,28 @@ class PartitionView:
         return start_offset
 
     def read(
-        self,
-        *,
-        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
-        start_offset: int | None = None,
-        end_offset: int | None = None,
-        up_to: str = "log-end",
-        on_corrupt: str | OnCorrupt = "stop",
-        decoder: ChunkDecoder | None = None,
+        self, *, decoder: ChunkDecoder | None = None, **selection: Unpack[Selection]
     ) -> Iterator[RecordColumns]:
-        """Yield records as columns, a chunk at a time, without control records.
+        """Yield the selected records (see ReadRequest) as columns, a chunk at a time, without control
+        records.
 
         The columns' memory is reused for the next chunk unless the caller keeps a view of it. Raises
         CorruptRecordError in front of a damaged batch; with ``on_corrupt="skip"``, or a function that takes
         the error, the batch is left out instead.
         """
-        request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
-        yield from self.columns(request, decoder)
+        return self.columns(request_of(**selection), decoder)
 
     def columns(
         self, request: ReadRequest, decoder: ChunkDecoder | None = None
     ) -> Iterator[RecordColumns]:
         """Yield the records of ``request``; otherwise like ``read``."""
-        decoder = ChunkDecoder() if decoder is None else decoder
+        decoder = ChunkDecoder(headers=needs_headers(request.where)) if decoder is None else decoder
+        select = RecordFilter(request.where, self.topic_partition)
         for segment, unit in self._opened(self.units(request)):
-            yield from read_unit(segment, unit, decoder, request.damage_handler)
+            for chunk in read_unit(segment, unit, decoder, request.damage_handler):
+                selected = select(chunk)
+                if len(selected):
+                    yield selected
 
     def _opened(self, units: list[ReadUnit]) -> Iterator[tuple[SegmentReader, ReadUnit]]:
         """Yield each unit with its segment, which is closed afterwards where there are many."""
@@ -324,23 +326,15 @@ class PartitionView:
             if len(by_path) > MAX_OPEN_SEGMENTS:
                 by_path[unit.path].close()
 
-    def count(
-        self,
-        *,
-        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
-        start_offset: int | None = None,
-        end_offset: int | None = None,
-        up_to: str = "log-end",
-        on_corrupt: str | OnCorrupt = "stop",
-    ) -> int:
+    def count(self, **selection: Unpack[Selection]) -> int:
         """Return the number of records that ``read`` gives, from batch headers: CRCs are not checked, and
-        only batches that a bound cuts and sets of magic 0 and 1 are decoded."""
-        return self.record_count(
-            ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
-        )
+        only batches that a bound cuts and sets of magic 0 and 1 are decoded. With ``where`` all are."""
+        return self.record_count(request_of(**selection))
 
     def record_count(self, request: ReadRequest) -> int:
         """Return the number of records of ``request``; otherwise like ``count``."""
+        if request.where != ANY:
+            return sum(map(len, self.columns(request, decoder_for((), request.where))))
         decoder, handler = ChunkDecoder(views=True), request.damage_handler
         units = self._opened(self.units(request))
         return sum(count_unit(segment, unit, decoder, handler) for segment, unit in units)
@@ -348,32 +342,23 @@ class PartitionView:
     def records(
         self,
         *,
-        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
-        start_offset: int | None = None,
-        end_offset: int | None = None,
-        up_to: str = "log-end",
-        on_corrupt: str | OnCorrupt = "stop",
+        decode_key: Decode | None = None,
+        decode_value: Decode | None = None,
+        **selection: Unpack[Selection],
     ) -> Iterator[Record]:
-        """Yield the records of ``read`` as Record objects, with headers."""
-        request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
+        """Yield the records of ``read`` as Record objects, with headers. ``decode_key`` and ``decode_value``
+        (see ``txnkafka.decoding``) replace bytes by their content; null stays None."""
+        records = self._records(request_of(**selection))
+        if decode_key is None and decode_value is None:
+            return records
+        return decoded_records(records, self.topic_partition, decode_key, decode_value)
+
+    def _records(self, request: ReadRequest) -> Iterator[Record]:
         for columns in self.columns(request, ChunkDecoder(headers=True)):
             yield from records_of(columns)
 
-    def arrow_batches(
-        self,
-        columns: Sequence[str] = COLUMN_NAMES,
-        *,
-        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
-        start_offset: int | None = None,
-        end_offset: int | None = None,
-        up_to: str = "log-end",
-        on_corrupt: str | OnCorrupt = "stop",
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of ``read`` as Arrow record batches with the columns of Spark's Kafka source."""
-        schema = arrow_schema(columns)
-        request = ReadRequest.of(isolation_level, start_offset, end_offset, up_to, on_corrupt=on_corrupt)
-        for chunk in self.columns(request, ChunkDecoder(headers="headers" in columns)):
-            yield to_arrow(chunk, self.topic_partition, schema)
+    def _views(self) -> Iterator[PartitionView]:
+        yield self
 
     def offset_for_timestamp(
         self,

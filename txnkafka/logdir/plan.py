@@ -17,7 +17,7 @@ from txnkafka._core.read_committed import HiddenRange
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
 
-__all__ = ["Cut", "DamagedBatch", "HiddenRange", "ReadUnit", "SegmentMap", "cuts_of", "read_units"]
+__all__ = ["Cut", "DamagedBatch", "HiddenRange", "ReadUnit", "SegmentMap", "cuts_of", "read_units", "since"]
 
 UNIT_BYTES = 64 << 20
 NEVER = (1 << 63) - 1
@@ -114,6 +114,15 @@ def read_units(
         unit._replace(topic=topic, partition=partition)
         for segment in segments
         for unit in _units_of(segment, ranges, start_offset, end_offset)
+    ]
+
+
+def since(earliest: int, units: Iterable[ReadUnit]) -> list[ReadUnit]:
+    """Leave out units whose records are all earlier than a timestamp; wanted damage is reported anyway."""
+    return [
+        unit
+        for unit in units
+        if unit.max_timestamp >= earliest or any(damaged.wanted for damaged in unit.damage)
     ]
 
 

@@ -6,32 +6,51 @@ It is checked once, when it is created, and does not depend on a log: ``Partitio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from txnkafka.model import IsolationLevel, check_integers
+from txnkafka.record.predicate import ANY, And, Comparison, Or, Predicate
+from txnkafka.record.predicate_text import parse_predicate
+from txnkafka.shown import nearest
 
 if TYPE_CHECKING:
     from txnkafka.errors import CorruptRecordError
     from txnkafka.record.chunk import OnCorrupt
 
-__all__ = ["ReadRequest"]
+__all__ = ["ReadRequest", "Selection", "request_of"]
 
 ENDS = ("log-end", "high-watermark")
+
+
+class Selection(TypedDict, total=False):
+    """The keywords that select records; ReadRequest says what they mean."""
+
+    isolation_level: str | IsolationLevel
+    start_offset: int | None
+    end_offset: int | None
+    start_time: int | None
+    end_time: int | None
+    up_to: str
+    on_corrupt: str | OnCorrupt
+    where: str | Predicate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadRequest:
     """Selects the records of [start_offset, end_offset) that a reader of ``isolation_level`` gets. None means
-    the log start, or the end for that reader.
+    the log start, or the end for that reader. A negative start counts back from the end: -10 is the last ten
+    offsets, of which markers and hidden records take some.
 
+    ``where`` is a predicate, or its text as in ``"offset >= 10 and key = 'a'"`` (``predicate_text``); only
+    records that fulfil it are selected.
     ``start_time`` and ``end_time`` (milliseconds) stand for the offset of the first record at or after the
     time. ``up_to="high-watermark"`` also stops at the high watermark in the broker's checkpoint. At a damaged
     batch reading stops with CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the
     error, the batch is left out.
 
-    Raises ValueError for an unknown isolation level or word and for a bound that is given twice, TypeError
-    for an offset or time that is no int.
+    Raises ValueError for an unknown isolation level or word, a predicate that cannot be parsed and a bound
+    that is given twice, TypeError for an offset or time that is no int.
     """
 
     isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
@@ -41,6 +60,7 @@ class ReadRequest:
     end_time: int | None = None
     up_to: str = "log-end"
     on_corrupt: str | OnCorrupt = "stop"
+    where: Predicate = ANY
 
     def __post_init__(self) -> None:
         check_integers(
@@ -50,6 +70,7 @@ class ReadRequest:
             end_time=self.end_time,
         )
         object.__setattr__(self, "isolation_level", IsolationLevel.of(self.isolation_level))
+        object.__setattr__(self, "where", _predicate(self.where))
         if self.up_to not in ENDS:
             raise ValueError(f"up_to must be log-end or high-watermark, not {self.up_to!r}")
         if not callable(self.on_corrupt) and self.on_corrupt not in ("stop", "skip"):
@@ -89,6 +110,23 @@ class ReadRequest:
         if callable(self.on_corrupt):
             return self.on_corrupt
         return _ignore if self.on_corrupt == "skip" else None
+
+
+def request_of(**selection: Unpack[Selection]) -> ReadRequest:
+    """Build a request from keywords. Raises TypeError for an unknown keyword, and what ReadRequest raises."""
+    names = [field.name for field in fields(ReadRequest)]
+    for name in selection:
+        if name not in names:
+            raise TypeError(f"there is no keyword {name}: {nearest(name, names)}")
+    return ReadRequest(**selection)  # type: ignore[arg-type]  # words are converted by __post_init__
+
+
+def _predicate(where: object) -> Predicate:
+    if isinstance(where, str):
+        return parse_predicate(where)
+    if isinstance(where, Comparison | And | Or):
+        return where
+    raise TypeError(f"where must be the text of a predicate such as \"offset >= 10\", not {where!r}")
 
 
 def _ignore(error: CorruptRecordError) -> None:

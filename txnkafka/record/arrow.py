@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.env.packages import import_package
 from txnkafka.model import TopicPartition
 from txnkafka.record.batch import header_key
+from txnkafka.shown import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,8 +37,7 @@ def arrow_schema(names: Sequence[str] = COLUMN_NAMES, *, timestamp_unit: str = "
     single str."""
     if isinstance(names, str | bytes):
         raise TypeError(f"columns are a list of names, as in [{names!r}], not {names!r}")
-    import pyarrow as pa
-
+    pa = import_package("pyarrow", "a record batch", "arrow")
     types = {
         "key": pa.binary(),
         "value": pa.binary(),
@@ -49,7 +50,7 @@ def arrow_schema(names: Sequence[str] = COLUMN_NAMES, *, timestamp_unit: str = "
     }
     unknown = [name for name in names if name not in types]
     if unknown:
-        raise ValueError(f"no column {', '.join(unknown)}; there are {', '.join(COLUMN_NAMES)}")
+        raise ValueError(f"no column {', '.join(unknown)}: {nearest(unknown[0], COLUMN_NAMES)}")
     return pa.schema([(name, types[name]) for name in names])
 
 

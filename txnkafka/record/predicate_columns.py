@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
+from txnkafka.env.packages import import_package
 from txnkafka.record.arrow import header_columns, record_column
 from txnkafka.record.predicate import And, Comparison, Operand, Predicate, operands_of
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from txnkafka._core.columns import RecordColumns
 
-__all__ = ["mask_of", "needs_copies", "needs_headers"]
+__all__ = ["mask_bytes", "mask_of", "needs_copies", "needs_headers"]
 
 _COMPARISONS: Final = {
     "=": "equal",
@@ -36,6 +37,18 @@ def needs_copies(predicate: Predicate) -> bool:
 def needs_headers(predicate: Predicate) -> bool:
     """Whether records must be decoded with their headers."""
     return any(operand.header is not None for operand in operands_of(predicate))
+
+
+def mask_bytes(predicate: Predicate, columns: RecordColumns) -> bytes | None:
+    """Return ``mask_of`` with a byte for each record; None where all records fulfil the predicate. Raises
+    MissingPackageError without pyarrow."""
+    import_package("pyarrow", "a predicate (where)", "arrow")
+    mask = mask_of(predicate, columns)
+    count = mask.true_count
+    if count == len(columns):
+        return None
+    found: bytes = mask.to_numpy(zero_copy_only=False).tobytes() if count else bytes(len(columns))
+    return found
 
 
 def mask_of(predicate: Predicate, columns: RecordColumns) -> pa.BooleanArray:

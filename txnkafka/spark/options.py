@@ -7,7 +7,6 @@ and the only place with defaults. Nothing is opened here. An unknown keyword is 
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +14,9 @@ from typing import Any, TypedDict, Unpack
 
 from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.model import IsolationLevel, TopicPartition
-from txnkafka.record.predicate import ANY, Predicate
+from txnkafka.record.predicate import Predicate
 from txnkafka.record.predicate_text import parse_predicate
+from txnkafka.shown import nearest
 from txnkafka.spark.offsets import (
     EARLIEST,
     LATEST,
@@ -26,7 +26,7 @@ from txnkafka.spark.offsets import (
     parse_timestamps,
 )
 
-__all__ = ["ReadKeywords", "ReadOptions", "nearest", "read_options"]
+__all__ = ["ReadKeywords", "ReadOptions", "read_options"]
 
 
 HIGH_WATERMARK = "high-watermark"
@@ -82,7 +82,6 @@ class ReadOptions:
     starting_timestamp: Timestamps = None
     ending_timestamp: Timestamps = None
     starting_offsets_by_timestamp_strategy: str = "error"
-    where: Predicate = ANY
     fail_on_data_loss: bool = True
     min_partitions: int | None = None
     max_bytes_per_partition: int = 128 << 20
@@ -110,12 +109,18 @@ class ReadOptions:
             raise ValueError(f"io must be auto, mmap or pread, not {self.io!r}")
 
 
+    @property
+    def where(self) -> Predicate:
+        """The predicate that records have to fulfil."""
+        return self.request.where
+
+
 def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
     """Parse keywords. Raises ValueError for an invalid value, TypeError for an unknown keyword."""
     names = list(ReadKeywords.__annotations__)
     for name in keywords:
         if name not in names:
-            raise TypeError(f"there is no {name}: {nearest(name, names)}")
+            raise TypeError(f"there is no keyword {name}: {nearest(name, names)}")
     found: dict[str, object] = dict(keywords)
     if "topic" in keywords:
         topic = keywords["topic"]
@@ -130,9 +135,9 @@ def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
         _convert_bound(bound, found)
     found.pop("isolation_level", None)
     level = IsolationLevel.of(keywords.get("isolation_level", IsolationLevel.READ_COMMITTED))
-    found["request"] = ReadRequest(isolation_level=level, up_to=_up_to(found))
-    if "where" in keywords:
-        found["where"] = parse_predicate(keywords["where"])
+    found.pop("where", None)
+    where = parse_predicate(keywords.get("where", "true"))
+    found["request"] = ReadRequest(isolation_level=level, up_to=_up_to(found), where=where)
     return ReadOptions(**found)  # type: ignore[arg-type]
 
 
@@ -164,10 +169,3 @@ def _check_pattern(pattern: str) -> None:
         re.compile(pattern)
     except re.error as error:
         raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a hint for an error about an unknown name."""
-    lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
-    return f"did you mean {lower[near[0]]}?" if near else f"there are {', '.join(lower.values())}"

@@ -19,7 +19,6 @@ from typing import NamedTuple
 from txnkafka.env import without_password
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.logdir import Finding, LogDir, PartitionSource, PartitionView, ReadUnit
-from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.progress import shown
 from txnkafka.spark.selection import chosen_partitions, partition_request
@@ -78,14 +77,11 @@ class PartitionPlanner:
         request = partition_request(view, options)
         findings = list(view.tail_findings)
         units = view.units(request, unit_bytes=self._unit_bytes(view), findings=findings)
-        earliest = bounds_of(bind(options.where, view.topic_partition)).start_timestamp
-        kept: Iterable[ReadUnit] = (
-            unit for unit in units if unit.max_timestamp >= earliest or _damaged(unit)
-        )
         if options.max_records_per_partition is not None:
-            kept = chain.from_iterable(_by_records(unit, options.max_records_per_partition) for unit in kept)
+            limit = options.max_records_per_partition
+            units = list(chain.from_iterable(_by_records(unit, limit) for unit in units))
         mapped = options.io == "mmap" and not view.source.being_written
-        return PartitionPlan(tuple(kept), mapped, tuple(findings))
+        return PartitionPlan(tuple(units), mapped, tuple(findings))
 
     def _unit_bytes(self, view: PartitionView) -> int:
         """Return the size of units; where the records of a unit are limited, its bytes should not be many
@@ -147,10 +143,6 @@ def task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
     else:
         wanted = max(total // parallelism, MIN_TASK_BYTES)
     return max(1, min(wanted, options.max_bytes_per_partition))
-
-
-def _damaged(unit: ReadUnit) -> bool:
-    return any(damaged.wanted for damaged in unit.damage)
 
 
 def _by_records(unit: ReadUnit, max_records: int) -> Iterator[ReadUnit]:

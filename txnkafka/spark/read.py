@@ -18,8 +18,7 @@ from txnkafka.logdir import ReadUnit, open_unit, read_unit
 from txnkafka.model import TopicPartition
 from txnkafka.record.arrow import to_arrow
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
-from txnkafka.record.predicate import ANY, Predicate, bind
-from txnkafka.record.predicate_columns import mask_of, needs_copies, needs_headers
+from txnkafka.record.filter import RecordFilter, decoder_for
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import ReadTask
 from txnkafka.spark.worker import settled
@@ -40,7 +39,6 @@ __all__ = [
 ]
 
 MAX_BATCH_ROWS = 20_000
-COPIED = frozenset(("key", "value", "headers"))
 LOG = logging.getLogger("txnkafka.spark")
 
 
@@ -63,12 +61,7 @@ class TaskReader:
 
     def __call__(self, tasks: Iterable[ReadTask]) -> Iterator[pa.RecordBatch]:
         """Yield the record batches of some tasks, one after the other."""
-        names = frozenset(self.schema.names)
-        decoder = ChunkDecoder(
-            headers="headers" in names or needs_headers(self._where),
-            # without keys and values a pass that only checks records suffices, and nothing is copied
-            views=not (names & COPIED or needs_copies(self._where)),
-        )
+        decoder = decoder_for(self.schema.names, self._where)
         files: FileSystem | None = None
         with settled(), damage_fails_the_job():
             for task in tasks:
@@ -81,34 +74,21 @@ class TaskReader:
         self, segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder
     ) -> Iterator[pa.RecordBatch]:
         topic_partition = TopicPartition(unit.topic, unit.partition)
-        where = bind(self._where, topic_partition)
+        select = RecordFilter(self._where, topic_partition)
         try:
             for columns in read_unit(segment, unit, decoder, self.on_corrupt):
                 # no variable refers to the batch: while it is referenced its memory is not reused
-                yield from self._rows(columns, topic_partition, where)
+                yield from self._rows(select(columns), topic_partition)
         finally:
             segment.close()
 
-    def _rows(
-        self, columns: RecordColumns, topic_partition: TopicPartition, where: Predicate
-    ) -> Iterator[pa.RecordBatch]:
-        batch = self._chosen(columns, topic_partition, where)
-        if batch is not None and "headers" in batch.schema.names:
-            batch = without_empty_headers(batch)
-        if batch is not None:
-            yield from pieces(batch)
-
-    def _chosen(
-        self, columns: RecordColumns, topic_partition: TopicPartition, where: Predicate
-    ) -> pa.RecordBatch | None:
-        """Return the records of a chunk that fulfil ``where``; columns are created only if there are any."""
-        if where == ANY:
-            return to_arrow(columns, topic_partition, self.schema)
-        mask = mask_of(where, columns)
-        if mask.true_count == 0:
-            return None
+    def _rows(self, columns: RecordColumns, topic_partition: TopicPartition) -> Iterator[pa.RecordBatch]:
+        if len(columns) == 0:
+            return
         batch = to_arrow(columns, topic_partition, self.schema)
-        return batch if mask.true_count == len(columns) else batch.filter(mask)
+        if "headers" in batch.schema.names:
+            batch = without_empty_headers(batch)
+        yield from pieces(batch)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from txnkafka.spark.options import nearest
+from txnkafka.shown import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from txnkafka.errors import OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.logdir import LogDir, PartitionView, ReadRequest
+from txnkafka.logdir.names import what_there_is, without_internal
 from txnkafka.model import TopicPartition
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.offsets import EARLIEST, LATEST
@@ -46,8 +47,11 @@ def _named_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartit
         what = f"no topic {', '.join(missing)}" if missing else "no topic"
         if options.topic_pattern is not None:
             what += f" that matches {options.topic_pattern!r}"
-        raise UnknownTopicOrPartitionError(f"{what} in {', '.join(log_dir.paths)}; there are {there}")
-    return [name for name in log_dir.topic_partitions if name.topic in topics]
+        hint = what_there_is("topics", there, missing[0] if missing else "")
+        raise UnknownTopicOrPartitionError(f"{what} in {', '.join(log_dir.paths)}; {hint}")
+    named = [name for name in log_dir.topic_partitions if name.topic in topics]
+    chosen = options.topics is not None or options.topic_pattern is not None
+    return named if chosen else without_internal(named)
 
 
 def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:
@@ -57,7 +61,7 @@ def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:
         # like Spark's source: anywhere in the name, and never a topic of Kafka's own
         found = (topic for topic in there if re.search(options.topic_pattern, topic))
         return [topic for topic in found if topic not in INTERNAL_TOPICS]
-    return [topic for topic in there if not topic.startswith("__")] or there
+    return there
 
 
 def _check_complete(bound: str, given: object, wanted: set[TopicPartition]) -> None:
@@ -71,15 +75,8 @@ def _check_complete(bound: str, given: object, wanted: set[TopicPartition]) -> N
 
 
 def partition_request(view: PartitionView, options: ReadOptions) -> ReadRequest:
-    """Return the request for a partition, within the bounds of ``where``. Raises OffsetOutOfRangeError."""
-    start, end = _start(view, options), _end(view, options)
-    bounds = bounds_of(bind(options.where, view.topic_partition))
-    first, last = view.log_start_offset, view.log_end_offset
-    if bounds.start_offset > (first if start is None else start):
-        start = min(bounds.start_offset, last)
-    if bounds.end_offset < (last if end is None else end):
-        end = max(bounds.end_offset, first)
-    return replace(options.request, start_offset=start, end_offset=end)
+    """Return the request for a partition. Raises OffsetOutOfRangeError."""
+    return replace(options.request, start_offset=_start(view, options), end_offset=_end(view, options))
 
 
 def _start(view: PartitionView, options: ReadOptions) -> int | None:

@@ -99,8 +99,9 @@ class _PushingReader(_Reader):
         from txnkafka.spark.filters import split_filters
 
         taken, left = split_filters(filters)
-        where = conjunction([self._options.reading.where, taken])
-        self._options = self._options._replace(reading=replace(self._options.reading, where=where))
+        reading = self._options.reading
+        request = replace(reading.request, where=conjunction([reading.where, taken]))
+        self._options = self._options._replace(reading=replace(reading, request=request))
         return left
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from txnkafka.model import IsolationLevel
-from txnkafka.spark.options import ReadOptions, nearest, read_options
+from txnkafka.shown import nearest
+from txnkafka.spark.options import ReadOptions, read_options
 from txnkafka.spark.schema import KAFKA_COLUMNS
 from txnkafka.spark.tables import check_keywords, find_table
 

@@ -125,5 +125,5 @@ def test_no_path_is_refused() -> None:
 
 
 def test_a_keyword_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"there is no isolation: did you mean isolation_level\?"):
+    with pytest.raises(TypeError, match=r"there is no keyword isolation: did you mean isolation_level\?"):
         read_options(isolation="read_committed")  # type: ignore[call-arg]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from txnkafka.spark.options import nearest
+from txnkafka.shown import nearest
 from txnkafka.spark.tables.batches import BATCHES
 from txnkafka.spark.tables.findings import FINDINGS
 from txnkafka.spark.tables.offsets import OFFSETS

@@ -1,0 +1,21 @@
+"""Imports packages that only some installations have."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from txnkafka.errors import MissingPackageError
+
+__all__ = ["import_package"]
+
+
+def import_package(package: str, purpose: str, extra: str) -> Any:
+    """Import a package of an extra. Raises MissingPackageError, which says what needs it and what to
+    install."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{purpose} needs {package} ({error}): pip install 'txnkafka[{extra}]'"
+        ) from None

@@ -1,0 +1,94 @@
+"""Records as Arrow record batches and as tables: the same methods for one partition and for several."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Unpack
+
+from txnkafka.env.packages import import_package
+from txnkafka.logdir.read_request import ReadRequest, Selection, request_of
+from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
+from txnkafka.record.filter import decoder_for
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from txnkafka.logdir.partition import PartitionView
+
+__all__ = ["Partitions", "Tables"]
+
+
+class Tables(ABC):
+    """Reads the records of some partitions as tables with the columns of Spark's Kafka source. The selection
+    applies to each partition, so that ``start_offset=-10`` is the end of every one of them."""
+
+    @abstractmethod
+    def _views(self) -> Iterator[PartitionView]:
+        """Yield the partitions to read, one after the other."""
+
+    def arrow_batches(
+        self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records as Arrow record batches of about a megabyte, partition by partition in offset
+        order. Memory is bounded as long as the caller does not keep the batches."""
+        return self._batches(arrow_schema(columns), request_of(**selection))
+
+    def _batches(self, schema: pa.Schema, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        decoder = decoder_for(schema.names, request.where)
+        for view in self._views():
+            for chunk in view.columns(request, decoder):
+                yield to_arrow(chunk, view.topic_partition, schema)
+
+    def to_arrow(self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]) -> pa.Table:
+        """Return the records as an Arrow table, which is as large as the selected columns of the selected
+        records; what is read besides is bounded."""
+        schema, request = arrow_schema(columns), request_of(**selection)
+        return import_package("pyarrow", "to_arrow", "arrow").Table.from_batches(
+            self._batches(schema, request), schema
+        )
+
+    def to_pandas(
+        self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
+    ) -> pd.DataFrame:
+        """Return the records as a pandas DataFrame; keys and values are bytes objects. For a moment the Arrow
+        table exists beside it."""
+        import_package("pandas", "to_pandas", "pandas")
+        frame: pd.DataFrame = self.to_arrow(columns, **selection).to_pandas()
+        return frame
+
+    def to_polars(
+        self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
+    ) -> pl.DataFrame:
+        """Return the records as a polars DataFrame, which shares the memory of the Arrow table where it
+        can."""
+        polars = import_package("polars", "to_polars", "polars")
+        frame: pl.DataFrame = polars.from_arrow(self.to_arrow(columns, **selection))
+        return frame
+
+
+class Partitions(Tables):
+    """Some partitions of a directory, such as all of a topic."""
+
+    def __init__(self, views: Sequence[PartitionView]) -> None:
+        self._partitions = views
+
+    def __repr__(self) -> str:
+        return f"Partitions({', '.join(str(view.topic_partition) for view in self._partitions)})"
+
+    def __iter__(self) -> Iterator[PartitionView]:
+        return iter(self._partitions)
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def count(self, **selection: Unpack[Selection]) -> int:
+        """Return the number of the selected records in all partitions."""
+        return sum(view.count(**selection) for view in self._views())
+
+    def _views(self) -> Iterator[PartitionView]:
+        for view in self._partitions:
+            yield view
+            view.close()
