@@ -1,12 +1,15 @@
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from txnkafka._core.columns import RecordColumns
+
+FIELDS: tuple[str, ...]
 
 class TextWriter:
     topic: str
     partition: int
     encoding: str
+    fields: tuple[str, ...]
     def __new__(
         cls,
         topic: str,
@@ -14,6 +17,7 @@ class TextWriter:
         *,
         encoding: Literal["utf8", "base64"] = "utf8",
         terminal: bool = False,
+        fields: Iterable[str] = ...,
     ) -> TextWriter: ...
     @property
     def csv_header(self) -> bytes: ...

@@ -49,6 +49,15 @@ cdef enum:
     HEADER_EXTRA = 24           # ["",{"base64":""}],
     LINE_EXTRA = 384            # constant parts and numbers of a line without the topic, and TEXT_SLACK
 
+cdef enum Column:               # bits of Line.columns
+    OFFSET = 1
+    TIMESTAMP = 2
+    TIMESTAMP_TYPE = 4
+    KEY = 8
+    VALUE = 16
+    HEADERS = 32
+    LEADER_EPOCH = 64
+
 cdef struct Field:
     const uint8_t* data
     Py_ssize_t size             # -1: null
@@ -58,6 +67,7 @@ cdef struct Line:               # common parts of all lines
     Py_ssize_t prefix_size
     bint utf8
     bint terminal
+    int columns
 
 cdef struct Run:                # common parts of the lines of one batch
     Py_ssize_t index
@@ -67,6 +77,12 @@ cdef struct Run:                # common parts of the lines of one batch
 
 fill_text_tables()
 
+FIELDS = (
+    "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers", "leader_epoch"
+)
+cdef dict COLUMNS = dict(zip(
+    FIELDS[2:], (OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, LEADER_EPOCH), strict=True
+))
 cdef str NO_HEADERS = "headers were not decoded; use RecordColumns(headers=True)"
 
 
@@ -113,7 +129,8 @@ cdef class TextWriter:
     (``value_encoding``; header values become ``{"base64":…}``). Header names are always text, with U+FFFD
     for bytes that are not UTF-8, as in Java. JSON escapes C1 and bidirectional controls; CSV contains the
     text unchanged, but with ``terminal`` all controls except tab and line feed become a backslash, ``u`` and
-    four digits. Surrogates in the topic become ``\\x`` and two digits.
+    four digits. Surrogates in the topic become ``\\x`` and two digits. ``fields`` are those of ``FIELDS`` to
+    write, in that order; JSON and CSV only.
 
     The methods return iterators of pieces (read-only memoryviews of whole lines), which any number of threads
     may use. The columns cannot be reset before an iterator is exhausted or closed.
@@ -122,13 +139,17 @@ cdef class TextWriter:
     cdef readonly str topic
     cdef readonly int32_t partition
     cdef readonly str encoding
+    cdef readonly tuple fields
+    cdef int columns
     cdef bint utf8
     cdef bint terminal
     cdef bytes json_prefix
     cdef bytes csv_prefix
     cdef tuple pieces
 
-    def __cinit__(self, str topic, int32_t partition, *, str encoding="utf8", bint terminal=False):
+    def __cinit__(
+        self, str topic, int32_t partition, *, str encoding="utf8", bint terminal=False, fields=FIELDS
+    ):
         if encoding not in ("utf8", "base64"):
             raise ValueError(f"encoding must be utf8 or base64, not {encoding!r}")
         self.topic = topic
@@ -136,21 +157,27 @@ cdef class TextWriter:
         self.encoding = encoding
         self.utf8 = encoding == "utf8"
         self.terminal = terminal
+        self.fields = tuple(name for name in FIELDS if name in fields)
+        if not self.fields or len(self.fields) != len(set(fields)):
+            raise ValueError(f"fields must be some of {', '.join(FIELDS)}")
+        self.columns = sum(COLUMNS.get(name, 0) for name in self.fields)
         name = plain_name(topic)
         shown = printable(name) if terminal else name
-        self.json_prefix = f'{{"topic":{json.dumps(name)},"partition":{partition},"offset":'.encode()
-        self.csv_prefix = f"{quoted_if_needed(shown)},{partition},".encode()
+        constant = {"topic": json.dumps(name), "partition": partition}
+        self.json_prefix = "".join(f',"{n}":{v}' for n, v in constant.items() if n in self.fields).encode()
+        constant = {"topic": quoted_if_needed(shown), "partition": partition}
+        self.csv_prefix = "".join(f"{v}," for n, v in constant.items() if n in self.fields).encode()
         self.pieces = Piece(), Piece()
 
     @property
     def csv_header(self):
         """The first line of a CSV file, with its line end."""
-        names = b"topic,partition,offset,timestamp,timestamp_type,key,value,headers,leader_epoch"
-        return names + (b",key_encoding,value_encoding\r\n" if self.utf8 else b"\r\n")
+        encoded = [f"{name}_encoding" for name in ("key", "value") if self.utf8 and name in self.fields]
+        return ",".join([*self.fields, *encoded]).encode() + b"\r\n"
 
     def json_lines(self, RecordColumns columns not None, Py_ssize_t start=0, stop=None):
         """Write one JSON object and a line feed for each of the records ``start`` to ``stop``."""
-        columns.need(columns.with_headers, NO_HEADERS)
+        columns.need(columns.with_headers or not self.columns & HEADERS, NO_HEADERS)
         return self.start(columns, JSON_LINES, start, stop)
 
     def csv_rows(self, RecordColumns columns not None, Py_ssize_t start=0, stop=None):
@@ -160,7 +187,7 @@ cdef class TextWriter:
         Null is an empty field without quotes, an empty value is ``""``. Headers are a JSON array. With
         ``encoding="utf8"`` two more fields at the end say ``base64`` where key or value had to be encoded.
         """
-        columns.need(columns.with_headers, NO_HEADERS)
+        columns.need(columns.with_headers or not self.columns & HEADERS, NO_HEADERS)
         return self.start(columns, CSV_ROWS, start, stop)
 
     def base64_lines(self, RecordColumns columns not None, str column="value"):
@@ -216,6 +243,7 @@ cdef class TextWriter:
         line.prefix_size = len(prefix)
         line.utf8 = self.utf8
         line.terminal = self.terminal
+        line.columns = self.columns
         piece.reserve(PIECE_BYTES)
         if line_bound(&columns.sink, &line, i, text_bound_of) > piece.capacity:
             piece.reserve(line_bound(&columns.sink, &line, i, close_text_bound_of))
@@ -319,25 +347,29 @@ cdef void next_run(const RunColumns* runs, Run* run, Py_ssize_t i) noexcept nogi
 
 cdef uint8_t* put_json_line(const record_sink* c, const Line* line, const Run* run, uint8_t* out,
                             Py_ssize_t i) noexcept nogil:
+    cdef uint8_t* start = out       # every field begins with a comma; the first becomes the bracket
     cdef bint encoded = False
     out = put_bytes(out, line.prefix, <size_t>line.prefix_size)
-    out = put_decimal(out, c.offsets[i])
-    out = put_text(out, b',"timestamp":')
-    out = put_decimal(out, c.timestamps[i])
-    out = put_text(out, b',"timestamp_type":"')
-    out = put_text(out, run.timestamp_type)
-    out = put_text(out, b'","key":')
-    out = put_json_value(line, key_of(c, i), out, &encoded)
-    if encoded:
-        out = put_text(out, b',"key_encoding":"base64"')
-    out = put_text(out, b',"value":')
-    out = put_json_value(line, value_of(c, i), out, &encoded)
-    if encoded:
-        out = put_text(out, b',"value_encoding":"base64"')
-    out = put_text(out, b',"headers":')
-    out = put_headers(c, line, out, i)
-    out = put_text(out, b',"leader_epoch":')
-    out = put_decimal(out, run.leader_epoch) if run.leader_epoch >= 0 else put_text(out, b"null")
+    if line.columns & OFFSET:
+        out = put_decimal(put_text(out, b',"offset":'), c.offsets[i])
+    if line.columns & TIMESTAMP:
+        out = put_decimal(put_text(out, b',"timestamp":'), c.timestamps[i])
+    if line.columns & TIMESTAMP_TYPE:
+        out = put_text(put_text(put_text(out, b',"timestamp_type":"'), run.timestamp_type), b'"')
+    if line.columns & KEY:
+        out = put_json_value(line, key_of(c, i), put_text(out, b',"key":'), &encoded)
+        if encoded:
+            out = put_text(out, b',"key_encoding":"base64"')
+    if line.columns & VALUE:
+        out = put_json_value(line, value_of(c, i), put_text(out, b',"value":'), &encoded)
+        if encoded:
+            out = put_text(out, b',"value_encoding":"base64"')
+    if line.columns & HEADERS:
+        out = put_headers(c, line, put_text(out, b',"headers":'), i)
+    if line.columns & LEADER_EPOCH:
+        out = put_text(out, b',"leader_epoch":')
+        out = put_decimal(out, run.leader_epoch) if run.leader_epoch >= 0 else put_text(out, b"null")
+    start[0] = 123                  # {
     return put_text(out, b"}\n")
 
 
@@ -392,25 +424,27 @@ cdef uint8_t* put_csv_row(const record_sink* c, const Line* line, const Run* run
                           Py_ssize_t i) noexcept nogil:
     cdef bint key_encoded = False
     cdef bint value_encoded = False
+    # every field ends with a comma; the last one is overwritten
     out = put_bytes(out, line.prefix, <size_t>line.prefix_size)
-    out = put_decimal(out, c.offsets[i])
-    out = put_text(out, b",")
-    out = put_decimal(out, c.timestamps[i])
-    out = put_text(out, b",")
-    out = put_text(out, run.timestamp_type)
-    out = put_text(out, b",")
-    out = put_csv_value(line, key_of(c, i), out, &key_encoded)
-    out = put_text(out, b",")
-    out = put_csv_value(line, value_of(c, i), out, &value_encoded)
-    out = put_text(out, b",")
-    out = put_csv_headers(c, line, out, i)
-    out = put_text(out, b",")
-    if run.leader_epoch >= 0:
-        out = put_decimal(out, run.leader_epoch)
-    if line.utf8:
-        out = put_text(out, b",base64" if key_encoded else b",")
-        out = put_text(out, b",base64" if value_encoded else b",")
-    return put_text(out, b"\r\n")
+    if line.columns & OFFSET:
+        out = put_text(put_decimal(out, c.offsets[i]), b",")
+    if line.columns & TIMESTAMP:
+        out = put_text(put_decimal(out, c.timestamps[i]), b",")
+    if line.columns & TIMESTAMP_TYPE:
+        out = put_text(put_text(out, run.timestamp_type), b",")
+    if line.columns & KEY:
+        out = put_text(put_csv_value(line, key_of(c, i), out, &key_encoded), b",")
+    if line.columns & VALUE:
+        out = put_text(put_csv_value(line, value_of(c, i), out, &value_encoded), b",")
+    if line.columns & HEADERS:
+        out = put_text(put_csv_headers(c, line, out, i), b",")
+    if line.columns & LEADER_EPOCH:
+        out = put_text(put_decimal(out, run.leader_epoch) if run.leader_epoch >= 0 else out, b",")
+    if line.utf8 and line.columns & KEY:
+        out = put_text(out, b"base64," if key_encoded else b",")
+    if line.utf8 and line.columns & VALUE:
+        out = put_text(out, b"base64," if value_encoded else b",")
+    return put_text(out - 1, b"\r\n")
 
 
 cdef inline uint8_t* put_csv_value(const Line* line, Field field, uint8_t* out, bint* encoded) noexcept nogil:

@@ -7,23 +7,57 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from txnkafka.cli.command import Command
+from txnkafka.cli.decode_options import decode_options, pop_decoders
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.read_options import pop_request, read_options
-from txnkafka.cli.target import chosen_partitions, open_log_dir, target_options
+from txnkafka.cli.target import open_log_dir, readable_partitions, target_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.record_text import Printing
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
+    from txnkafka.logdir import LogDir
+    from txnkafka.model import TopicPartition
 
 __all__ = ["cat"]
+
+FORMATS = ("jsonl", "csv", "text")
+
+
+class Format(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
+    """The name of a format, or a template such as '%o %k %s\\n'."""
+
+    name = "format"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if not isinstance(value, str) or value in FORMATS:
+            return value
+        if "%" not in value:
+            self.fail(rf"{value!r} is neither jsonl, csv nor text, nor a template such as '%o %k %s\n'")
+        from txnkafka.cli.record_template import parse_template
+
+        try:
+            return parse_template(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 @click.command(cls=Command, short_help="Print records.")
 @target_options
 @read_options
 @click.option("-n", "--max-records", type=click.IntRange(min=0), help="Print at most so many records in all.")
-@click.option("--format", type=click.Choice(["jsonl", "csv", "text"]), default="jsonl", show_default=True)
+@click.option("-f", "--follow", is_flag=True, help="Go on and print what is appended, until Ctrl-C.")
+@click.option(
+    "--format",
+    type=Format(),
+    default="jsonl",
+    show_default=True,
+    metavar="jsonl|csv|text|TEMPLATE",
+    help="A template has the letters of kcat: %t %p %o %T %k %s %K %S %R %h.",
+)
+@click.option("--columns", metavar="NAME,…", help="Fields to print, of jsonl and csv; default: all.")
 @encoding_option
+@decode_options
 @click.pass_obj
 def cat(
     messages: Messages,
@@ -34,22 +68,67 @@ def cat(
     partition: Partitions,
     io: str,
     storage_options: StorageOptions,
+    follow: bool,
+    max_records: int | None,
     **options: Any,
 ) -> int:
     """Print the records of LOGDIR, partition by partition in offset order.
 
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
-    count as directories of one broker. Records that are left out are reported on stderr with the reason.
+    count as directories of one broker. Kafka's own topics are left out unless --topic names one. Records that
+    are left out for another reason are reported on stderr.
 
     Times are epoch milliseconds or ISO 8601, as in 2026-01-31T12:00:00Z.
 
     Exit status: 1 when damaged or undecided records had to be left out, 2 when something could not be read.
     """
     request = pop_request(options)
-    from txnkafka.cli.cat_partition import Printer, Printing
+    from txnkafka.cli.cat_partition import Printer
+    from txnkafka.logdir import LogDir
 
+    if follow and (request.end_offset is not None or request.end_time is not None):
+        raise click.UsageError("--follow has no end: leave --end-offset and --end-time out")
+    printing = _printing(options)
     log_dir = open_log_dir(logdir, io, messages, storage_options)
-    chosen = chosen_partitions(log_dir, topic, partition)
+
+    def chosen(log_dir: LogDir) -> list[TopicPartition]:
+        return readable_partitions(log_dir, topic, partition)
+
     messages.detail(f"isolation level {request.isolation_level.value}")
-    printer = Printer(request, Printing(**options), messages)
-    return max([printer.print_partition(log_dir, topic_partition) for topic_partition in chosen], default=0)
+    printer = Printer(request, printing, messages, max_records)
+    if follow:
+        from txnkafka.cli.cat_follow import Follower
+
+        return Follower(
+            lambda: LogDir(logdir, io=io, storage_options=dict(storage_options)), chosen, printer, messages
+        ).run(log_dir)
+    for topic_partition in chosen(log_dir):
+        printer.print_partition(log_dir, topic_partition)
+    return printer.status
+
+
+def _printing(options: dict[str, Any]) -> Printing:
+    """Return the format of the records. Raises UsageError for options that do not fit together."""
+    from txnkafka.cli.record_text import Printing
+
+    columns = options.pop("columns")
+    fields = None if columns is None else _fields(columns, options["format"])
+    decoders = pop_decoders(options)
+    if decoders and options["format"] == "csv":
+        raise click.UsageError("CSV has the bytes of keys and values: --decode needs another --format")
+    printing = Printing(**options, **decoders)
+    return printing if fields is None else printing._replace(fields=fields)
+
+
+def _fields(columns: str, form: object) -> tuple[str, ...]:
+    from txnkafka._core.text import FIELDS
+    from txnkafka.shown import nearest
+
+    if form not in ("jsonl", "csv"):
+        raise click.UsageError(r"--columns is for jsonl and csv; a template has its own, as in '%o %k\n'")
+    other_names = {"timestampType": "timestamp_type"}  # Spark's columns
+    names = [other_names.get(name.strip(), name.strip()) for name in columns.split(",")]
+    for name in names:
+        if name not in FIELDS:
+            raise click.UsageError(f"--columns: no column {name}: {nearest(name, FIELDS)}")
+    return tuple(names)

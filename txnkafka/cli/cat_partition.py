@@ -1,181 +1,150 @@
-"""Prints one partition for ``cat``: plans the read, formats the records, and reports what was left out.
-
-The compiled core formats columns as text, a chunk at a time. An error in one partition is reported and does
-not affect the others.
-"""
+"""Prints partitions for ``cat``: plans the read, selects and formats the records, and reports what was left
+out. An error in one partition is reported and does not affect the others."""
 
 from __future__ import annotations
 
 import sys
-from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from txnkafka._core.text import TextWriter
-from txnkafka.cli.output import json_text, printable
+from txnkafka._core.columns import RecordColumns
+from txnkafka._core.filter import filter_records
 from txnkafka.cli.read_options import notes, where
-from txnkafka.cli.times import iso_time
-from txnkafka.errors import CorruptRecordError, KafkaError
-from txnkafka.logdir import ReadRequest, read_unit
-from txnkafka.record.batch import Record, records_of
+from txnkafka.cli.record_text import Printing, RecordText
+from txnkafka.errors import CorruptRecordError, DecodeError, KafkaError
+from txnkafka.logdir import ReadRequest, ReadUnit, read_unit
 from txnkafka.record.chunk import ChunkDecoder
+from txnkafka.record.filter import RecordFilter
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-    from txnkafka._core.columns import RecordColumns
     from txnkafka.cli.output import Messages
     from txnkafka.logdir import Finding, LogDir, PartitionView
     from txnkafka.model import TopicPartition
 
-__all__ = ["Printer", "Printing"]
+__all__ = ["COULD_NOT", "FINDINGS", "Printer"]
 
 FINDINGS, COULD_NOT = 1, 2
 HELD_BACK = "undecided-transaction"
 
 
-class Printing(NamedTuple):
-    """The number of records to print in all, and their format."""
-
-    max_records: int | None
-    format: str
-    encoding: Literal["utf8", "base64"]
-
-
 class Printer:
-    """Prints one partition after the other; ``max_records`` counts across them."""
+    """Prints one partition after the other; ``max_records`` counts across them. ``status`` is the exit status
+    so far."""
 
-    def __init__(self, request: ReadRequest, printing: Printing, messages: Messages) -> None:
+    def __init__(
+        self, request: ReadRequest, printing: Printing, messages: Messages, max_records: int | None = None
+    ) -> None:
         skip = request.on_corrupt == "skip"
-        self._request = replace(request, on_corrupt=self._left_out) if skip else request
-        self._printing = printing
+        self.request = replace(request, on_corrupt=self._left_out) if skip else request
+        self.status = 0
         self._messages = messages
         self._decoder = ChunkDecoder(headers=True)
-        self._left = printing.max_records
-        self._status = 0
+        self._left = max_records
         self._last_left_out = ""
-        if printing.format == "csv":
-            sys.stdout.buffer.write(TextWriter("", 0, encoding=printing.encoding).csv_header)
+        self._text = RecordText(printing)
+        sys.stdout.buffer.write(self._text.header)
 
-    def print_partition(self, log_dir: LogDir, topic_partition: TopicPartition) -> int:
-        """Print the records of a partition; returns the exit status."""
-        self._status = 0
-        if self._left == 0:
-            return 0
+    @property
+    def is_full(self) -> bool:
+        """Whether the records were printed that were asked for."""
+        return self._left == 0
+
+    def print_partition(self, log_dir: LogDir, topic_partition: TopicPartition) -> None:
+        """Print the records of a partition, and report errors."""
+        if self.is_full:
+            return
         try:
-            view = log_dir.partition(*topic_partition)
-            try:
+            with closing(log_dir.partition(*topic_partition)) as view:
                 self._print(view)
-            finally:
-                view.close()
         except CorruptRecordError as error:
-            self._fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on behind it")
+            self.fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on behind it")
+        except DecodeError as error:
+            self.fail(FINDINGS, f"{error}; --decode-errors raw prints it as it is")
         except KafkaError as error:
-            self._fail(COULD_NOT, str(error))
-        return self._status
+            self.fail(COULD_NOT, str(error))
 
-    def _fail(self, status: int, text: str) -> None:
-        self._status = max(self._status, status)
+    def fail(self, status: int, text: str) -> None:
+        """Report an error."""
+        self.status = max(self.status, status)
         self._messages.error(text)
 
-    def _print(self, view: PartitionView) -> None:
-        self._say_where_it_ends(view)
-        request = view.located(self._request)
-        if request is None:
-            return
-        text = _text_of(view.topic_partition, self._printing)
-        count = 0
-        for columns in self._limited(view, request):
-            count += len(columns)
+    def report(self, finding: Finding, view: PartitionView) -> None:
+        """Report what was found in a partition."""
+        self._messages.finding(finding, str(view.topic_partition))
+        if finding.severity == "error":
+            self.status = max(self.status, FINDINGS)
+
+    def shown(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that matter: read_uncommitted reads open transactions, too."""
+        return [each for each in findings if self.request.read_committed or each.code != HELD_BACK]
+
+    def print_units(self, view: PartitionView, units: Iterable[ReadUnit]) -> Iterator[int]:
+        """Print the records of units of a partition. Yields, after each chunk, the offset up to which
+        everything is printed."""
+        text = self._text.of(view.topic_partition)
+        failed, count = self._text.failed, 0
+        for columns in self._limited(self._selected(view, units)):
             for piece in text(columns):
                 sys.stdout.buffer.write(piece)
+            count += len(columns)
+            with memoryview(columns.offsets) as offsets:
+                following = offsets[-1] + 1
+            yield following
         self._messages.detail(f"{view.topic_partition}: {count} record{'s' * (count != 1)}")
+        if self._text.failed > failed:
+            what = f"{self._text.failed - failed} keys and values could not be decoded"
+            self.fail(FINDINGS, f"{view.topic_partition}: {what}")
 
-    def _limited(self, view: PartitionView, request: ReadRequest) -> Iterator[RecordColumns]:
-        """Yield the columns to print, with no more records than ``max_records`` still allows."""
-        for columns in self._read(view, request):
-            if self._left is not None and len(columns) > self._left:
-                yield from self._beginning(view, columns)
-                return
-            yield columns
-            if self._left is not None:
-                self._left -= len(columns)
-                if self._left == 0:
-                    return
+    def say_where_it_ends(self, view: PartitionView) -> None:
+        """Write a note for each limit at which reading ends."""
+        for note in notes(view, self.request):
+            self._messages.note(note)
 
-    def _beginning(self, view: PartitionView, columns: RecordColumns) -> Iterator[RecordColumns]:
-        """Yield only the first records of a chunk that has too many: columns cannot be cut, so they are read
-        again."""
-        left, self._left = self._left or 0, 0
-        offsets = memoryview(columns.offsets)
-        start, end = offsets[0], offsets[left - 1] + 1
-        offsets.release()
-        level = self._request.isolation_level
-        request = ReadRequest(isolation_level=level, start_offset=start, end_offset=end)
-        for part in view.columns(request, self._decoder):
-            yield part
-            left -= len(part)
-            if left <= 0:
-                return
-
-    def _read(self, view: PartitionView, request: ReadRequest) -> Iterator[RecordColumns]:
+    def _print(self, view: PartitionView) -> None:
+        for finding in view.tail_findings:
+            self.report(finding, view)
+        self.say_where_it_ends(view)
+        request = view.located(self.request)
+        if request is None:
+            return
         found: list[Finding] = []
         units = view.units(request, findings=found)
-        for finding in found:
-            # read_uncommitted reads open transactions, too
-            if request.read_committed or finding.code != HELD_BACK:
-                self._report(finding, view)
+        for finding in self.shown(found):
+            self.report(finding, view)
+        for _ in self.print_units(view, units):
+            pass
+
+    def _selected(self, view: PartitionView, units: Iterable[ReadUnit]) -> Iterator[RecordColumns]:
+        select = RecordFilter(self.request.where, view.topic_partition)
         by_path = {segment.path: segment for segment in view.segments}
         for unit in units:
-            yield from read_unit(by_path[unit.path], unit, self._decoder, request.damage_handler)
+            for chunk in read_unit(by_path[unit.path], unit, self._decoder, self.request.damage_handler):
+                columns = select(chunk)
+                if len(columns):
+                    yield columns
+
+    def _limited(self, chunks: Iterator[RecordColumns]) -> Iterator[RecordColumns]:
+        """Yield the columns to print, with no more records than ``max_records`` still allows."""
+        for columns in chunks:
+            if self._left is not None:
+                columns, self._left = _first(columns, self._left), max(0, self._left - len(columns))
+            yield columns
+            if self.is_full:
+                return
 
     def _left_out(self, error: CorruptRecordError) -> None:
         text = where(error)
         if text != self._last_left_out:  # a search by time may have reported it before
-            self._fail(FINDINGS, f"left out: {text}")
+            self.fail(FINDINGS, f"left out: {text}")
         self._last_left_out = text
 
-    def _report(self, finding: Finding, view: PartitionView) -> None:
-        self._messages.finding(finding, str(view.topic_partition))
-        if finding.severity == "error":
-            self._status = max(self._status, FINDINGS)
 
-    def _say_where_it_ends(self, view: PartitionView) -> None:
-        for finding in view.tail_findings:
-            self._report(finding, view)
-        for note in notes(view, self._request):
-            self._messages.note(note)
-
-
-def _text_of(
-    topic_partition: TopicPartition, printing: Printing
-) -> Callable[[RecordColumns], Iterable[Buffer]]:
-    if printing.format == "text":
-        return lambda columns: _lines(topic_partition, records_of(columns), printing.encoding)
-    terminal = printing.format == "csv" and sys.stdout.isatty()
-    writer = TextWriter(*topic_partition, encoding=printing.encoding, terminal=terminal)
-    return writer.csv_rows if printing.format == "csv" else writer.json_lines
-
-
-def _lines(topic_partition: TopicPartition, records: Iterable[Record], encoding: str) -> Iterator[bytes]:
-    name = printable(str(topic_partition))
-    for record in records:
-        headers = " ".join(f"{printable(name)}={_shown(value, encoding)}" for name, value in record.headers)
-        line = (
-            f"{name}@{record.offset} {iso_time(record.timestamp)} "
-            f"{_shown(record.key, encoding)} {_shown(record.value, encoding)}"
-        )
-        yield f"{line} {headers}".rstrip().encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _shown(value: bytes | None, encoding: str) -> str:
-    """Return a quoted string, ``null``, or ``base64:`` with the encoded bytes."""
-    if value is None:
-        return "null"
-    if encoding == "utf8":
-        try:
-            return printable(json_text(value.decode()))
-        except UnicodeDecodeError:
-            pass  # not text
-    return f"base64:{b64encode(value).decode()}"
+def _first(columns: RecordColumns, count: int) -> RecordColumns:
+    """Return the first records of a chunk, at most ``count``."""
+    if len(columns) <= count:
+        return columns
+    first = RecordColumns(headers=columns.with_headers, views=columns.views)
+    filter_records(columns, b"\1" * count + bytes(len(columns) - count), first)
+    return first

@@ -16,7 +16,8 @@ from txnkafka.cli.output import Messages
 
 __all__ = ["cli", "main"]
 
-COULD_NOT, INTERRUPTED = 2, 130
+COULD_NOT = 2
+INTERRUPTED = 130  # 128 and SIGINT, as shells have it
 COMMANDS = (
     "ls", "cat", "dump", "verify", "repair", "handover", "lso", "show", "txns", "groups", "stats",
     "export", "serve", "simulate", "spark-bundle", "docs",

@@ -35,7 +35,14 @@ def pop_request(options: dict[str, Any]) -> ReadRequest:
     for bound in ("start", "end"):
         if options[f"{bound}_offset"] is not None and options[f"{bound}_time"] is not None:
             raise click.UsageError(f"--{bound}-offset and --{bound}-time exclude each other")
-    return ReadRequest(**{name: options.pop(name) for name in FIELDS})
+    given = {name: options.pop(name) for name in FIELDS}
+    predicate = options.pop("where")
+    if predicate is None:
+        return ReadRequest(**given)
+    try:
+        return ReadRequest(**given, where=predicate)
+    except ValueError as error:
+        raise click.UsageError(f"--where: {error}") from None
 
 
 def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
@@ -68,7 +75,15 @@ def read_options(function: Function) -> Function:
             help="read_committed leaves aborted records out and stops at the last stable offset.",
         ),
         click.option(
-            "--start-offset", type=click.IntRange(min=0), help="First offset; default: the log start."
+            "--where",
+            metavar="PREDICATE",
+            help="Only records that fulfil a predicate, as in \"key = 'a' and length(value) > 9\".",
+        ),
+        click.option(
+            "-o",
+            "--start-offset",
+            type=int,
+            help="First offset, default: the log start. -10: the last ten offsets of each partition.",
         ),
         click.option("--end-offset", type=click.IntRange(min=0), help="Stop before this offset."),
         click.option(

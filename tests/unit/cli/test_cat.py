@@ -190,13 +190,13 @@ def test_a_torn_tail_is_a_warning(run: Run, log_dir: Path) -> None:
 
 
 def test_a_directory_that_vanishes(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = cat_module.chosen_partitions
+    choose = cat_module.readable_partitions
 
     def vanish(opened: LogDir, *choice: Any) -> object:
         shutil.rmtree(log_dir / "orders-0")
         return choose(opened, *choice)
 
-    monkeypatch.setattr(cat_module, "chosen_partitions", vanish)
+    monkeypatch.setattr(cat_module, "readable_partitions", vanish)
     answer = run("cat", log_dir)
     assert (answer.status, len(answer.lines)) == (2, 1)
     assert (

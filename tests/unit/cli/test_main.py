@@ -67,7 +67,7 @@ def test_a_directory_that_is_no_log_directory(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_bug_report_is_requested(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cat, "chosen_partitions", lambda *_: 1 // 0)
+    monkeypatch.setattr(cat, "readable_partitions", lambda *_: 1 // 0)
     answer = run("cat", log_dir)
     assert answer.status == 2
     assert answer.stderr == (
@@ -93,7 +93,7 @@ def test_errors_of_the_system_are_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(cat, "chosen_partitions", fail)
+    monkeypatch.setattr(cat, "readable_partitions", fail)
     answer = run("cat", log_dir)
     assert (answer.status, answer.stdout) == (2, "")
     assert answer.stderr == f"txnkafka: error: {text}\n"

@@ -1,0 +1,177 @@
+"""``cat --follow``: prints what is appended to a growing directory, each record once.
+
+Every round opens the directory anew and continues each partition where the last round stopped, from a
+checkpoint of its plan, so that only new headers are scanned. Offsets decide what was printed: after a
+truncation below the last printed record, printing goes on at the end of the log.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from txnkafka.cli.cat_partition import COULD_NOT, FINDINGS, Printer
+from txnkafka.cli.read_options import where
+from txnkafka.errors import CorruptRecordError, DecodeError, KafkaError, LogDirError
+from txnkafka.logdir import CannotResumeError, PartitionView, resumable_plan
+
+if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
+    from txnkafka.logdir import LogDir, PlanCheckpoint, ResumablePlan
+    from txnkafka.model import TopicPartition
+
+__all__ = ["Follower"]
+
+POLL_SECONDS = 0.5
+INTERRUPTED = 130  # 128 and SIGINT, as shells have it
+
+
+@dataclass
+class Followed:
+    """How far a partition is printed. ``files`` is what the last round saw of it; None: it did not end."""
+
+    topic_id: str | None
+    next_offset: int | None = None
+    checkpoint: PlanCheckpoint | None = None
+    files: object = None
+    ended: bool = False
+
+
+class _ChangedError(Exception):
+    """A file changed while it was read."""
+
+
+class Follower:
+    """Prints the partitions that ``chosen`` selects in the directory that ``reopen`` opens."""
+
+    def __init__(
+        self,
+        reopen: Callable[[], LogDir],
+        chosen: Callable[[LogDir], list[TopicPartition]],
+        printer: Printer,
+        messages: Messages,
+    ) -> None:
+        self._reopen = reopen
+        self._chosen = chosen
+        self._printer = printer
+        self._messages = messages
+        self._followed: dict[TopicPartition, Followed] = {}
+        self._said: set[str] = set()
+        self._is_first_round = True
+
+    def run(self, log_dir: LogDir) -> int:
+        """Print until Ctrl-C, or until enough records are printed; returns the exit status."""
+        chosen = self._chosen(log_dir)  # what is not there at the start is an error
+        try:
+            while True:
+                for topic_partition in chosen:
+                    self._advance(log_dir, topic_partition)
+                self._is_first_round = False
+                sys.stdout.flush()
+                if self._printer.is_full:
+                    return self._printer.status
+                time.sleep(POLL_SECONDS)
+                try:
+                    log_dir = self._reopen()
+                    chosen = self._chosen(log_dir)
+                except KafkaError as error:
+                    chosen = []
+                    self._fail(COULD_NOT, str(error))
+        except KeyboardInterrupt:
+            return INTERRUPTED
+
+    def _advance(self, log_dir: LogDir, topic_partition: TopicPartition) -> None:
+        if self._printer.is_full:
+            return
+        try:
+            with closing(log_dir.partition(*topic_partition)) as view:
+                followed = self._state(view)
+                segments = [(each.base_offset, each.size) for each in view.files.segments]
+                files = segments, view.source.log_start_offset, view.source.high_watermark
+                if not followed.ended and files != followed.files:
+                    followed.files = None
+                    self._print(view, followed)
+                    followed.files = files
+        except _ChangedError:
+            pass  # the next round plans it again
+        except KafkaError as error:
+            self._fail(COULD_NOT, str(error))
+
+    def _state(self, view: PartitionView) -> Followed:
+        followed = self._followed.get(view.topic_partition)
+        if followed is None and self._is_first_round:
+            followed = Followed(view.topic_id)
+            self._printer.say_where_it_ends(view)
+        elif followed is None or followed.topic_id != view.topic_id:
+            if followed is not None:
+                self._note(f"{view.topic_partition} was created again: it is printed from its beginning")
+            followed = Followed(view.topic_id, next_offset=0)
+        self._followed[view.topic_partition] = followed
+        return followed
+
+    def _print(self, view: PartitionView, followed: Followed) -> None:
+        view, plan = self._plan(view, followed)
+        if plan is None:
+            return
+        followed.checkpoint = None  # until all of the plan is printed
+        for finding in self._printer.shown(plan.findings):
+            if f"{finding}" not in self._said and finding.severity == "error":
+                self._said.add(f"{finding}")
+                self._printer.report(finding, view)
+        try:
+            with closing(view):
+                for next_offset in self._printer.print_units(view, plan.units):
+                    followed.next_offset = next_offset
+        except CorruptRecordError as error:
+            if error.offset is None:  # the file has changed: it is read again
+                raise _ChangedError(str(error)) from error
+            followed.ended = True
+            self._fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on behind it")
+            return
+        except DecodeError as error:
+            followed.ended = True
+            self._fail(FINDINGS, f"{error}; --decode-errors raw prints it as it is")
+            return
+        except LogDirError:
+            raise
+        except KafkaError:  # in the middle of a chunk
+            followed.ended = True
+            raise
+        followed.checkpoint, followed.next_offset = plan.checkpoint, plan.checkpoint.next_offset
+
+    def _plan(self, view: PartitionView, followed: Followed) -> tuple[PartitionView, ResumablePlan | None]:
+        """Plan what is new; None when no record is at or after the start time yet."""
+        request = self._printer.request
+        if followed.checkpoint is not None:
+            resumed = PartitionView(view.source, followed.checkpoint)
+            try:
+                return resumed, resumable_plan(resumed, replace(request, start_offset=None, start_time=None))
+            except CannotResumeError:
+                resumed.close()
+        if followed.next_offset is not None:
+            start = self._where_to_go_on(view, followed.next_offset)
+            request = replace(request, start_offset=start, start_time=None)
+        located = view.located(request)
+        return view, None if located is None else resumable_plan(view, located)
+
+    def _where_to_go_on(self, view: PartitionView, next_offset: int) -> int:
+        name, start, end = view.topic_partition, view.log_start_offset, view.log_end_offset
+        if next_offset > end:
+            self._note(f"{name}: the log was truncated, and ends at {end}: printing goes on there")
+        elif next_offset < start:
+            self._note(f"{name}: offsets {next_offset} to {start - 1} were deleted before they were printed")
+        return max(start, min(next_offset, end))
+
+    def _fail(self, status: int, text: str) -> None:
+        """Report an error, once."""
+        if text not in self._said:
+            self._said.add(text)
+            self._printer.fail(status, text)
+
+    def _note(self, text: str) -> None:
+        sys.stdout.flush()
+        self._messages.note(text)

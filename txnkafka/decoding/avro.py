@@ -1,0 +1,54 @@
+"""Keys and values in Avro's binary encoding, without a header: the schema is known."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from txnkafka.decoding.schema_file import read_schema_file
+from txnkafka.env.packages import import_package
+from txnkafka.errors import DecodeError, KafkaError
+
+__all__ = ["AvroDecoder"]
+
+
+class AvroDecoder:
+    """Decodes Avro with one schema, as JSON text or what JSON stands for. ``references`` are schemas whose
+    names it uses, each before those that use it. Logical types become Python's: datetime, Decimal, UUID."""
+
+    def __init__(self, schema: str | dict[str, Any] | list[Any], references: Iterable[str] = ()) -> None:
+        """Raise KafkaError for an invalid schema, MissingPackageError without fastavro."""
+        fastavro = import_package("fastavro", "Avro", "decode")
+        self._read = fastavro.schemaless_reader
+        named: dict[str, Any] = {}
+        try:
+            for text in references:
+                fastavro.parse_schema(json.loads(text), named)
+            parsed = json.loads(schema) if isinstance(schema, str) else schema
+            self._schema = fastavro.parse_schema(parsed, named)
+        except Exception as error:  # fastavro has no base class for its errors
+            raise KafkaError(f"the Avro schema is invalid: {type(error).__name__}: {error}") from None
+
+    @classmethod
+    def from_file(cls, path: str) -> AvroDecoder:
+        """Read the schema from an ``.avsc`` file."""
+        return cls(read_schema_file(path).decode("utf-8", "replace"))
+
+    def __call__(self, content: bytes) -> Any:
+        """Return the datum. Raises DecodeError also for bytes behind it: then they have another schema."""
+        source = io.BytesIO(content)
+        try:
+            datum = self._read(source, self._schema, None)
+        except Exception as error:  # whatever the bytes lead fastavro to
+            raise DecodeError(f"it is not of the Avro schema: {_reason(error)}") from None
+        if source.tell() < len(content):
+            raise DecodeError(
+                f"it is not of the Avro schema: {len(content) - source.tell()} bytes follow behind the datum"
+            )
+        return datum
+
+
+def _reason(error: Exception) -> str:
+    return "it ends too early" if isinstance(error, EOFError) else f"{type(error).__name__}: {error}"

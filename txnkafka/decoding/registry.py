@@ -1,0 +1,162 @@
+"""Keys and values in the format of Confluent's serializers, with schemas from a registry.
+
+    0 (one byte), the id of the schema (4 bytes, big endian), [indexes of the message, of Protobuf], content
+
+The registry is asked with two GETs of its REST API, ``/schemas/ids/…`` and ``/subjects/…/versions/…``: the
+standard library is enough. Schemas never change, so each is fetched once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import quote
+
+from txnkafka.decoding.avro import AvroDecoder
+from txnkafka.decoding.json_text import JsonDecoder
+from txnkafka.decoding.protobuf import ProtobufDecoder
+from txnkafka.env.http import HttpSource, HttpStatusError
+from txnkafka.errors import DecodeError, KafkaError
+
+__all__ = ["RegistryDecoder"]
+
+MAX_SCHEMAS: Final = 1_000  # that are kept; ids are whatever the records say
+MAX_REFERENCES: Final = 1_000
+MAX_INDEXES: Final = 64
+NOT_FOUND: Final = 404
+
+Decode = Callable[[bytes], Any]
+Key = tuple[int, tuple[int, ...]]
+
+
+class RegistryDecoder:
+    """Decodes with the schema whose id is in front of the content: Avro, Protobuf or JSON. ``address`` is
+    that of the registry; no other address is ever asked."""
+
+    def __init__(self, address: str) -> None:
+        """Raise ValueError for an address that is not http or https."""
+        self._source = HttpSource(address)
+        self._decoders: OrderedDict[Key, Decode | DecodeError] = OrderedDict()
+        self._schemas: OrderedDict[int, dict[str, Any]] = OrderedDict()
+
+    def __call__(self, content: bytes) -> Any:
+        """Return the content. Raises DecodeError, and KafkaError when the registry does not answer."""
+        if len(content) < 5 or content[0] != 0:
+            raise DecodeError("it does not begin with a zero byte and the id of a schema")
+        schema_id, rest = int.from_bytes(content[1:5], "big"), content[5:]
+        schema = self._schema(schema_id)
+        indexes: tuple[int, ...] = ()
+        if schema.get("schemaType") == "PROTOBUF":
+            indexes, rest = _message_indexes(rest)
+        return self._decoder(schema_id, indexes, schema)(rest)
+
+    def _schema(self, schema_id: int) -> dict[str, Any]:
+        found = self._schemas.get(schema_id)
+        if found is None:
+            found = self._fetch(f"/schemas/ids/{schema_id}", f"schema {schema_id}")
+            _keep(self._schemas, schema_id, found)
+        if "missing" in found:
+            raise DecodeError(found["missing"])
+        return found
+
+    def _fetch(self, path: str, what: str) -> dict[str, Any]:
+        """Return a schema with its type and references; of Protobuf as a descriptor."""
+        try:
+            found = self._get(path)
+            if found.get("schemaType") == "PROTOBUF":
+                found = self._get(f"{path}?format=serialized") | {"schemaType": "PROTOBUF"}
+        except HttpStatusError as error:
+            if error.status != NOT_FOUND:
+                raise
+            return {"missing": f"the registry {self._source.address} has no {what}"}
+        return found
+
+    def _get(self, path: str) -> dict[str, Any]:
+        try:
+            found = json.loads(self._source.get(path))
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not isinstance(found.get("schema"), str):
+            raise KafkaError(f"{self._source.address}{path} answers with something else than a schema")
+        return found
+
+    def _decoder(self, schema_id: int, indexes: tuple[int, ...], schema: dict[str, Any]) -> Decode:
+        key = schema_id, indexes
+        found = self._decoders.get(key)
+        if found is None:
+            try:
+                found = self._made(indexes, schema)
+            except KafkaError as error:
+                found = DecodeError(f"schema {schema_id}: {error}")
+            _keep(self._decoders, key, found)
+        if isinstance(found, DecodeError):
+            raise DecodeError(found.reason)
+        return found
+
+    def _made(self, indexes: tuple[int, ...], schema: dict[str, Any]) -> Decode:
+        kind, text = schema.get("schemaType", "AVRO"), schema["schema"]
+        if kind == "JSON":
+            return JsonDecoder()
+        references = list(self._references(schema).values())
+        if kind == "AVRO":
+            return AvroDecoder(text, references)
+        if kind == "PROTOBUF":
+            from base64 import b64decode
+
+            return ProtobufDecoder([*map(b64decode, references), b64decode(text)], list(indexes))
+        raise KafkaError(f"its type {kind} is not known")
+
+    def _references(self, schema: dict[str, Any]) -> dict[tuple[str, int], str]:
+        """Return the texts of all schemas that a schema refers to, each before those that refer to it."""
+        found: dict[tuple[str, int], str] = {}
+        self._collect(schema, found, set())
+        return found
+
+    def _collect(
+        self, schema: dict[str, Any], found: dict[tuple[str, int], str], seen: set[tuple[str, int]]
+    ) -> None:
+        for reference in schema.get("references") or ():
+            name = str(reference["subject"]), int(reference["version"])
+            if name in seen:
+                continue
+            seen.add(name)
+            if len(seen) > MAX_REFERENCES:
+                raise KafkaError(f"it refers to more than {MAX_REFERENCES} other schemas")
+            path = f"/subjects/{quote(name[0], safe='')}/versions/{name[1]}"
+            referred = self._fetch(path, f"version {name[1]} of {name[0]}")
+            if "missing" in referred:
+                raise KafkaError(referred["missing"])
+            self._collect(referred, found, seen)
+            found[name] = referred["schema"]
+
+
+def _keep(cache: OrderedDict[Any, Any], key: object, value: object) -> None:
+    cache[key] = value
+    if len(cache) > MAX_SCHEMAS:
+        cache.popitem(last=False)
+
+
+def _message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
+    """Return the indexes that lead to the message type, and the message. A zero count stands for [0]."""
+    count, at = _varint(content, 0)
+    if not 0 <= count <= MAX_INDEXES:
+        raise DecodeError(f"{count} indexes of a message are not possible")
+    indexes = []
+    for _ in range(count):
+        index, at = _varint(content, at)
+        if index < 0:
+            raise DecodeError(f"{index} is no index of a message")
+        indexes.append(index)
+    return tuple(indexes) or (0,), content[at:]
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """Return a zigzag varint, and the position behind it."""
+    value = 0
+    for i, byte in enumerate(content[at : at + 5]):
+        value |= (byte & 0x7F) << (7 * i)
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at + i + 1
+    raise DecodeError("the indexes of its message cannot be read")
