@@ -21,23 +21,26 @@ from txnkafka.logdir import CannotResumeError, PartitionView, resumable_plan
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
-    from txnkafka.logdir import LogDir, PlanCheckpoint, ResumablePlan
+    from txnkafka.logdir import Finding, LogDir, PlanCheckpoint, ResumablePlan
     from txnkafka.model import TopicPartition
 
 __all__ = ["Follower"]
 
 POLL_SECONDS = 0.5
+PATIENCE = 10  # rounds
 INTERRUPTED = 130  # 128 and SIGINT, as shells have it
 
 
 @dataclass
 class Followed:
-    """How far a partition is printed. ``files`` is what the last round saw of it; None: it did not end."""
+    """How far a partition is printed. ``files`` is what the last round saw of it (None: it did not end), and
+    ``unchanged`` the number of rounds since."""
 
     topic_id: str | None
     next_offset: int | None = None
     checkpoint: PlanCheckpoint | None = None
     files: object = None
+    unchanged: int = 0
     ended: bool = False
 
 
@@ -92,14 +95,23 @@ class Follower:
                 followed = self._state(view)
                 segments = [(each.base_offset, each.size) for each in view.files.segments]
                 files = segments, view.source.log_start_offset, view.source.high_watermark
-                if not followed.ended and files != followed.files:
-                    followed.files = None
+                if files == followed.files:
+                    self._wait(view, followed)
+                elif not followed.ended:
+                    followed.files, followed.unchanged = None, 0
                     self._print(view, followed)
                     followed.files = files
         except _ChangedError:
             pass  # the next round plans it again
         except KafkaError as error:
             self._fail(COULD_NOT, str(error))
+
+    def _wait(self, view: PartitionView, followed: Followed) -> None:
+        """Report what the log ends with, unless it is a batch that is just being written."""
+        followed.unchanged += 1
+        if followed.unchanged == PATIENCE:
+            for finding in view.tail_findings:
+                self._report(finding, view)
 
     def _state(self, view: PartitionView) -> Followed:
         followed = self._followed.get(view.topic_partition)
@@ -119,9 +131,8 @@ class Follower:
             return
         followed.checkpoint = None  # until all of the plan is printed
         for finding in self._printer.shown(plan.findings):
-            if f"{finding}" not in self._said and finding.severity == "error":
-                self._said.add(f"{finding}")
-                self._printer.report(finding, view)
+            if finding.severity == "error":
+                self._report(finding, view)
         try:
             with closing(view):
                 for next_offset in self._printer.print_units(view, plan.units):
@@ -165,6 +176,12 @@ class Follower:
         elif next_offset < start:
             self._note(f"{name}: offsets {next_offset} to {start - 1} were deleted before they were printed")
         return max(start, min(next_offset, end))
+
+    def _report(self, finding: Finding, view: PartitionView) -> None:
+        """Report a finding, once."""
+        if str(finding) not in self._said:
+            self._said.add(str(finding))
+            self._printer.report(finding, view)
 
     def _fail(self, status: int, text: str) -> None:
         """Report an error, once."""
