@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["MANIFEST", "Manifest", "Round"]
 
 MANIFEST = "_txnkafka"
-VERSION = 1
+VERSION = 2  # 1: a unit was a part of one segment
 SIZE_LIMIT = 1 << 31
 
 

@@ -91,6 +91,7 @@ class ExportOptions:
         del found["catalog"]
         found |= found.pop("request")
         found["isolation_level"] = self.request.isolation_level.value
+        found["where"] = str(self.request.where)
         kept: dict[str, Any] = json.loads(json.dumps(found))
         return kept
 

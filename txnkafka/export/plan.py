@@ -1,8 +1,9 @@
 """Plans one round of an export: units of the partitions' plans, stored before anything is read.
 
-A unit has its own files, so units can be staged anywhere, repeatedly, and in any order. The fingerprint shows
-whether the bytes are still the planned ones: a cleaner, or another log under the same name, changes the bytes
-at the ends of the unit.
+A unit has its own files, so units can be staged anywhere, repeatedly, and in any order. It consists of parts
+of one partition, which may be in several segments, so that files have the size that was asked for. The
+fingerprints show whether the bytes are still the planned ones: a cleaner, or another log under the same name,
+changes the bytes at the ends of a part.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round"]
 
 FINGERPRINT_BYTES = 4 << 10
+PARTS_PER_FILE = 8  # a segment is divided so finely that files are an eighth larger than wanted at most
 
 Locate = Callable[["PartitionView"], ReadRequest | None]
 """Returns the request for a partition, by offsets; None when there are no records to read yet."""
@@ -41,17 +43,28 @@ class PlannedRange(NamedTuple):
     end_offset: int
 
 
+class ExportPart(NamedTuple):
+    """Consecutive bytes of one segment, and their fingerprint."""
+
+    fingerprint: str
+    unit: ReadUnit
+
 class ExportUnit(NamedTuple):
-    """A unit with its number in the plan."""
+    """A unit with its number in the plan: parts of one partition in offset order, at least one."""
 
     number: int
-    unit: ReadUnit
-    fingerprint: str
+    parts: tuple[ExportPart, ...]
 
     @property
     def topic_partition(self) -> TopicPartition:
         """The partition of the unit."""
-        return TopicPartition(self.unit.topic, self.unit.partition)
+        unit = self.parts[0].unit
+        return TopicPartition(unit.topic, unit.partition)
+
+    @property
+    def size(self) -> int:
+        """The number of log bytes."""
+        return sum(part.unit.end_position - part.unit.start_position for part in self.parts)
 
 
 class RoundPlan(NamedTuple):
@@ -64,7 +77,7 @@ class RoundPlan(NamedTuple):
     def to_json(self) -> bytes:
         """Return a JSON line for the whole plan, then one line per unit."""
         head = {"ranges": self.ranges, "findings": self.findings}
-        lines = [head, *([unit.fingerprint, unit.unit] for unit in self.units)]
+        lines = [head, *(unit.parts for unit in self.units)]
         return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
     @classmethod
@@ -73,9 +86,13 @@ class RoundPlan(NamedTuple):
         head, *units = map(json.loads, content.splitlines())
         return cls(
             [PlannedRange(*bounds) for bounds in head["ranges"]],
-            [ExportUnit(i, _read_unit(unit), mark) for i, (mark, unit) in enumerate(units)],
+            [ExportUnit(i, _parts(parts)) for i, parts in enumerate(units)],
             [Finding(*finding) for finding in head["findings"]],
         )
+
+
+def _parts(parts: list[Any]) -> tuple[ExportPart, ...]:
+    return tuple(ExportPart(mark, _read_unit(unit)) for mark, unit in parts)
 
 
 def _read_unit(values: list[Any]) -> ReadUnit:
@@ -116,18 +133,36 @@ def _plan_partition(
     exported: int | None,
     plan: RoundPlan,
 ) -> None:
-    start = view.log_start_offset if request.start_offset is None else request.start_offset
     if exported is not None:
-        start = _where_to_go_on(view, exported, plan.findings)
-    end = view.end_offset(request.isolation_level, request.up_to)
-    end = max(start, end if request.end_offset is None else min(end, request.end_offset))
+        request = replace(request, start_offset=_where_to_go_on(view, exported, plan.findings))
+    start, end = view.offset_range(request)
+    end = max(start, end)
     plan.findings.extend(view.tail_findings)
     request = replace(request, start_offset=start, end_offset=end)
-    units = view.units(request, unit_bytes=options.file_bytes, findings=plan.findings)
+    part_bytes = max(1, options.file_bytes // PARTS_PER_FILE)
+    units = view.units(request, unit_bytes=part_bytes, findings=plan.findings)
     plan.ranges.append(PlannedRange(*view.topic_partition, start, end))
+    for together in _files_of(units, options.file_bytes):
+        parts = tuple(ExportPart(fingerprint(view.source.file_system, unit), unit) for unit in together)
+        plan.units.append(ExportUnit(len(plan.units), parts))
+
+
+def _files_of(units: Iterable[ReadUnit], file_bytes: int) -> Iterator[list[ReadUnit]]:
+    """Divide units into files that end where they reach ``file_bytes``. Neighbours in a segment are joined:
+    they are read as one."""
+    together: list[ReadUnit] = []
+    size = 0
     for unit in units:
-        mark = fingerprint(view.source.file_system, unit)
-        plan.units.append(ExportUnit(len(plan.units), unit, mark))
+        size += unit.end_position - unit.start_position
+        if together and together[-1].is_followed_by(unit):
+            together[-1] = together[-1].joined(unit)
+        else:
+            together.append(unit)
+        if size >= file_bytes:
+            yield together
+            together, size = [], 0
+    if together:
+        yield together
 
 
 def _where_to_go_on(view: PartitionView, exported: int, findings: list[Finding]) -> int:

@@ -183,7 +183,7 @@ class _Order:
         for unit in plan.units:
             self._queues.setdefault(unit.topic_partition, deque()).append(unit.number)
         self._owners = [unit.topic_partition for unit in plan.units]
-        self._sizes = [unit.unit.end_position - unit.unit.start_position for unit in plan.units]
+        self._sizes = [unit.size for unit in plan.units]
         self._done = 0
         for staged in round.area.counted():
             round.publish(staged)

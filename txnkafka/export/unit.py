@@ -4,10 +4,12 @@ caller or in a Spark executor; the result is the content of the record, which is
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+from txnkafka._core.columns import RecordColumns
 from txnkafka.env import DataFiles, FileSystem
 from txnkafka.errors import CorruptRecordError, KafkaError
 from txnkafka.export.files import ExportedFile, UnitFiles
@@ -15,16 +17,14 @@ from txnkafka.export.options import ExportOptions
 from txnkafka.export.plan import ExportUnit, fingerprint
 from txnkafka.logdir.read import open_unit, read_unit
 from txnkafka.record.chunk import ChunkDecoder
+from txnkafka.record.filter import RecordFilter, decoder_for
 from txnkafka.staging import Attempt, begin_attempt, record_attempt
 
 __all__ = ["StagedUnit", "UnitTask", "stage_unit"]
 
 
-COPIED = frozenset(("key", "value", "headers"))
-
-
 class UnitTask(NamedTuple):
-    """A unit to stage in ``folder``. ``mapped``: its segment, read from ``source``, may be mapped into
+    """A unit to stage in ``folder``. ``mapped``: its segments, read from ``source``, may be mapped into
     memory."""
 
     unit: ExportUnit
@@ -68,47 +68,67 @@ def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
     The files are not visible to readers yet, and a second attempt does not meet the files of a first one.
     Raises KafkaError when the log has changed since the plan.
     """
-    number, unit, mark = task.unit
-    if fingerprint(task.source, unit) != mark:
-        raise KafkaError(
-            f"{unit.path} is not what it was when the export was planned: between positions "
-            f"{unit.start_position} and {unit.end_position} there are other bytes; "
-            "export it to another directory"
-        )
-    attempt = begin_attempt(files, task.folder, number)
+    for mark, unit in task.unit.parts:
+        if fingerprint(task.source, unit) != mark:
+            raise KafkaError(
+                f"{unit.path} is not what it was when the export was planned: between positions "
+                f"{unit.start_position} and {unit.end_position} there are other bytes; "
+                "export it to another directory"
+            )
+    attempt = begin_attempt(files, task.folder, task.unit.number)
     staged = _write(files, task, attempt)
     record_attempt(files, attempt, staged.to_json())
     return staged
 
 
 def _write(files: DataFiles, task: UnitTask, attempt: Attempt) -> StagedUnit:
-    options, unit = task.options, task.unit.unit
+    number, parts = task.unit
     left_out: list[str] = []
-    stopped_by = None
-    end_offset = unit.end_offset
-    segment = open_unit(task.source, unit, mapped=task.mapped)
-    decoder = _decoder(options)
-    output = UnitFiles(files, attempt.folder, task.unit.topic_partition, options)
-    skip = options.request.on_corrupt == "skip"
-    with closing(segment), closing(output):
+    stopped_by, end_offset = None, parts[-1].unit.end_offset
+    output = UnitFiles(files, attempt.folder, task.unit.topic_partition, task.options)
+    with closing(output):
         try:
-            for columns in read_unit(
-                segment, unit, decoder, (lambda error: left_out.append(_where(error))) if skip else None
-            ):
+            for columns in _records(task, left_out):
                 output.add(columns)
-        except CorruptRecordError as error:
-            if error.offset is None:  # not a damaged batch: the file has changed
-                raise
-            stopped_by, end_offset = _where(error), max(error.offset, unit.start_offset)
-        return StagedUnit(task.unit.number, attempt.name, end_offset, output.finish(), stopped_by, left_out)
+        except _StoppedError as stop:
+            stopped_by, end_offset = stop.reason, stop.offset
+        return StagedUnit(number, attempt.name, end_offset, output.finish(), stopped_by, left_out)
+
+
+class _StoppedError(Exception):
+    """A damaged batch ends the unit at ``offset``."""
+
+    def __init__(self, reason: str, offset: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.offset = offset
+
+
+def _records(task: UnitTask, left_out: list[str]) -> Iterator[RecordColumns]:
+    """Yield the selected records of all parts; batches that are left out are added to ``left_out``. Raises
+    _StoppedError at a damaged batch otherwise."""
+    request = task.options.request
+    decoder = _decoder(task.options)
+    select = RecordFilter(request.where, task.unit.topic_partition)
+    skip = request.on_corrupt == "skip"
+    handler = (lambda error: left_out.append(_where(error))) if skip else None
+    for _, unit in task.unit.parts:
+        with closing(open_unit(task.source, unit, mapped=task.mapped)) as segment:
+            try:
+                for columns in read_unit(segment, unit, decoder, handler):
+                    selected = select(columns)
+                    if len(selected):
+                        yield selected
+            except CorruptRecordError as error:
+                if error.offset is None:  # not a damaged batch: the file has changed
+                    raise
+                raise _StoppedError(_where(error), max(error.offset, unit.start_offset)) from error
 
 
 def _decoder(options: ExportOptions) -> ChunkDecoder:
     if options.is_text:
         return ChunkDecoder(headers=True)
-    # without keys and values a pass that only checks records suffices, and nothing is copied
-    copied = COPIED.intersection(options.file_columns)
-    return ChunkDecoder(headers="headers" in copied, views=not copied)
+    return decoder_for(options.file_columns, options.request.where)
 
 
 def _where(error: CorruptRecordError) -> str:

@@ -81,6 +81,21 @@ class ReadUnit(NamedTuple):
     damage: tuple[DamagedBatch, ...] = ()
     max_timestamp: int = NEVER
 
+    def is_followed_by(self, unit: ReadUnit) -> bool:
+        """Whether ``unit`` reads the bytes behind those of this one."""
+        follows = self.path == unit.path and self.end_position == unit.start_position
+        return follows and unit.start_position < unit.end_position
+
+    def joined(self, unit: ReadUnit) -> ReadUnit:
+        """Join this unit with the one that follows it."""
+        return self._replace(
+            end_position=unit.end_position,
+            end_offset=unit.end_offset,
+            hidden=tuple(sorted({*self.hidden, *unit.hidden})),
+            damage=self.damage + unit.damage,
+            max_timestamp=max(self.max_timestamp, unit.max_timestamp),
+        )
+
 
 def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Sequence[int] = ()) -> list[Cut]:
     """Return batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before

@@ -40,7 +40,7 @@ class SparkEngine:
 def _slices(tasks: list[UnitTask], parallelism: int) -> int:
     """Return the number of Spark tasks: one per ``file_bytes`` of log. A broker has many small partitions,
     and a Spark task costs tens of milliseconds."""
-    total = sum(task.unit.unit.end_position - task.unit.unit.start_position for task in tasks)
+    total = sum(task.unit.size for task in tasks)
     return min(len(tasks), max(2 * parallelism, total // tasks[0].options.file_bytes))
 
 

@@ -1,4 +1,4 @@
-"""``txnkafka cat --decode`` and decoders in Python: content in place of bytes, and errors with their place."""
+"""``txnkafka cat --decode`` and decoders in Python: content instead of bytes, errors with their place."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def test_other_formats(run: Run, tmp_path: Path, avro_options: tuple[str, ...]) 
     write(tmp_path / "data", avro(ORDER_AVRO, ORDER))
     text = json.dumps(AS_JSON, separators=(",", ":"))
     assert run("cat", tmp_path / "data", *avro_options, "--format", r"%o %s\n").lines == [f"0 {text}"]
-    assert f'"{{\\"k\\":1}}" {text}' in run("cat", tmp_path / "data", *avro_options, "--format", "text").stdout
+    answer = run("cat", tmp_path / "data", *avro_options, "--format", "text")
+    assert f'"{{\\"k\\":1}}" {text}' in answer.stdout
     answer = run("cat", tmp_path / "data", *avro_options, "--format", "csv")
     assert "CSV has the bytes of keys and values" in answer.stderr
 

@@ -41,7 +41,9 @@ def followed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
     """Return a function that follows a directory, performs a step between two rounds, and returns the records
     as ``t-0@offset=value``; Ctrl-C comes behind the last step."""
 
-    def follow(*steps: Step, options: tuple[object, ...] = (), status: int = 130, said: str = "") -> list[str]:
+    def follow(
+        *steps: Step, options: tuple[object, ...] = (), status: int = 130, said: str = ""
+    ) -> list[str]:
         waiting = list(steps)
 
         def sleep(_: float) -> None:

@@ -58,7 +58,7 @@ def test_protobuf(tmp_path: Path) -> None:
     decode = ProtobufDecoder.from_file(str(tmp_path / "order.pb"), "shop.Order")
     content = order_message("shop.Order", id=5, first_line={"at": {"seconds": 1}})
     assert decode(content) == {"id": "5", "first_line": {"at": "1970-01-01T00:00:01Z"}}
-    with pytest.raises(DecodeError, match="it is no shop.Order"):
+    with pytest.raises(DecodeError, match=r"it is no shop\.Order"):
         decode(b"\xff")
 
 

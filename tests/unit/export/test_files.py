@@ -12,8 +12,10 @@ import pytest
 
 from tests.models.builder import Batch, PlainRecord
 from tests.unit.export.outputs import run_export, visible
-from tests.unit.logdir.logs import write_log
+from tests.unit.logdir.logs import batch, marker, write_log
+from txnkafka import KafkaError
 from txnkafka.export import files, unit
+from txnkafka.record import filter
 from txnkafka.record.chunk import ChunkDecoder
 
 DAY = 86_400_000
@@ -62,7 +64,8 @@ def test_each_row_is_in_the_file_of_its_date(tmp_path: Path, to: str, timestamps
 @pytest.mark.parametrize("to", ["parquet", "jsonl"])
 def test_more_dates_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str) -> None:
     monkeypatch.setattr(files, "MAX_OPEN_FILES", 3)
-    monkeypatch.setattr(unit, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
+    for module in (unit, filter):
+        monkeypatch.setattr(module, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
     run_export(log_of(tmp_path / "data", SCATTERED * 2), tmp_path / "out", to)
     found = [row for rows in rows_of(tmp_path / "out", to).values() for row in rows]
     assert sorted(found) == list(enumerate(SCATTERED * 2))
@@ -81,7 +84,7 @@ def test_times_without_a_date(tmp_path: Path, to: str) -> None:
 
 def test_row_groups_are_written_when_they_are_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "ROW_GROUP_BYTES", 400)
-    monkeypatch.setattr(unit, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
+    monkeypatch.setattr(filter, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
     run_export(log_of(tmp_path / "data", RUNS), tmp_path / "out", "parquet", partition_by=("topic",))
     (name,) = visible(tmp_path / "out")
     written = pq.ParquetFile(tmp_path / "out" / name)
@@ -100,3 +103,46 @@ def test_topics_whose_names_mean_something_in_a_path(tmp_path: Path, topic: str)
 def test_columns_without_keys_and_values(tmp_path: Path) -> None:
     run_export(log_of(tmp_path / "data", RUNS), tmp_path / "out", "parquet", columns=("offset", "timestamp"))
     assert sum(len(rows) for rows in rows_of(tmp_path / "out", "parquet").values()) == 40
+
+
+@pytest.mark.parametrize("file_bytes", [200, 1000, 4000, 1 << 20])
+def test_files_have_the_size_that_was_asked_for(tmp_path: Path, file_bytes: int) -> None:
+    small = {2 * i: [batch(2 * i)] for i in range(100)}
+    large = {0: [batch(2 * i) for i in range(100)]}
+    counts = []
+    for name, segments in (("small", small), ("large", large), ("mixed", {**large, 200: [batch(200)]})):
+        directory = write_log(tmp_path / name, "t-0", segments)
+        size = sum(path.stat().st_size for path in directory.iterdir())
+        report = run_export(tmp_path / name, tmp_path / f"{name}-out", file_bytes=file_bytes, partition_by=())
+        assert report.rows == sum(len(batches) * 2 for batches in segments.values())
+        assert size / (file_bytes * 1.125 + 100) <= report.files <= size / file_bytes + 1
+        counts.append(report.files)
+    assert counts[0] == pytest.approx(counts[1], abs=1 + counts[1] // 8)
+
+
+def test_units_that_are_joined_read_the_same(tmp_path: Path) -> None:
+    segments = {0: [batch(0), batch(2, transactional=True, producer_id=1, producer_epoch=0)]}
+    segments[4] = [marker(4, "abort", 1), *[batch(i) for i in range(5, 45, 2)]]
+    write_log(tmp_path / "data", "t-0", segments)
+    rows = [
+        b"".join(visible_of(tmp_path, file_bytes).values()).count(b"\n") for file_bytes in (1, 300, 1 << 20)
+    ]
+    assert rows == [42, 42, 42]
+
+
+def visible_of(root: Path, file_bytes: int) -> dict[str, bytes]:
+    output = root / f"out-{file_bytes}"
+    run_export(root / "data", output, file_bytes=file_bytes)
+    return visible(output)
+
+
+@pytest.mark.parametrize("to", ["jsonl", "parquet"])
+def test_where(tmp_path: Path, to: str) -> None:
+    write_log(tmp_path / "data", "t-0", {0: [batch(0)], 2: [batch(2), batch(4)]})
+    where = "offset >= 1 and value != '4'"
+    report = run_export(tmp_path / "data", tmp_path / "out", to=to, where=where)
+    assert report.rows == 4
+    again = run_export(tmp_path / "data", tmp_path / "out", to=to, where="OFFSET >= 1 and not value = '4'")
+    assert again.new_rows == 0
+    with pytest.raises(KafkaError, match=r"where was \(offset >= 1\) and \(value != x'34'\), now true"):
+        run_export(tmp_path / "data", tmp_path / "out", to=to)
