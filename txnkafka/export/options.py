@@ -101,10 +101,18 @@ class ExportOptions:
         own = self.as_dict()
         names = [name for name in own if own[name] != recorded.get(name)]
         if names:
-            was = ", ".join(f"{name} was {recorded.get(name)}, now {own[name]}" for name in names)
+            changes = ((name, _said(recorded.get(name)), _said(own[name])) for name in names)
+            was = ", ".join(f"{name} was {before}, now {now}" for name, before, now in changes)
             raise KafkaError(
                 f"{where} contains an export with other options ({was}); "
             )
+
+
+def _said(value: object) -> str:
+    """Return a stored value as text."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "not given"
+    return "not given" if value is None else str(value)
 
 
 def _among(what: str, given: tuple[str, ...] | list[str], known: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, open_file_system
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
+from txnkafka.logdir.display import directory_html
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.names import topic_matches, what_there_is, without_internal
 from txnkafka.logdir.partition import PartitionView
@@ -95,6 +96,9 @@ class LogDir(Tables):
 
     def __repr__(self) -> str:
         return f"LogDir({', '.join(map(repr, self.paths))})"
+
+    def _repr_html_(self) -> str:
+        return directory_html(self)
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:

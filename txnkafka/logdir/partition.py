@@ -18,6 +18,7 @@ from txnkafka.config import LogConfig
 from txnkafka.errors import CorruptRecordError, OffsetOutOfRangeError
 from txnkafka.logdir.count import count_unit
 from txnkafka.logdir.decoded import Decode, decoded_records
+from txnkafka.logdir.display import Transactions, partition_html
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_point import HeaderPoint
 from txnkafka.logdir.located import located
@@ -60,6 +61,9 @@ class PartitionView(Tables):
 
     def __repr__(self) -> str:
         return f"PartitionView({str(self.source.topic_partition)!r}, path={self.source.path!r})"
+
+    def _repr_html_(self) -> str:
+        return partition_html(self)
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -183,7 +187,7 @@ class PartitionView(Tables):
     ) -> list[TransactionRange]:
         """Return the transactions with records in [start_offset, end_offset): those that ended in the order
         of their markers, then open ones."""
-        return list(self.iter_transactions(start_offset, end_offset))
+        return Transactions(self.iter_transactions(start_offset, end_offset))
 
     def iter_transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
@@ -198,7 +202,8 @@ class PartitionView(Tables):
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> list[TransactionRange]:
         """Return the aborted ones of ``transactions``."""
-        return [txn for txn in self.transactions(start_offset, end_offset) if txn.outcome == "aborted"]
+        found = self.iter_transactions(start_offset, end_offset)
+        return Transactions(txn for txn in found if txn.outcome == "aborted")
 
     def end_offset(
         self, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED, up_to: str = "log-end"

@@ -27,6 +27,7 @@ from txnkafka.record.predicate import (
     Predicate,
     negated,
 )
+from txnkafka.shown import nearest
 
 __all__ = ["parse_predicate"]
 
@@ -115,6 +116,8 @@ class _Parser:
         kind, token, _ = self.tokens[self.at]
         if kind == "sign" and token in _COMPARISONS:
             self.at += 1
+            if self.tokens[self.at][0] == "sign" and self.tokens[self.at][1] in _COMPARISONS:
+                raise self.wrong(f"{token} is followed by what it is compared with")
             return Comparison(operand, _COMPARISONS[token], (self.literal(operand),))
         if self.word("is"):
             negative = self.word("not")
@@ -158,7 +161,9 @@ class _Parser:
             if token.lower() == "header":
                 return self.header()
             self.at -= 1
-        raise self.wrong(f"one of {', '.join(COLUMNS)}, length(…), header(…) is expected")
+        error = self.wrong(f"one of {', '.join(COLUMNS)}, length(…), header(…) is expected")
+        hint = nearest(token, COLUMNS)
+        raise ValueError(f"{error}: {hint}") if hint.endswith("?") else error
 
     def length(self) -> Operand:
         self.expect("(")

@@ -15,7 +15,7 @@ from tests.unit.export.outputs import run_export, visible
 from tests.unit.logdir.logs import batch, marker, write_log
 from txnkafka import KafkaError
 from txnkafka.export import files, unit
-from txnkafka.record import filter
+from txnkafka.record import filter as record_filter
 from txnkafka.record.chunk import ChunkDecoder
 
 DAY = 86_400_000
@@ -64,7 +64,7 @@ def test_each_row_is_in_the_file_of_its_date(tmp_path: Path, to: str, timestamps
 @pytest.mark.parametrize("to", ["parquet", "jsonl"])
 def test_more_dates_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str) -> None:
     monkeypatch.setattr(files, "MAX_OPEN_FILES", 3)
-    for module in (unit, filter):
+    for module in (unit, record_filter):
         monkeypatch.setattr(module, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
     run_export(log_of(tmp_path / "data", SCATTERED * 2), tmp_path / "out", to)
     found = [row for rows in rows_of(tmp_path / "out", to).values() for row in rows]
@@ -84,7 +84,7 @@ def test_times_without_a_date(tmp_path: Path, to: str) -> None:
 
 def test_row_groups_are_written_when_they_are_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "ROW_GROUP_BYTES", 400)
-    monkeypatch.setattr(filter, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
+    monkeypatch.setattr(record_filter, "ChunkDecoder", partial(ChunkDecoder, chunk_bytes=1))
     run_export(log_of(tmp_path / "data", RUNS), tmp_path / "out", "parquet", partition_by=("topic",))
     (name,) = visible(tmp_path / "out")
     written = pq.ParquetFile(tmp_path / "out" / name)

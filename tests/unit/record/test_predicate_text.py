@@ -37,3 +37,19 @@ from txnkafka.record.predicate_text import MAX_DEPTH, MAX_LENGTH, parse_predicat
 def test_what_is_no_predicate(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         parse_predicate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("offset >> 5", "> is followed by what it is compared with, not '>', at position 9 of 'offset >> 5'"),
+        ("offset => 5", "= is followed by what it is compared with, not '>', at position 9 of 'offset => 5'"),
+        ("ofset > 5", "is expected, not 'ofset', at position 1 of 'ofset > 5': did you mean offset?"),
+        ("key = 'a' and vlaue = 'b'", "at position 15 of \"key = 'a' and vlaue = 'b'\": did you mean value?"),
+        ("9 > offset", "is expected, not '9', at position 1 of '9 > offset'"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        parse_predicate(text)
+    assert str(caught.value).endswith(message)
