@@ -331,11 +331,6 @@ class PartitionView(Tables):
             if len(by_path) > MAX_OPEN_SEGMENTS:
                 by_path[unit.path].close()
 
-    def count(self, **selection: Unpack[Selection]) -> int:
-        """Return the number of records that ``read`` gives, from batch headers: CRCs are not checked, and
-        only batches that a bound cuts and sets of magic 0 and 1 are decoded. With ``where`` all are."""
-        return self.record_count(request_of(**selection))
-
     def record_count(self, request: ReadRequest) -> int:
         """Return the number of records of ``request``; otherwise like ``count``."""
         if request.where != ANY:

@@ -67,6 +67,7 @@ def test_a_topic_and_a_directory_are_tables(log_dir: LogDir) -> None:
     assert counts == {"orders": 50, "refunds": 4}
     assert log_dir.topic("orders").to_arrow(["offset"], where="partition = 1").num_rows == 5
     assert log_dir.topic("orders", "ref*").count() == log_dir.topic("*").count() == 54
+    assert log_dir.count() == 54
     assert log_dir.topic("__consumer_offsets").to_arrow().num_rows == 3
     assert log_dir.topic("__*").to_pandas(["offset"])["offset"].tolist() == [0, 1, 2]
     assert log_dir.to_polars(["key", "offset"], where="topic = 'refunds'").rows()[0] == (b"k", 0)
