@@ -107,13 +107,19 @@ class RecordText:
         if decode is None or content is None:
             return content
         try:
-            found = decoded(decode, content, place)
+            return Decoded(decoded(lambda content: _plain(decode(content)), content, place))
         except DecodeError as error:
             if self._printing.decode_errors == "stop":
                 raise
             self.failed += 1
             return Undecoded(content, error.reason)
-        return Decoded(plain(found))
+
+
+def _plain(content: object) -> object:
+    try:
+        return plain(content)
+    except RecursionError:
+        raise DecodeError("it is nested too deeply") from None
 
 
 Lines = Callable[[Iterable[Record]], Iterator[bytes]]

@@ -105,7 +105,7 @@ def test_a_registry_is_enough(run: Run, tmp_path: Path) -> None:
         ("--key-message x", "--key-message needs --decode-key protobuf"),
         ("--decode registry", "--decode registry needs --schema-registry URL"),
         ("--decode json --schema-registry http://x", "--schema-registry needs --decode registry"),
-        ("--schema-registry file:///x", "--schema-registry: file:///x is no address such as http://host:8081"),
+        ("--schema-registry file:///x", "--schema-registry: file:///x is no address such as http://host"),
         ("--decode avro --schema /none", "the schema /none cannot be read: No such file or directory"),
     ],
 )
@@ -132,3 +132,10 @@ def test_records_in_python(tmp_path: Path) -> None:
         next(records)
     error = caught.value
     assert (error.topic, error.partition, error.offset, error.field) == ("t", 0, 2, "value")
+
+
+def test_content_that_is_nested_too_deeply_is_an_error_with_its_place(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "data", b"[" * 700 + b"]" * 700)
+    answer = run("cat", tmp_path / "data", "--decode", "json")
+    assert (answer.status, answer.stdout) == (1, "")
+    assert "t-0, offset 0: the value cannot be decoded: it is nested too deeply" in answer.stderr

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import fastavro
 import pytest
 from google.protobuf import descriptor_pb2, timestamp_pb2
 
 from tests.unit.decoding.schemas import ORDER_AVRO, avro, order_file, order_message
 from txnkafka.decoding import AvroDecoder, JsonDecoder, ProtobufDecoder
+from txnkafka.decoding.avro_schema import is_recursive
 from txnkafka.errors import DecodeError, KafkaError, LogDirError, MissingPackageError
 
 ORDER = {"id": 7, "city": "Rio", "at": datetime(2026, 1, 31, tzinfo=UTC)}
@@ -34,6 +37,70 @@ def test_avro(tmp_path: Path) -> None:
 def test_what_is_not_of_the_avro_schema(content: bytes, reason: str) -> None:
     with pytest.raises(DecodeError, match=reason):
         AvroDecoder(ORDER_AVRO)(content)
+
+
+RECURSIVE = '{"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}'
+
+
+def test_data_that_are_nested_without_end(tmp_path: Path) -> None:
+    decode = AvroDecoder(RECURSIVE)
+    assert decode(b"\x02\x02\x00") == {"next": {"next": {"next": None}}}
+    with pytest.raises(DecodeError, match="RecursionError"):
+        decode(b"\x02" * 1_000_000)
+    with pytest.raises(DecodeError, match="RecursionError"):
+        AvroDecoder('"N"', [RECURSIVE])(b"\x02" * 1_000_000)
+
+
+def test_references_of_a_union_as_registries_have_them() -> None:
+    city = '{"type": "record", "name": "a.b.City", "fields": [{"name": "n", "type": "string"}]}'
+    kind = '{"type": "enum", "name": "Kind", "namespace": "a.b", "symbols": ["X", "Y"]}'
+    order = {"type": "record", "name": "Order", "namespace": "a.b", "fields": []}
+    kinds = {"type": "array", "items": "Kind"}
+    fields = {"at": "City", "from": ["null", "City"], "kind": "a.b.Kind", "all": kinds}
+    order["fields"] = [{"name": name, "type": kind} for name, kind in fields.items()]
+    references = (city, kind, json.dumps(order))
+    union = '["a.b.City", "a.b.Order", "null"]'
+    datum = {"at": {"n": "x"}, "from": {"n": "y"}, "kind": "Y", "all": ["X", "Y"]}
+    decode = AvroDecoder(union, references)
+    # the second of the union; a string of one byte; the second, a string; Y; two items, X and Y, and no more
+    assert decode(b"\x02" + b"\x02x" + b"\x02\x02y" + b"\x02" + b"\x04\x00\x02\x00") == datum
+    assert decode(b"\x00\x02z") == {"n": "z"}
+    assert AvroDecoder('"a.b.Kind"', references)(b"\0") == "X"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        '"null"',
+        '{"type": "null"}',
+        '{"type": "record", "name": "R", "fields": []}',
+        '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "null"}]}',
+        '{"type": "fixed", "name": "F", "size": 0}',
+    ],
+)
+def test_items_without_content_are_refused(items: str) -> None:
+    array = f'{{"type": "array", "items": {items}}}'
+    with pytest.raises(KafkaError, match="an array of items without content"):
+        AvroDecoder(f'{{"type": "record", "name": "T", "fields": [{{"name": "x", "type": {array}}}]}}')
+
+
+@pytest.mark.parametrize("items", ['"int"', '["null"]', RECURSIVE, '{"type": "map", "values": "null"}'])
+def test_items_with_content(items: str) -> None:
+    assert AvroDecoder(f'{{"type": "array", "items": {items}}}')(b"\0") == []
+
+
+def test_a_type_that_is_used_twice_is_not_recursive() -> None:
+    pair = json.dumps({
+        "type": "record",
+        "name": "Pair",
+        "fields": [
+            {"name": "a", "type": {"type": "record", "name": "P", "fields": [{"name": "x", "type": "int"}]}},
+            {"name": "b", "type": "P"},
+        ],
+    })  # fmt: skip
+    names: dict[str, object] = {}
+    assert not is_recursive(fastavro.parse_schema(json.loads(pair), names), names)
+    assert AvroDecoder(pair)(b"\x02\x04") == {"a": {"x": 1}, "b": {"x": 2}}
 
 
 def test_schemas_that_cannot_be_used(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Schemas of several parts as one, and what a schema says about the cost of a datum of foreign bytes.
+
+A datum of a schema that refers to itself may be nested as deeply as it has bytes, and an array of items
+without content may have any number of them in a few bytes. In other data a level or an item costs a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["has_free_items", "is_recursive", "whole"]
+
+Names = Mapping[str, Any]
+NAMED = ("record", "error", "enum", "fixed")
+
+
+def whole(schema: Any, names: Names, defined: set[str]) -> Any:
+    """Return a parsed schema with the definition of each named type where it is used first. ``defined`` are
+    the names that have been defined before."""
+    if isinstance(schema, list):
+        return [whole(each, names, defined) for each in schema]
+    if isinstance(schema, str):
+        return whole(names[schema], names, defined) if schema in names and schema not in defined else schema
+    if "name" in schema and schema["type"] in NAMED:
+        defined.add(schema["name"])
+    found = {key: value for key, value in schema.items() if not key.startswith("__")}
+    for part in ("type", "items", "values"):
+        if isinstance(found.get(part), dict | list) or (part in found and found[part] in names):
+            found[part] = whole(found[part], names, defined)
+    if "fields" in found:
+        found["fields"] = [
+            {**field, "type": whole(field["type"], names, defined)} for field in found["fields"]
+        ]
+    return found
+
+
+def is_recursive(schema: Any, names: Names) -> bool:
+    """Whether a type contains itself."""
+    return _contains_itself(schema, names, (), set())
+
+
+def _contains_itself(schema: Any, names: Names, within: tuple[str, ...], done: set[str]) -> bool:
+    name = _name(schema, names)
+    if name in within:
+        return True
+    if name in done:
+        return False
+    inner = (*within, name) if name else within
+    found = any(_contains_itself(each, names, inner, done) for each in _parts(_resolved(schema, names)))
+    done.update((name,) if name else ())
+    return found
+
+
+def has_free_items(schema: Any, names: Names) -> bool:
+    """Whether there is an array whose items may have no content."""
+    seen: set[str] = set()
+
+    def search(schema: Any) -> bool:
+        name = _name(schema, names)
+        if name in seen:
+            return False
+        seen.update((name,) if name else ())
+        found = _resolved(schema, names)
+        if isinstance(found, dict) and found["type"] == "array" and _is_free(found["items"], names, ()):
+            return True
+        return any(map(search, _parts(found)))
+
+    return search(schema)
+
+
+def _is_free(schema: Any, names: Names, within: tuple[str, ...]) -> bool:
+    """Whether a datum takes no bytes."""
+    name, found = _name(schema, names), _resolved(schema, names)
+    if name in within or isinstance(found, list):
+        return False
+    kind = found["type"] if isinstance(found, dict) else found
+    if kind == "fixed":
+        return bool(found["size"] == 0)
+    if kind in ("record", "error"):
+        inner = (*within, name) if name else within
+        return all(_is_free(field["type"], names, inner) for field in found["fields"])
+    return _is_free(kind, names, within) if isinstance(kind, dict | list) else bool(kind == "null")
+
+
+def _name(schema: Any, names: Names) -> str:
+    """Return the full name of a named type; empty for others."""
+    if isinstance(schema, str):
+        return schema if schema in names else ""
+    return str(schema.get("name", "")) if isinstance(schema, dict) else ""
+
+
+def _resolved(schema: Any, names: Names) -> Any:
+    return names.get(schema, schema) if isinstance(schema, str) else schema
+
+
+def _parts(schema: Any) -> Iterator[Any]:
+    if isinstance(schema, list):
+        yield from schema
+    elif isinstance(schema, dict):
+        yield from (field["type"] for field in schema.get("fields", ()))
+        yield from (schema[part] for part in ("items", "values") if part in schema)
+        if isinstance(schema["type"], dict | list):
+            yield schema["type"]
