@@ -46,7 +46,7 @@ class Format(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 @target_options
 @read_options
 @click.option("-n", "--max-records", type=click.IntRange(min=0), help="Print at most so many records in all.")
-@click.option("-f", "--follow", is_flag=True, help="Go on and print what is appended, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Go on and print what is appended, until Ctrl-C.")
 @click.option(
     "--format",
     type=Format(),

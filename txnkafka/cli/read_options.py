@@ -29,7 +29,7 @@ FIELDS = (
 
 def pop_request(options: dict[str, Any]) -> ReadRequest:
     """Remove the options of a ReadRequest from a command's options, and return the request. Raises UsageError
-    for options that exclude each other."""
+    for options that exclude each other and for a wrong predicate, MissingPackageError without pyarrow."""
     from txnkafka.logdir.read_request import ReadRequest
 
     for bound in ("start", "end"):
@@ -39,6 +39,9 @@ def pop_request(options: dict[str, Any]) -> ReadRequest:
     predicate = options.pop("where")
     if predicate is None:
         return ReadRequest(**given)
+    from txnkafka.env.packages import import_package
+
+    import_package("pyarrow", "--where", "arrow")
     try:
         return ReadRequest(**given, where=predicate)
     except ValueError as error:

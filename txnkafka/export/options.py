@@ -11,6 +11,7 @@ from typing import Any
 from txnkafka.errors import KafkaError
 from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.record.arrow import COLUMN_NAMES
+from txnkafka.shown import nearest
 
 __all__ = ["COMPRESSIONS", "FORMATS", "PARTITIONINGS", "ExportOptions"]
 
@@ -118,6 +119,6 @@ def _said(value: object) -> str:
 def _among(what: str, given: tuple[str, ...] | list[str], known: tuple[str, ...]) -> None:
     for name in given:
         if name not in known:
-            raise ValueError(f"{what}: there is no {name}; there are {', '.join(known)}")
+            raise ValueError(f"{what}: there is no {name}: {nearest(name, known)}")
     if len(set(given)) != len(given):
         raise ValueError(f"{what} names {', '.join(given)}: each may be there once")

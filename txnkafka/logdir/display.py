@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from txnkafka.logdir.directory import LogDir
     from txnkafka.logdir.partition import PartitionView
 
-__all__ = ["Transactions", "directory_html", "partition_html"]
+__all__ = ["Transactions", "directory_html", "partition_html", "partitions_html"]
 
 ROWS = 50  # more are counted
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -51,6 +51,12 @@ def directory_html(log_dir: LogDir) -> str:
     )
     caption = f"Log directory {', '.join(log_dir.paths)}"
     return _table(caption, ("topic", "partitions", "topic id"), rows, len(topics))
+
+
+def partitions_html(views: Sequence[PartitionView]) -> str:
+    """Return the names and places of partitions as a table; nothing is read."""
+    rows = ((view.topic, view.partition, view.path) for view in views[:ROWS])
+    return _table(f"{len(views):,} partitions", ("topic", "partition", "directory"), rows, len(views))
 
 
 def partition_html(view: PartitionView) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from txnkafka.env.packages import import_package
+from txnkafka.logdir.display import partitions_html
 from txnkafka.logdir.read_request import ReadRequest, Selection, request_of
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.filter import decoder_for
@@ -83,6 +84,9 @@ class Partitions(Tables):
 
     def __repr__(self) -> str:
         return f"Partitions({', '.join(str(view.topic_partition) for view in self._partitions)})"
+
+    def _repr_html_(self) -> str:
+        return partitions_html(self._partitions)
 
     def __iter__(self) -> Iterator[PartitionView]:
         return iter(self._partitions)

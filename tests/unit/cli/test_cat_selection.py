@@ -51,6 +51,19 @@ def test_a_wrong_predicate_is_shown_with_its_position(run: Run, log_dir: Path) -
     assert "not 'ofset', at position 1 of 'ofset > 5'" in answer.stderr
 
 
+def test_where_without_pyarrow_is_one_error(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> object:
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr("txnkafka.env.packages.import_module", missing)
+    answer = run("cat", log_dir, "--where", "offset = 1")
+    assert answer == (
+        2,
+        "",
+        "txnkafka: error: --where needs pyarrow (No module named 'pyarrow'): pip install 'txnkafka[arrow]'\n",
+    )
+
+
 @pytest.mark.parametrize(("start", "expected"), [(-1, [6]), (-3, [4, 6]), (-100, [0, 1, 2, 4, 6])])
 def test_the_last_offsets(run: Run, log_dir: Path, start: int, expected: list[int]) -> None:
     assert offsets(run("cat", log_dir, *ORDERS, "-o", start)) == expected

@@ -170,3 +170,19 @@ def test_a_missing_package_is_named(
     assert (answer.status, answer.stdout) == (2, "")
     assert f"pip install 'txnkafka[{to}]'" in answer.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_records_and_partitions_are_chosen_as_in_cat(run: Run, log_dir: Path, tmp_path: Path) -> None:
+    choice = ("--where", "offset != 1", "-o", -6, "--isolation-level", "read_uncommitted")
+    answer = run("export", log_dir, "--to", "jsonl", "--output", tmp_path / "out", *choice)
+    assert answer.status == 0, answer.stderr
+    texts = [(tmp_path / "out" / name).read_text() for name in files(tmp_path / "out")]
+    lines = [line for text in texts for line in text.splitlines()]
+    assert lines == run("-q", "cat", log_dir, *choice).lines
+    assert [json.loads(line)["offset"] for line in lines] == [2, 4, 6, 0]
+
+
+def test_an_unknown_column_has_a_hint(run: Run, log_dir: Path, tmp_path: Path) -> None:
+    command = ("export", log_dir, "--to", "parquet", "--output", tmp_path / "out")
+    assert "columns: there is no val: did you mean value?" in run(*command, "--columns", "val").stderr
+    assert "--where: one of topic" in run(*command, "--where", "x = 1").stderr

@@ -45,6 +45,8 @@ def test_a_directory_and_its_parts(tmp_path: Path) -> None:
     write_log(tmp_path, "orders-1", {0: [batch(0)]})
     log_dir = LogDir(tmp_path)
     assert shown(log_dir) == [["topic", "partitions", "topic id"], ["orders", "2", "unknown"]]
+    directories = [["orders", str(i), str(tmp_path / f"orders-{i}")] for i in range(2)]
+    assert shown(log_dir.topic("orders")) == [["topic", "partition", "directory"], *directories]
     orders = log_dir.partition("orders", 0)
     assert ["log end offset", "8"] in shown(orders)
     assert ["high watermark", "unknown"] in shown(orders)
