@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.unit.cli.conftest import Run
 from tests.unit.logdir.logs import batch, marker
-from txnkafka.cli import cat_follow
+from txnkafka import LogDirError, logdir
+from txnkafka.cli import cat_follow, cat_partition
 
 FORMAT = ("--format", r"%t-%p@%o=%s\n")
 Step = Callable[[Path], None]
@@ -172,6 +174,26 @@ def test_damage_at_the_end_is_said_when_it_stays(followed: Callable[..., list[st
     steps = appends(damaged(2)), *[nothing] * (cat_follow.PATIENCE - 1)
     assert followed(*steps) == records(0, 1)
     assert followed(*steps, nothing, nothing, said="[corrupt-tail]") == records(0, 1)
+
+
+def test_a_plan_that_was_printed_in_part_is_not_printed_again(
+    followed: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [LogDirError("the segment is gone")]
+
+    def read_unit(segment: Any, unit: Any, *rest: Any) -> Any:
+        if unit.start_offset == 4 and failures:
+            raise failures.pop()
+        return logdir.read_unit(segment, unit, *rest)
+
+    monkeypatch.setattr(cat_partition, "read_unit", read_unit)
+
+    def roll(log_dir: Path) -> None:
+        appends(batch(2), to=2)(log_dir)
+        appends(batch(4), to=4)(log_dir)
+
+    lines = followed(nothing, roll, nothing, nothing, said="the segment is gone")
+    assert lines == records(0, 1, 2, 3, 4, 5)
 
 
 def test_a_process_ends_with_the_status_of_ctrl_c(tmp_path: Path) -> None:
