@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from txnkafka.coordinator.cluster_image import BROKER_RESOURCE, TOPIC_RESOURCE
+from txnkafka.coordinator.cluster_image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from txnkafka.handover.report import Owner, error, warning
 
 if TYPE_CHECKING:
@@ -163,12 +164,20 @@ def _settings_of_ours(registry: Registry, where: str) -> Iterator[Finding]:
                     "read them with Apache Kafka first",
                 )  # fmt: skip
         elif kind == BROKER_RESOURCE:
-            names = sorted(set(configs) - {"min.insync.replicas"})
+            names = sorted(configs.keys() - DYNAMIC - DYNAMIC_WITHOUT_EFFECT)
             if names:
                 yield warning(
                     "setting-without-effect", where,
                     f"settings of the broker are kept, without effect: {_some(names)}",
                     "give those that matter to 'txnkafka serve' with --config",
+                )  # fmt: skip
+        elif kind == GROUP_RESOURCE:
+            names = sorted(each for each in configs if not each.startswith("consumer."))
+            if names:
+                yield warning(
+                    "setting-without-effect", where,
+                    f"the group {name}: settings are kept, without effect: {_some(names)}",
+                    "share and streams groups are not served",
                 )  # fmt: skip
 
 

@@ -74,6 +74,7 @@ def test_a_registry_of_our_own_has_no_findings(to: Owner) -> None:
         (config(2, "t", "retention.ms", "a while"), OURS, "setting-refused"),
         (config(2, "t", "remote.storage.enable", "true"), OURS, "tiered-storage"),
         (config(4, "", "log.cleaner.threads", "2"), OURS, "setting-without-effect"),
+        (config(32, "g", "share.isolation.level", "read_committed"), OURS, "setting-without-effect"),
         (SCRAM, OURS, "not-enforced"),
     ],
 )
@@ -93,6 +94,8 @@ def test_each_fact(record: LogRecord, to: Owner, code: str) -> None:
         (config(2, "t", "segment.bytes", "1048576"), KAFKA),
         (config(2, "t", "message.format.version", "3.0"), KAFKA),
         (config(4, "", "min.insync.replicas", "1"), OURS),
+        (config(4, "1", "log.retention.ms", "1"), OURS),
+        (config(32, "g", "consumer.session.timeout.ms", "50000"), OURS),
         (SCRAM, KAFKA),
     ],
 )
