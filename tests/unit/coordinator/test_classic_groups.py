@@ -146,14 +146,11 @@ def test_a_group_whose_members_have_left_is_empty() -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"generation": 5}, E.ILLEGAL_GENERATION),
-        ({"generation": 0}, E.ILLEGAL_GENERATION),
-        ({"member_id": "nobody"}, E.UNKNOWN_MEMBER_ID),
-        ({"group": "another"}, E.UNKNOWN_MEMBER_ID),
-        ({"instance": "i"}, E.UNKNOWN_MEMBER_ID),
-        ({"group": ""}, E.INVALID_GROUP_ID),
+        ({"generation": 5}, E.ILLEGAL_GENERATION), ({"generation": 0}, E.ILLEGAL_GENERATION),
+        ({"member_id": "nobody"}, E.UNKNOWN_MEMBER_ID), ({"group": "another"}, E.UNKNOWN_MEMBER_ID),
+        ({"instance": "i"}, E.UNKNOWN_MEMBER_ID), ({"group": ""}, E.INVALID_GROUP_ID),
     ],
-)
+)  # fmt: skip
 def test_who_is_no_member_is_refused(change: dict[str, object], error: E) -> None:
     node = Node()
     (member,) = stable(node, Member(node))
