@@ -106,14 +106,15 @@ class ExportOptions:
             was = ", ".join(f"{name} was {before}, now {now}" for name, before, now in changes)
             raise KafkaError(
                 f"{where} contains an export with other options ({was}); "
+                "give the same options, or export to another directory"
             )
 
 
 def _said(value: object) -> str:
     """Return a stored value as text."""
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "not given"
-    return "not given" if value is None else str(value)
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def _among(what: str, given: tuple[str, ...] | list[str], known: tuple[str, ...]) -> None:

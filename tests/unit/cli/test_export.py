@@ -95,7 +95,7 @@ def test_other_options_are_refused(run: Run, log_dir: Path, tmp_path: Path) -> N
     run(*command, "jsonl")
     answer = run(*command, "csv", "--topic", "orders")
     assert (answer.status, answer.stdout) == (2, "")
-    assert "other options (to was jsonl, now csv, topic was not given, now orders)" in answer.stderr
+    assert "other options (to was jsonl, now csv, topic was none, now orders)" in answer.stderr
 
 
 def test_a_directory_with_other_things_is_refused(run: Run, log_dir: Path, tmp_path: Path) -> None:

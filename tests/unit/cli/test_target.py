@@ -49,8 +49,10 @@ def chosen(run: Run, root: Path, options: str, command: str = "ls") -> list[str]
     ],
 )
 def test_what_is_chosen(run: Run, root: Path, options: str, expected: list[str]) -> None:
-    for command in ("ls", "cat", "lso", "stats"):
+    for command in ("ls", "lso", "stats"):
         assert chosen(run, root, options, command) == expected
+    # only records of Kafka's own topics are left out where nothing is named
+    assert chosen(run, root, options, "cat") == (expected if options else list(NAMES[1:]))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_verify_and_export_take_several(run: Run, root: Path, tmp_path: Path) ->
     assert run("export", root, *other_order, "--output", output).status == 0
     refused = run("export", root, *options[2:], "--output", output)
     assert (refused.status, refused.stdout) == (2, "")
-    assert "topic was ['orders', 'payments'], now ['orders']" in refused.stderr
+    assert "(topic was orders, payments, now orders); give the same options, or export" in refused.stderr
 
 
 def test_repair_takes_several(run: Run, root: Path) -> None:

@@ -53,7 +53,8 @@ def test_topics_may_be_named_matched_or_all_but_kafkas_own(root: str) -> None:
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"topic": ["orders", "nothing"]}, "no topic nothing in "),
+        ({"topic": ["orders", "nothing"]}, r"no topic nothing in .*; there are the topics __consumer"),
+        ({"topic": "order"}, r"no topic order in .*; did you mean orders\?"),
         ({"topic_pattern": "^order$"}, "no topic that matches '.order.' in "),
         ({"topic_pattern": "__consumer"}, "no topic that matches '__consumer' in "),
         ({"assign": {"orders": [0, 7]}}, r"no orders-7 in .* partitions 0, 1"),
