@@ -1,7 +1,10 @@
-"""The examples of README.md, on directories that Kafka wrote: they run, and print what the page shows."""
+"""README.md: every example runs as it stands there, beside ``demo``, and prints what the page shows. With
+TXNKAFKA_REWRITE=1 the page gets what they print. Those on Spark are in tests/spark/test_docs.py."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -9,47 +12,81 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.golden.cases import case
-from tests.pages import ROOT, Example, examples
-from txnkafka import TopicPartition
+from demo.record import CONSUMED
+from tests.pages import ROOT, examples
+from txnkafka import LogDir
 from txnkafka.cli.main import cli
 
-DATA = "/var/lib/kafka/data"
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-READING, MORE_READING, WRITING, _ON_SPARK = examples("README.md")
+PAGE = ROOT / "README.md"
+COLUMNS = 120  # longer lines are cut
 FIRST_SCREEN = 40  # lines of a terminal
+COMMANDS = re.compile(r"^```\n(\$ .*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
-def on(name: str, example: Example) -> Example:
-    return example._replace(source=example.source.replace(DATA, str(case(name).logs)))
-
-
-def test_the_first_screen_shows_an_example_with_its_output() -> None:
-    screen = "\n".join(TEXT.splitlines()[:FIRST_SCREEN])
-    assert READING.printed
-    assert f"```python\n{READING.source}```\n\n```text\n{READING.printed}```" in screen
-    assert on("hanging", READING).run({}) == READING.printed
-
-
-def test_the_command_of_the_first_screen() -> None:
-    ((command, shown),) = re.findall(r"^```\n\$ txnkafka (lso .*)\n((?s:.*?))^```", TEXT, re.MULTILINE)
-    result = CliRunner().invoke(cli, shlex.split(command.replace(DATA, str(case("hanging").logs))))
-    printed, lines = result.stdout.splitlines(), shown.splitlines()
-    assert len(printed) == len(lines) > 5
-    for found, line in zip(printed, lines, strict=True):
-        assert found.startswith(line.removesuffix("…").rstrip()), line
-        assert line.endswith("…") or found == line
-
-
-def test_reading_in_python() -> None:
-    names: dict[str, object] = {}
-    printed = on("interleaved", MORE_READING).run(names)
-    records = case("interleaved").expected_records(TopicPartition("orders", 0), "read_committed")
-    assert names["total"] == len(records)
-    assert len(printed.splitlines()) == sum(record["offset"] >= 100 for record in records)
-
-
-def test_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def beside_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "demo").symlink_to(ROOT / "demo")
     monkeypatch.chdir(tmp_path)
-    assert WRITING.printed
-    assert WRITING.run({}) == WRITING.printed
+
+
+def shown(line: str) -> str:
+    return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1].rstrip()}…"
+
+
+def ran(block: str) -> str:
+    """The commands of a block, each with its output."""
+    found = []
+    for command in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
+        program, *arguments = shlex.split(command)
+        assert program == "txnkafka"
+        result = CliRunner().invoke(cli, arguments, prog_name=program, standalone_mode=False)
+        assert result.exception is None, (command, result.exception)
+        found += [f"$ {command}", *map(shown, result.stdout.splitlines())]
+    return "".join(f"{line}\n" for line in found)
+
+
+@pytest.mark.usefixtures("beside_the_demo")
+def test_the_commands() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    now = COMMANDS.sub(lambda found: f"```\n{ran(found[1])}```\n", text)
+    if os.environ.get("TXNKAFKA_REWRITE"):
+        PAGE.write_text(now, encoding="utf-8")
+    assert len(COMMANDS.findall(text)) == 2
+    assert PAGE.read_text(encoding="utf-8") == now
+
+
+@pytest.mark.usefixtures("beside_the_demo")
+def test_the_programs() -> None:
+    found = [example for example in examples("README.md") if "spark" not in example.source]
+    assert len(found) == 3
+    for example in found:
+        printed = example.run({})
+        if os.environ.get("TXNKAFKA_REWRITE"):
+            before = f"```python\n{example.source}```\n\n```text\n"
+            text = PAGE.read_text(encoding="utf-8")
+            text = text.replace(f"{before}{example.printed}```", f"{before}{printed}```")
+            PAGE.write_text(text, encoding="utf-8")
+        assert f"```python\n{example.source}```\n\n```text\n{printed}```" in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_first_screen_shows_what_it_is_and_what_it_prints() -> None:
+    screen = "\n".join(PAGE.read_text(encoding="utf-8").splitlines()[:FIRST_SCREEN])
+    assert "$ txnkafka show demo/payments --partition payments-0\n" in screen
+    assert "read_committed 6 records\n```" in screen
+
+
+def test_kafka_has_read_the_same() -> None:
+    """What the demo's directory gives is what Kafka's own Java consumer got."""
+    import json
+
+    from txnkafka import LogDir
+
+    wanted = json.loads(CONSUMED.read_text(encoding="utf-8"))
+    found = {
+        str(view.topic_partition): [
+            {"offset": each.offset, "key": (each.key or b"").decode(), "value": (each.value or b"").decode()}
+            for each in view.records()
+        ]
+        for view in LogDir(ROOT / "demo" / "payments").partitions("payments")
+    }
+    assert found == wanted
