@@ -20,17 +20,17 @@ from txnkafka.spark import batches
 def count(batch):               # an Arrow record batch, in an executor
     return batch["partition"][0].as_py(), batch.num_rows
 
-found = batches(spark, path, topic="hang", isolation_level=level)
+found = batches(spark, path, topic="payments", isolation_level=level)
 result = dict(found.map(count).reduceByKey(int.__add__).collect())
 """
 IN_SQL = """\
 (spark.read.format("txnkafka")  # read_committed unless told otherwise
-    .option("subscribe", "hang")
+    .option("subscribe", "payments")
     .load(path)
-    .createOrReplaceTempView("hang"))
+    .createOrReplaceTempView("payments"))
 result = spark.sql(\"\"\"
     select partition, count(*) as records, max(offset) as last_offset
-    from hang group by partition order by partition\"\"\")
+    from payments group by partition order by partition\"\"\")
 """
 SETTINGS = {
     "spark.driver.memory": "512m",

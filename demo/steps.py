@@ -1,16 +1,20 @@
 """The demo: a log directory that Apache Kafka wrote, read without a broker.
 
-The directory is one of the recorded cases of tests/golden, together with what Kafka's own Java consumer got
-of it. It is shown on the command line and through Spark; the end compares all of them.
+``payments`` is what a real broker left, ``consumed.json`` what Kafka's own Java consumer got of it
+(record.py). It is shown on the command line and through Spark; the end compares all of them.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
+import fcntl
+import os
+import pty
+import shlex
+import struct
 import subprocess
 import sys
-import textwrap
+import termios
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +25,6 @@ from rich.text import Text
 
 from demo.spark_job import BY_HAND, IN_SQL, by_hand, in_sql, quiet_session
 from demo.summary import Summary, show_summary
-from tests.golden.cases import Case, case
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,9 +32,18 @@ if TYPE_CHECKING:
 __all__ = ["Demo", "at_the_end", "main", "on_spark", "on_the_command_line"]
 
 ROOT = Path(__file__).resolve().parent.parent
-LOG_DIR = "build/demo/kafka-logs"
-TOPIC = "hang"
+LOG_DIR, TOPIC = "demo/payments", "payments"
 WIDTH = 96
+NEXT = """\
+This directory is in the checkout, and so is everything you have just seen:
+
+    source .venv/bin/activate           # from now on the command is txnkafka
+    txnkafka --help                     # every command has examples
+    txnkafka show /var/lib/kafka/data   # your own broker's; it is only read
+    txnkafka export demo/payments --topic payments --to parquet --output out
+    txnkafka serve --data data --create-topic orders:3     # a broker
+    txnkafka docs                       # the pages, from Python to serving
+"""
 
 
 class Demo:
@@ -52,21 +64,10 @@ class Demo:
         self.console.print(text)
 
     def command(self, *arguments: str) -> None:
-        """Run ``txnkafka`` and show what it prints; records are cut, other long lines folded."""
-        self.console.print(f"\n[bold green]$ txnkafka {' '.join(arguments)}[/]", soft_wrap=True)
-        for line in run(*arguments).splitlines():
-            self.console.print(Text(self._cut(line) if "@" in line.split(" ")[0] else self._folded(line)))
-
-    def _cut(self, line: str) -> str:
-        text = Text(line)
-        text.truncate(self.console.width, overflow="ellipsis")
-        return text.plain
-
-    def _folded(self, line: str) -> str:
-        if len(line) <= self.console.width:
-            return line  # textwrap would change the spaces of a table
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        return textwrap.fill(line, self.console.width, subsequent_indent=indent, break_on_hyphens=False)
+        """Run ``txnkafka`` and show what it prints on a terminal of this width."""
+        self.console.print(f"\n[bold green]$ txnkafka {shlex.join(arguments)}[/]", soft_wrap=True)
+        printed = run(*arguments, columns=self.console.width, is_coloured=self.console.is_terminal)
+        self.console.print(Text.from_ansi(printed), soft_wrap=True)
 
     def program(self, source: str, answer: str) -> None:
         self.console.print()
@@ -74,58 +75,62 @@ class Demo:
         self.console.print(Text(answer))
 
 
-def run(*arguments: str) -> str:
-    """What ``txnkafka`` answers; exit status 1 is "there are findings", which is part of the answer."""
+def run(*arguments: str, columns: int, is_coloured: bool) -> str:
+    """What ``txnkafka`` prints on a terminal; exit status 1 is "there are findings", part of the answer."""
+    ours, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 0, columns, 0, 0))
+    environment = os.environ | ({} if is_coloured else {"NO_COLOR": "1"})
     command = [sys.executable, "-m", "txnkafka.cli.main", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode > 1:
-        raise SystemExit(f"txnkafka {' '.join(arguments)} failed:\n{done.stderr}")
-    return done.stdout + done.stderr
+    with subprocess.Popen(command, cwd=ROOT, stdout=terminal, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        printed = b"".join(iter(partial(read, ours), b"")).decode().replace("\r\n", "\n")
+    os.close(ours)
+    if process.returncode > 1:
+        raise SystemExit(f"txnkafka {' '.join(arguments)} failed:\n{printed}")
+    return printed.rstrip("\n")
 
 
-def copy_of(recorded: Case) -> None:
-    """A short path reads better, and nobody will change the recorded files."""
-    target = ROOT / LOG_DIR
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(recorded.logs, target)
+def read(terminal: int) -> bytes:
+    """What comes next, empty at the end: where the other side is closed, Linux says EIO."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
 
 
 def main() -> None:
     """Run all steps."""
-    recorded, demo = case("hanging"), Demo()
-    on_the_command_line(demo, recorded)
+    demo = Demo()
+    on_the_command_line(demo)
     demo.step("The same on Spark", "The filter runs in the executors; what is not wanted never leaves them.")
     demo.say("[dim]Starting Spark, which takes some seconds …[/]")
     with quiet_session(ROOT) as spark:
         counts = on_spark(demo, spark)
-    at_the_end(demo, recorded, counts)
+    at_the_end(demo, counts)
 
 
-def on_the_command_line(demo: Demo, recorded: Case) -> None:
+def on_the_command_line(demo: Demo) -> None:
     """Steps that run ``txnkafka``."""
-    copy_of(recorded)
     demo.say(
-        f"[bold]The log directory of a real broker, Apache Kafka {recorded.meta['kafka_version']}, read "
-        "without a broker.[/]\n"
-        "Two producers wrote transactions into three partitions of a topic; some were committed, some "
-        "aborted. Three more each sent one batch too late, after their transaction had ended: what a "
-        "broker that does not verify partitions lets in, and never closes."
+        "[bold]The log directory of a real broker, Apache Kafka 4.3.1, read without a broker.[/]\n"
+        "Two programs wrote payments in transactions; some they committed, some they aborted. A third lost "
+        "track of a partition, so that its transaction there never ends: what a broker that does not verify "
+        "partitions lets in."
     )
-    partition = ("--topic", TOPIC, "--partition", "0")
-    demo.step("What is there?", "One row a partition: where its log starts and ends, how far it is stable.")
-    demo.command("ls", LOG_DIR)
-    demo.step("Is it sound?", "Checksums, offsets, sequences; indexes and snapshots against the log.")
-    demo.command("verify", LOG_DIR)
+    demo.step("What became of each offset?", "One strip a partition; the arrow is where consumers stop.")
+    demo.command("show", LOG_DIR, "--topic", TOPIC)
+    first = ("--topic", TOPIC, "--partition", "0")
     demo.step(
         "What does a read_committed consumer get of partition 0?",
-        "Offsets 10 and 11 were aborted, 9 and 12 are markers: all left out. The last stable offset ends it.",
+        "Offsets 4 and 10 were aborted, others are markers: all left out. The last stable offset ends it.",
     )
-    demo.command("cat", LOG_DIR, *partition, "--format", "text")
-    demo.step(
-        "Why does it end there?",
-        "The log and the transaction coordinator's log, joined; --now is when the directory was recorded.",
-    )
-    demo.command("lso", LOG_DIR, *partition, "--now", str(recorded.recorded_at_ms))
+    demo.command("cat", LOG_DIR, *first, "--format", "%o  %k  %s\\n")
+    demo.step("Why does it end there?", "The partition's log and the transaction coordinator's log, joined.")
+    demo.command("lso", LOG_DIR, *first)
+    demo.step("Who waits for it?", "The offsets of groups, and how far they can get.")
+    demo.command("groups", LOG_DIR)
+    demo.step("Is it sound?", "Checksums, offsets, sequences; indexes and snapshots against the log.")
+    demo.command("verify", LOG_DIR)
 
 
 def on_spark(demo: Demo, spark: SparkSession) -> dict[str, dict[int, int]]:
@@ -137,9 +142,9 @@ def on_spark(demo: Demo, spark: SparkSession) -> dict[str, dict[int, int]]:
     return counts
 
 
-def at_the_end(demo: Demo, recorded: Case, counts: dict[str, dict[int, int]]) -> None:
-    """What was committed, what was hidden, where the log is held."""
-    clock = str(recorded.recorded_at_ms)
-    stuck = json.loads(run("lso", LOG_DIR, "--topic", TOPIC, "--now", clock, "--format", "json"))
+def at_the_end(demo: Demo, counts: dict[str, dict[int, int]]) -> None:
+    """What was committed, what was hidden, what Kafka's own consumer got; and what to do next."""
     demo.step("Summary")
-    show_summary(demo.console, Summary(str(ROOT / LOG_DIR), TOPIC, recorded, counts, stuck))
+    show_summary(demo.console, Summary(str(ROOT / LOG_DIR), TOPIC, counts))
+    demo.step("What next")
+    demo.console.print(Text(NEXT.rstrip()))

@@ -77,10 +77,6 @@ def test_the_first_screen_shows_what_it_is_and_what_it_prints() -> None:
 
 def test_kafka_has_read_the_same() -> None:
     """What the demo's directory gives is what Kafka's own Java consumer got."""
-    import json
-
-    from txnkafka import LogDir
-
     wanted = json.loads(CONSUMED.read_text(encoding="utf-8"))
     found = {
         str(view.topic_partition): [
