@@ -104,8 +104,8 @@ def _newest_marker_ms(view: PartitionView) -> int:
     first = segment_containing(segments, view.last_stable_offset) if segments else 0
     newest = UNKNOWN
     for segment in segments[first:]:
-        index = segment.scan()
-        for attributes, timestamp in zip(index.attributes, index.max_timestamp, strict=True):
-            if attributes & ATTRIBUTE_CONTROL:
-                newest = max(newest, timestamp)
+        for index in segment.indexes():
+            for attributes, timestamp in zip(index.attributes, index.max_timestamp, strict=True):
+                if attributes & ATTRIBUTE_CONTROL and timestamp > newest:
+                    newest = timestamp
     return newest

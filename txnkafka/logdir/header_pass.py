@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from txnkafka._core.read_committed import TransactionScan
 from txnkafka._core.scan import BatchIndex
@@ -23,7 +24,24 @@ from txnkafka.logdir.header_point import (
 from txnkafka.storage.formats.order import NO_LIMIT, misplaced_batches
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
-__all__ = ["SegmentHeaders", "header_pass", "segment_containing"]
+__all__ = ["HeaderScan", "SegmentHeaders", "header_pass", "segment_containing"]
+
+
+class HeaderScan(Protocol):
+    """What is fed with headers: a TransactionScan, or another counter."""
+
+    @property
+    def next_offset(self) -> int:
+        """The offset behind the last batch that was fed."""
+        ...
+
+    def hole(self) -> None:
+        """Record that segments are missing here."""
+        ...
+
+    def feed(self, index: BatchIndex, start: int = 0, stop: int | None = None) -> None:
+        """Take the batches ``start`` to ``stop`` of ``index``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +86,13 @@ def segment_containing(segments: list[SegmentReader], offset: int) -> int:
 def header_pass(
     segments: list[SegmentReader],
     first: int,
-    scan: TransactionScan,
+    scan: HeaderScan,
     begin: HeaderPoint | None = None,
     mark: PassMark | None = None,
 ) -> Iterator[SegmentHeaders]:
     """Feed ``scan`` with the segments from number ``first`` on, those with very many batches part by part,
-    and yield each part afterwards. The indexes of up to MAX_INDEXED_BATCHES batches are kept.
+    and yield each part afterwards. The indexes of up to MAX_INDEXED_BATCHES batches are kept. With ``mark``,
+    ``scan`` is a TransactionScan.
 
     ``begin`` is a point in segment ``first`` where an earlier pass stopped and this one continues; ``mark``
     is set where the pass reaches its offset. Raises CannotResumeError where the log contradicts the earlier
@@ -112,11 +131,12 @@ def header_pass(
             segment.close()
     if mark is not None and not mark.is_set and segments:
         next_offset = max(next_offset, segments[-1].base_offset)
+        assert isinstance(scan, TransactionScan)
         mark.set(segments[-1], position, next_offset, scan, has_gaps=has_gaps)
 
 
 def _feed_part(
-    headers: SegmentHeaders, scan: TransactionScan, mark: PassMark | None, *, has_gaps: bool
+    headers: SegmentHeaders, scan: HeaderScan, mark: PassMark | None, *, has_gaps: bool
 ) -> None:
     """Feed ``scan`` with one index, and set ``mark`` if its offset is in the index."""
     index, misplaced = headers.index, headers.misplaced
@@ -124,6 +144,7 @@ def _feed_part(
     if mark is not None and split is not None:
         _feed(scan, headers, 0, split)
         mark.passed(headers.segment, index, split, misplaced)
+        assert isinstance(scan, TransactionScan)
         at = index.position[split] if split < len(index) else index.end_position
         mark.set(headers.segment, at, max(headers.next_offset, scan.next_offset), scan, has_gaps=has_gaps)
     _feed(scan, headers, split or 0, len(index))
@@ -131,7 +152,7 @@ def _feed_part(
         mark.passed(headers.segment, index, len(index), misplaced)
 
 
-def _feed(scan: TransactionScan, headers: SegmentHeaders, start: int, stop: int) -> None:
+def _feed(scan: HeaderScan, headers: SegmentHeaders, start: int, stop: int) -> None:
     """Feed ``scan`` with batches ``start`` to ``stop``, without the misplaced ones."""
     for end in (*(i for i in headers.misplaced if start <= i < stop), stop):
         scan.feed(headers.index, start, end)

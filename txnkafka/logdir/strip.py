@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from itertools import compress
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txnkafka._core.read_committed import TransactionScan
 from txnkafka.logdir.header_pass import header_pass, segment_containing
 from txnkafka.record.batch_header import (
     ATTRIBUTE_CONTROL,
@@ -24,12 +22,11 @@ from txnkafka.record.batch_header import (
 )
 
 if TYPE_CHECKING:
+    from txnkafka._core.scan import BatchIndex
     from txnkafka.logdir.header_pass import SegmentHeaders
     from txnkafka.logdir.partition import PartitionView
 
 __all__ = ["Cell", "State", "Strip", "strip_of"]
-
-Header = tuple[int, int, int, int, int, int, int]
 
 
 class State(enum.StrEnum):
@@ -97,14 +94,11 @@ def strip_of(
     end, stable = view.log_end_offset, view.last_stable_offset
     start = max(view.log_start_offset, 0 if start_offset is None else start_offset)
     scale = _Scale(start, min(max(stable, start), end), end, cells)
-    drawing = _Drawing(scale)
-    segments = view.segments
-    if segments and start < end:
-        first = segment_containing(segments, start)
-        scan = TransactionScan(segments[first].base_offset)
-        for headers in header_pass(segments, first, scan):
-            scan.ended.clear()
-            drawing.draw(headers)
+    segments = view.segments if start < end else []
+    first = segment_containing(segments, start)
+    drawing = _Drawing(scale, segments[first].base_offset if segments else start)
+    for headers in header_pass(segments, first, drawing):
+        drawing.part_ends(headers)
     drawing.finish(frozenset(hanging))
     return Strip(start, end, stable, scale.stable_cells, list(drawing.cells()))
 
@@ -151,69 +145,86 @@ class _Open:
 
     __slots__ = ("across_hole", "epoch", "offsets")
 
-    def __init__(self) -> None:
-        self.epoch = -1
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
         self.across_hole = False
         self.offsets: defaultdict[int, int] = defaultdict(int)
 
 
 class _Drawing:
-    """Counts offsets by cell and state while the headers go by. Transactions end as in TransactionScan."""
+    """Counts offsets by cell and state while the headers go by, from ``next_offset`` on, which may be below
+    the first cell. Transactions end as in TransactionScan."""
 
-    def __init__(self, scale: _Scale) -> None:
+    def __init__(self, scale: _Scale, next_offset: int) -> None:
+        self.next_offset = next_offset
         self._scale = scale
         self._bounds = scale.bounds()
         self._counts = {state: [0] * scale.count for state in State}
         self._open: dict[int, _Open] = {}
-        self._next_offset = scale.start
+        self._gap = State.COMPACTED  # what offsets are that the next batch leaves out
         self._cell = 0  # where the last batch was: the next one is mostly there, too
 
-    def draw(self, headers: SegmentHeaders) -> None:
-        """Count the batches of a segment, or of a part of one."""
-        if headers.hole:
-            for transaction in self._open.values():
-                transaction.across_hole = True
-            self._skip(headers.segment.base_offset, State.MISSING)
-        gap = State.MISSING if headers.misplaced else State.COMPACTED
-        for header in _sound(headers):
-            self._batch(header, gap)
+    def hole(self) -> None:
+        """Segments are missing here."""
+        self._gap = State.MISSING
+        for transaction in self._open.values():
+            transaction.across_hole = True
+
+    def part_ends(self, headers: SegmentHeaders) -> None:
+        """Count what is missing at the end of a segment, or of a part of one."""
         if headers.index.stop != "end":
             self._skip(min(headers.limit, self._scale.end), State.MISSING)
+        if headers.misplaced and headers.misplaced[-1] == len(headers.index) - 1:
+            self._gap = State.MISSING
 
-    def _batch(self, header: Header, gap: State) -> None:
-        base, last, count, attributes, producer_id, epoch, control = header
-        next_offset = self._next_offset
-        if count < 0:
-            base = next_offset  # the header of a compressed wrapper has its last offset only
-        if last >= next_offset:
-            if base > next_offset:
-                self._skip(base, gap)
-            self._next_offset = last + 1
-        first = base if base > next_offset else next_offset
+    def feed(self, index: BatchIndex, start: int = 0, stop: int | None = None) -> None:
+        """Count the batches ``start`` to ``stop``; where a misplaced one was left out, offsets are
+        missing."""
+        if start:
+            self._gap = State.MISSING
+        part = slice(start, stop)
+        for base, last, count, attributes, producer_id, epoch, control in zip(
+            index.base_offset[part], index.last_offset[part], index.record_count[part],
+            index.attributes[part], index.producer_id[part], index.producer_epoch[part],
+            index.control_type[part], strict=True,
+        ):  # fmt: skip
+            if last < self.next_offset:
+                continue  # these offsets were there already
+            if base > self.next_offset and count >= 0:  # else a wrapper, which has its last offset only
+                self._skip(base, self._gap)
+            self._gap = State.COMPACTED
+            counts = self._batch(attributes, count, producer_id, epoch)
+            self._add(counts, self.next_offset, last)
+            self.next_offset = last + 1
+            if attributes & ATTRIBUTE_CONTROL:
+                self._end(producer_id, epoch, control)
+
+    def _batch(
+        self, attributes: int, count: int, producer_id: int, epoch: int
+    ) -> list[int] | defaultdict[int, int]:
+        """Return the counters of a batch: those of a state, or of its transaction."""
         if attributes & ATTRIBUTE_CONTROL:
-            self._add(self._counts[State.MARKER], first, last)
-            if control in (CONTROL_ABORT, CONTROL_COMMIT) and producer_id >= 0:
-                self._end(producer_id, epoch, State.ABORTED if control == CONTROL_ABORT else State.COMMITTED)
-        elif count == 0:
-            self._add(self._counts[State.COMPACTED], first, last)
-        elif attributes & ATTRIBUTE_TRANSACTIONAL and producer_id >= 0:
-            self._add(self._transaction(producer_id, epoch).offsets, first, last)
-        else:
-            self._add(self._counts[State.COMMITTED], first, last)
-
-    def _transaction(self, producer_id: int, epoch: int) -> _Open:
+            return self._counts[State.MARKER]
+        if count == 0:
+            return self._counts[State.COMPACTED]
+        if not attributes & ATTRIBUTE_TRANSACTIONAL or producer_id < 0:
+            return self._counts[State.COMMITTED]
         transaction = self._open.get(producer_id)
         if transaction is not None and transaction.across_hole and transaction.epoch != epoch:
             self._decide(self._open.pop(producer_id), State.UNDECIDED)
             transaction = None
         if transaction is None:
-            transaction = self._open[producer_id] = _Open()
+            transaction = self._open[producer_id] = _Open(epoch)
         transaction.epoch = epoch
-        return transaction
+        return transaction.offsets
 
-    def _end(self, producer_id: int, epoch: int, outcome: State) -> None:
+    def _end(self, producer_id: int, epoch: int, control: int) -> None:
+        """End the transaction of a producer at a control batch, if it is an end marker."""
+        if control not in (CONTROL_ABORT, CONTROL_COMMIT):
+            return
         transaction = self._open.pop(producer_id, None)
         if transaction is not None:
+            outcome = State.ABORTED if control == CONTROL_ABORT else State.COMMITTED
             lost = transaction.across_hole and epoch != transaction.epoch + 1
             self._decide(transaction, State.UNDECIDED if lost else outcome)
 
@@ -224,13 +235,15 @@ class _Drawing:
 
     def _skip(self, offset: int, state: State) -> None:
         """Count the offsets up to ``offset`` that are not there."""
-        self._add(self._counts[state], self._next_offset, offset - 1)
-        self._next_offset = max(self._next_offset, offset)
+        self._add(self._counts[state], self.next_offset, offset - 1)
+        self.next_offset = max(self.next_offset, offset)
 
     def _add(self, counts: list[int] | defaultdict[int, int], first: int, last: int) -> None:
         bounds, cell = self._bounds, self._cell
         if last >= self._scale.end:
             last = self._scale.end - 1
+        if first < self._scale.start:
+            first = self._scale.start
         if first > last:
             return
         if not bounds[cell] <= first < bounds[cell + 1]:
@@ -258,18 +271,3 @@ class _Drawing:
         for i in range(self._scale.count):
             offsets = {state: counts[i] for state, counts in self._counts.items() if counts[i]}
             yield Cell(self._bounds[i], self._bounds[i + 1] - 1, offsets)
-
-
-def _sound(headers: SegmentHeaders) -> Iterable[Header]:
-    """Return the headers that are not misplaced."""
-    index = headers.index
-    columns: Iterable[Header] = zip(
-        index.base_offset, index.last_offset, index.record_count, index.attributes, index.producer_id,
-        index.producer_epoch, index.control_type, strict=True,
-    )  # fmt: skip
-    if not headers.misplaced:
-        return columns
-    sound = bytearray(b"\1" * len(index))
-    for i in headers.misplaced:
-        sound[i] = 0
-    return compress(columns, sound)

@@ -14,6 +14,7 @@ from tests.golden.directories import INTACT, Directory
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.logdir import PartitionView
 from txnkafka.logdir.strip import Cell, State, Strip, strip_of
+from txnkafka.storage.formats import segment_reader
 
 S = State
 PRODUCERS = 3
@@ -107,6 +108,21 @@ def test_a_part_from_an_offset_on(
     for cell in found.cells:
         there = expected(states, view.last_stable_offset)[cell.first_offset : cell.last_offset + 1]
         assert cell.offsets == Counter(there)
+
+
+def test_a_part_of_a_segment_with_very_many_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its headers come in several parts; those in front of the first cell only count for transactions."""
+    monkeypatch.setattr(segment_reader, "MAX_INDEXED_BATCHES", 2)
+    monkeypatch.setattr(segment_reader, "MAPPED_WINDOW_BYTES", 200)
+    of = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    log = [
+        batch(0, 2, **of),
+        *(batch(2 + i, 1) for i in range(20)),
+        batch(22, 2, **of),
+        marker(24, "abort", 7),
+    ]
+    found = strip_of(partition(tmp_path, {0: log}, io="mmap"), 10, start_offset=20)
+    assert [cell.state for cell in found.cells] == [S.COMMITTED] * 2 + [S.ABORTED] * 2 + [S.MARKER]
 
 
 def test_hanging_is_worse_than_open(tmp_path: Path) -> None:
