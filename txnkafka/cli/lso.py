@@ -62,8 +62,9 @@ def _strip(view: PartitionView, report: LsoReport) -> Strip | None:
 
     if not report.is_stuck:
         return None
-    start = report.last_stable_offset - (report.log_end_offset - report.last_stable_offset) // 3
-    return strip_of(view, cells_of_width(), hanging=report.hanging_producers, start_offset=start)
+    cells, stable = cells_of_width(), report.last_stable_offset
+    start = stable - max((report.log_end_offset - stable) // 3, cells // 4)
+    return strip_of(view, cells, hanging=report.hanging_producers, start_offset=start)
 
 
 def _write(reports: Iterator[Judged], output_format: str) -> None:

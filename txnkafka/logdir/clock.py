@@ -11,6 +11,7 @@ newest update in it. Timestamps of data never count: a producer may write any ti
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
@@ -64,7 +65,7 @@ class DirectoryClock:
         the coordinator."""
         if self._override_ms is not None:
             return Moment(self._override_ms, "as --now says")
-        if any(source.being_written for source in self._log_dir.sources):
+        if self._is_being_written:
             return Moment(self._machine_ms, "by this machine's clock: a broker has locked the directory")
         newest = self._directory_ms()
         if view is not None and view.open_transactions:
@@ -72,6 +73,10 @@ class DirectoryClock:
         if newest == UNKNOWN:
             return Moment(self._machine_ms, "by this machine's clock: no broker's time is in this directory")
         return Moment(newest, "the newest time in this directory; --now overrides")
+
+    @cached_property
+    def _is_being_written(self) -> bool:
+        return any(source.being_written for source in self._log_dir.sources)
 
     def _directory_ms(self) -> int:
         if self._newest_ms is None:

@@ -103,7 +103,7 @@ def test_lso_draws_a_stuck_partition_from_a_bit_before_it(tmp_path: Path, run: R
     ]
     write_log(tmp_path, "a-0", {0: log})
     lines = run("lso", tmp_path, "--topic", "a").lines
-    assert lines[2:4] == [f"  {COMMITTED * 2}{OPEN * 2}{HELD_BACK * 3}|", "    ^ LSO 300"]
+    assert lines[2:4] == [f"  {COMMITTED * 19}{OPEN * 2}{HELD_BACK * 3}|", f"{'LSO 300 ^':>22}"]
     assert lines[4].startswith("  A cell shows the first of these")
     answer = run("lso", tmp_path, "--topic", "a", "--now", START)
     assert answer.lines[0] == "a-0  OPEN_WITHIN_TIMEOUT"
