@@ -12,8 +12,10 @@ from txnkafka.cli.command import Command
 from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.handover_text import write_report
 from txnkafka.cli.output import FORMATS, write_json
+from txnkafka.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from txnkafka.cli.output import Messages
     from txnkafka.handover.report import HandOver
 
 __all__ = ["handover"]
@@ -31,7 +33,8 @@ FINDINGS = 1
 )
 @click.option("--check", "is_check", is_flag=True, help="Change nothing, say what would be done.")
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
-def handover(*, directory: str, to: str, is_check: bool, output_format: str) -> int:
+@click.pass_obj
+def handover(messages: Messages, /, *, directory: str, to: str, is_check: bool, output_format: str) -> int:
     """Make DIR, the data directory of a stopped node, ready for its next owner: recover it if it was not
     stopped cleanly, check every batch, compare every file beside the logs with them, and rebuild those that
     are wrong. Apache Kafka believes these files after a clean stop.
@@ -42,7 +45,9 @@ def handover(*, directory: str, to: str, is_check: bool, output_format: str) -> 
     Exit status: 0 the directory is ready, 1 it is not (with --check also: something would be changed), 2
     failure.
     """
-    report = _report(directory, to, is_check=is_check)
+    with Progress(messages) as progress:
+        progress.phase("checking the logs and the files beside them")
+        report = _report(directory, to, is_check=is_check)
     if output_format == "json":
         write_json(report.as_dict())
     elif output_format == "jsonl":

@@ -11,11 +11,13 @@ import click
 from txnkafka.cli.command import Command
 from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.output import printable, write_json, write_text
+from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import chosen_partitions, partition_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, Topics
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
@@ -46,7 +48,10 @@ IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also find
     help="Where a log is damaged below its recovery point, give up everything from there on.",
 )
 @click.option("--format", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True)
+@click.pass_obj
 def repair(
+    messages: Messages,
+    /,
     *,
     logdir: str,
     topic: Topics,
@@ -71,8 +76,11 @@ def repair(
 
     wanted = Repair(full=full, truncate_corrupt=truncate_corrupt)
     path = _local(logdir)
-    directory = _open(path, _chosen(path, topic, partition), wanted, dry_run=dry_run)
-    directory.close()
+    with Progress(messages) as progress:
+        chosen = _chosen(path, topic, partition)
+        progress.phase("recovering the logs")
+        directory = _open(path, chosen, wanted, dry_run=dry_run)
+        directory.close()
     steps = list(directory.repairs_of_directory)
     if not directory.was_clean:
         steps.append(RepairStep("what was not durable", "made durable", "it was not stopped cleanly"))

@@ -148,3 +148,11 @@ def test_a_command_loads_nothing_heavy(log_dir: Path, command: str) -> None:
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert done.stdout
     assert done.stderr == ""
+
+
+def test_quiet_and_verbose_behind_the_command(run: Run, log_dir: Path) -> None:
+    path = log_dir / "orders-1" / FIRST_SEGMENT
+    path.write_bytes(path.read_bytes() + b"\1" * 20)
+    assert "warning" in run("lso", log_dir).stderr
+    assert run("lso", log_dir, "-q").stderr == run("-q", "lso", log_dir).stderr == ""
+    assert run("lso", log_dir, "--verbose") == run("-v", "lso", log_dir)

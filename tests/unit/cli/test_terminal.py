@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pkgutil
 import sys
 import time
 from pathlib import Path
@@ -104,6 +105,31 @@ def test_progress_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.text == "partition 2 of 3,000, orders-4 (1:02)"
     progress.phase("loading __transaction_state")
     assert progress.text == "loading __transaction_state (1:03)"
+
+
+@pytest.mark.parametrize(
+    ("command", "slow"),
+    [
+        ("repair --dry-run", "txnkafka.storage.data_directory.DataDirectory.close"),
+        ("handover --check --to kafka", "txnkafka.handover.hand_over.check"),
+    ],
+)
+def test_progress_of_a_recovery(
+    run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str, slow: str
+) -> None:
+    whole = pkgutil.resolve_name(slow)
+
+    def slowed(*arguments: object, **options: object) -> object:
+        time.sleep(0.05)
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(slow, slowed)
+    monkeypatch.setattr(progress_module, "INTERVAL_SECONDS", 0.01)
+    name, *options = command.split()
+    as_terminal(monkeypatch, 80)
+    stderr = run(name, log_dir, *options).stderr
+    assert " the logs" in stderr
+    assert stderr.rpartition("\r")[2] == ""
 
 
 @pytest.mark.parametrize("command", ["verify", "ls", "lso", "show", "stats", "txns", "groups"])
