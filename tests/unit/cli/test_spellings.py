@@ -10,7 +10,10 @@ import pytest
 from tests.unit.cli.conftest import FIRST_SEGMENT, Run
 from txnkafka import LogDir, LogDirError
 
-COMMANDS = ("ls", "ls --segments", "cat", "verify", "lso --now 0", "stats", "cat --up-to high-watermark")
+COMMANDS = (
+    "ls", "ls --segments", "cat", "verify", "lso --now 0", "show --now 0", "stats",
+    "cat --up-to high-watermark",
+)  # fmt: skip
 # the working directory, the path of orders-0 from there
 SPELLINGS = (
     ("orders-0", "."),
