@@ -17,7 +17,7 @@ from txnkafka import LogDir, TopicPartition
 from txnkafka.cli import progress as progress_module
 from txnkafka.cli.output import Messages
 from txnkafka.cli.progress import Progress
-from txnkafka.cli.terminal import status_line
+from txnkafka.cli.terminal import StatusLine, status_line
 from txnkafka.logdir.verify import verify
 
 RED, YELLOW, GREEN = "\x1b[31m", "\x1b[33m", "\x1b[32m"
@@ -107,52 +107,58 @@ def test_progress_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.text == "loading __transaction_state (1:03)"
 
 
-@pytest.mark.parametrize(
-    ("command", "slow"),
-    [
-        ("repair --dry-run", "txnkafka.storage.data_directory.DataDirectory.close"),
-        ("handover --check --to kafka", "txnkafka.handover.hand_over.check"),
-    ],
-)
-def test_progress_of_a_recovery(
-    run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str, slow: str
-) -> None:
-    whole = pkgutil.resolve_name(slow)
+def slow_until_drawn(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let a function wait until the line of progress was drawn twice."""
+    drawn: list[str] = []
+    draw, whole = StatusLine.show, pkgutil.resolve_name(name)
 
-    def slowed(*arguments: object, **options: object) -> object:
-        time.sleep(0.05)
+    def show(self: StatusLine, text: str) -> None:
+        draw(self, text)
+        drawn.append(text)
+
+    def slow(*arguments: object, **options: object) -> object:
+        for _ in range(1000):
+            if len(drawn) > 1:
+                break
+            time.sleep(0.01)
         return whole(*arguments, **options)
 
-    monkeypatch.setattr(slow, slowed)
     monkeypatch.setattr(progress_module, "INTERVAL_SECONDS", 0.01)
-    name, *options = command.split()
-    as_terminal(monkeypatch, 80)
-    stderr = run(name, log_dir, *options).stderr
-    assert " the logs" in stderr
-    assert stderr.rpartition("\r")[2] == ""
+    monkeypatch.setattr(StatusLine, "show", show)
+    monkeypatch.setattr(name, slow)
 
 
-@pytest.mark.parametrize("command", ["verify", "ls", "lso", "show", "stats", "txns", "groups"])
+SLOW = {
+    "repair --dry-run": "txnkafka.storage.data_directory.DataDirectory.close",
+    "handover --check --to kafka": "txnkafka.handover.hand_over.check",
+    **dict.fromkeys(
+        ("verify", "ls", "lso", "show", "stats", "txns", "groups"), "txnkafka.logdir.LogDir.__init__"
+    ),
+}
+
+
+@pytest.mark.parametrize("command", SLOW)
 def test_progress_moves_while_a_command_waits(
     run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     """Even opening a directory, or planning, which counts nothing, is not silent."""
-    whole = LogDir.__init__
-
-    def slow(self: LogDir, *arguments: object, **options: object) -> None:
-        time.sleep(0.05)
-        whole(self, *arguments, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(LogDir, "__init__", slow)
-    monkeypatch.setattr(progress_module, "INTERVAL_SECONDS", 0.01)
-    assert "opening" not in run(command, log_dir).stderr, "a pipe gets none"
+    name, *options = command.split()
     as_terminal(monkeypatch, 80)
-    answer = run(command, log_dir)
-    assert answer.stderr.count("opening the directory (0:00)") > 1
-    last = answer.stderr.rpartition("\r")[2]
-    assert "opening" not in last, "the line is cleared"
+    slow_until_drawn(monkeypatch, SLOW[command])
+    answer = run(name, log_dir, *options)
+    assert answer.stderr.count(" (0:0") > 1
+    cleared = answer.stderr.rpartition("\r")[2]
+    assert " (0:0" not in cleared
     assert "\r" not in answer.stdout
-    assert "opening" not in run("-q", command, log_dir).stderr
+
+
+@pytest.mark.parametrize("command", ["verify", "-q verify"])
+def test_no_progress(run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """In a pipe, or with -q."""
+    monkeypatch.setattr(progress_module, "INTERVAL_SECONDS", 0.0)
+    if "-q" in command:
+        as_terminal(monkeypatch, 80)
+    assert run(*command.split(), log_dir).stderr == ""
 
 
 def test_verify_counts_partitions_and_bytes(tmp_path: Path) -> None:
