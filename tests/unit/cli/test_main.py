@@ -123,6 +123,15 @@ def test_nothing_is_lost_on_the_way_out(log_dir: Path, unbuffered: str) -> None:
     assert len(done.stdout.splitlines()) == 5
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_an_encoding_without_the_symbols(log_dir: Path, unbuffered: str, encoding: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([*COMMAND, "show", str(log_dir)], capture_output=True, env=environment)
+    assert done.returncode == 1
+    assert done.stdout.isascii() == (encoding == "ascii")
+
+
 def test_output_that_cannot_be_written_is_one_line(log_dir: Path) -> None:
     with open(os.devnull, "rb") as nothing:
         done = subprocess.run(

@@ -87,3 +87,21 @@ def test_a_broker_that_runs_has_the_machines_clock(directory: Path) -> None:
 def test_no_time_at_all(tmp_path: Path) -> None:
     write_log(tmp_path, "a-0", {0: [batch(0, producer_id=7, producer_epoch=0, transactional=True)]})
     assert at(tmp_path) == (TODAY_MS, "by this machine's clock: no broker's time is in this directory")
+
+
+def test_the_directories_are_looked_at_once(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for each partition: with thousands of them, that would be millions of looks."""
+    looks: list[LogDir] = []
+    whole = LogDir.sources.fget  # type: ignore[attr-defined]
+
+    def sources(self: LogDir) -> object:
+        looks.append(self)
+        return whole(self)
+
+    monkeypatch.setattr(LogDir, "sources", property(sources))
+    log_dir = LogDir(directory)
+    clock = DirectoryClock(log_dir, TODAY_MS)
+    first = clock.at(log_dir.partition("a", 0))
+    once = len(looks)
+    assert [clock.at(log_dir.partition("a", 0)) for _ in range(9)] == [first] * 9
+    assert len(looks) == once
